@@ -22,7 +22,7 @@ PROGRAMS = {"snakemake": "snakemake.cli", "brainfed": "brainfed.__main__"}
 LIBRARIES = ("snakemake.cli", "snakemake.workflow", "snakemake.dag", "pandas", "pydantic")
 """What a start imports that is not of this project: a project under test may have its own copy of the workflow."""
 OURS = ("brainfed.__main__", "brainfed.configuration.layout.layout", "brainfed.configuration.outline.report")
-SECONDS = 300
+SECONDS = 900
 """After which a command is ended, as by `timeout`."""
 
 

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(
 NAMES = ("ridge-alone", "mlp")
 SABOTAGE = Path(__file__).parent / "broken"
 LIMIT_S = 240
-STEPS = re.compile(r"INFO (\d+) steps?;")
+STEPS = re.compile(r"INFO (\d+) steps?[,;]")
 
 
 def study_of(root, rounds, **changes):

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(
 
 VARIANT = {"method": "fedmlp", "rounds": 25, "local_epochs": 1, "optimiser_state": "keep"}
 """Sites keep the state of their optimisers: a round that is lost, or trained twice, changes the scores."""
-STEPS = re.compile(r"INFO (\d+) steps?;")
+STEPS = re.compile(r"INFO (\d+) steps?[,;]")
 LIMIT_S = 240
 
 

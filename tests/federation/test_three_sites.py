@@ -119,8 +119,9 @@ def test_the_coordinator_says_who_comes_and_who_leaves(study):
     said = study.log("coordinator").read_text()
     for site in SITES:
         assert f"site {site} is there" in said
-        assert f"site {site} has left; waiting for " in said
-    assert "INFO 1 step; waiting for east, north, south" in said
+        assert f"site {site} has left; " in said
+    assert re.search(r"INFO 1 step, the last of \S+; waiting for east, north, south", said)
+    assert "has left; all sites have left" in said
 
 
 def test_a_site_that_is_started_again_after_the_end_knows_that_it_has_left(study):

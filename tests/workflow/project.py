@@ -5,7 +5,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -111,22 +110,11 @@ class Project:
     ) -> "subprocess.CompletedProcess[str]":
         """Run snakemake on the project's copy of the workflow, with additions to the environment.
 
-        A dry run is forked from a process that has imported Snakemake.
+        It is forked from a process that has imported Snakemake.
         """
         own = ALONE | {"PYTHONPATH": str(self.folder / "workflow")} | dict(environment or {})
         words = [*arguments, "--configfile", "config.yaml"]
-        if "-n" in arguments:
-            done = _forked().run_apart(["snakemake", *words], self.folder, own)
-        else:
-            done = subprocess.run(
-                [sys.executable, "-m", "snakemake", *words],
-                cwd=self.folder,
-                env=os.environ | own,
-                text=True,
-                capture_output=True,
-                timeout=900,
-                check=False,
-            )
+        done = _forked().run_apart(["snakemake", *words], self.folder, own)
         if check and done.returncode:
             raise AssertionError(done.stdout + done.stderr)
         return done
@@ -150,7 +138,7 @@ class Project:
 
 @cache
 def _forked() -> ForkedCommands:
-    """The process that forks dry runs; it ends with this one, whose end closes its input."""
+    """The process that forks runs; it ends with this one, whose end closes its input."""
     return ForkedCommands(LIBRARIES)
 
 

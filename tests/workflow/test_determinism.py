@@ -1,4 +1,6 @@
-"""The same seed gives the same bytes, whatever the order and the parallelism of the jobs."""
+"""The same seed gives the same bytes, whatever the order and the parallelism of the jobs, and however they start."""
+
+import json
 
 import pytest
 
@@ -6,6 +8,7 @@ from workflow.project import new_project
 
 pytestmark = pytest.mark.workflow
 
+BY_THEMSELVES = {"BRAINFED_FORKS": "off"}
 ARTEFACTS = (
     "timeseries/**/*.safetensors",
     "timeseries/**/*.parquet",
@@ -30,16 +33,27 @@ def contents(project):
     }
 
 
-def test_another_order_on_one_core_gives_the_same_bytes(finished, tmp_path):
+def versions(project):
+    """Result -> the libraries that are on record for it."""
+    results = project.folder / "results" / "tiny"
+    return {
+        path.relative_to(results).as_posix(): json.loads(path.read_text())["versions"]
+        for path in results.glob("**/.*.made")
+    }
+
+
+def test_another_order_on_one_core_gives_the_same_bytes_where_jobs_start_by_themselves(finished, tmp_path):
     expected = contents(finished)
     kinds = {path.rsplit("/", 1)[-1] for path in expected}
     assert {"predictions.parquet", "history.parquet", "all.safetensors", "methods.tsv", "included.parquet"} <= kinds
 
     alone = new_project(tmp_path)
     (last,) = (path for path in expected if path.endswith("quick/repeat-0/predictions.parquet"))
-    alone.snakemake(f"results/tiny/{last}", "--cores", "1")
-    alone.snakemake("tables", "--cores", "1")
+    alone.snakemake(f"results/tiny/{last}", "--cores", "1", environment=BY_THEMSELVES)
+    alone.snakemake("tables", "--cores", "1", environment=BY_THEMSELVES)
 
     found = contents(alone)
     assert found.keys() == expected.keys()
     assert [path for path in expected if found[path] != expected[path]] == []
+    assert versions(alone) == versions(finished)
+    assert any("torch" in known for known in versions(alone).values())

@@ -51,14 +51,15 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.parametrize("forks", ["", "off"])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_the_workflow_waits_for_a_job_that_keeps_its_round(folder: Path, number: signal.Signals) -> None:
+def test_the_workflow_waits_for_a_job_that_keeps_its_round(folder: Path, number: signal.Signals, forks: str) -> None:
     log = folder / "log"
     with log.open("w") as output:
         running = subprocess.Popen(
             [sys.executable, "-m", "snakemake", "--cores", "1"],
             cwd=folder,
-            env=os.environ | {"PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"},
+            env=os.environ | {"PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}", "BRAINFED_FORKS": forks},
             start_new_session=True,
             stdout=output,
             stderr=output,
@@ -75,7 +76,8 @@ def test_the_workflow_waits_for_a_job_that_keeps_its_round(folder: Path, number:
     assert kept, said
     assert not (folder / "scores").exists()
     # The shell's settings, and the job's exit code.
-    command = r"set -euo pipefail; exec +\S+python\S* \S+/\.snakemake/scripts/\S+\.train\.py"
+    client = "" if forks else r"\S+python\S* -I -S \S+/client\.py +"
+    command = rf"set -euo pipefail; exec +{client}\S+python\S* \S+/\.snakemake/scripts/\S+\.train\.py"
     assert number == signal.SIGINT or re.search(rf"{command}' returned non-zero exit status 130", said), said
 
 

@@ -11,10 +11,12 @@ WRITERS = {"write_text", "write_bytes", "savefig", "to_parquet", "to_feather", "
 SAVERS = {"save", "savez", "savetxt", "save_file", "dump", "imsave"}
 LIBRARIES = {"nib", "np", "torch", "json", "pickle", "plt", "nibabel", "numpy"}
 # The manual and the schema are written on a developer's command, by no job; a lock's text only informs waiting jobs;
-# `parts.write_whole` writes under a name of its own until the file is whole.
+# `parts.write_whole` writes under a name of its own until the file is whole; a client of a forking process gives itself
+# a name in /proc.
 NO_RESULTS = {
     Path("brainfed/configuration/manual/__main__.py"),
     Path("brainfed/runtime/devices/locks.py"),
+    Path("brainfed/runtime/forking/client.py"),
     Path("brainfed/runtime/devices/slots.py"),
     Path("brainfed/runtime/parts.py"),
 }

@@ -21,6 +21,8 @@ from typing import TypeVar
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 LOOK_EVERY, ECHO = 1.0, 1.0
 """Seconds between two checks of the workflow; seconds after a signal in which a further one is its echo."""
+STARTED_BY = "BRAINFED_STARTED_BY"
+"""Variable of a forked job: the process of its client (`runtime.forking`)."""
 SNAKEMAKE = re.compile(rb"(.*/)?snakemake(\.[\w.]+)?")
 
 Unit = TypeVar("Unit")
@@ -130,8 +132,11 @@ def _runs_snakemake(command: bytes) -> bool:
 
 
 def _ancestors(most: int | None = None) -> Iterator[int]:
-    """The parent of this process, its parent, and so on; without /proc the parent alone."""
-    pid = os.getppid()
+    """The parent of this process, its parent, and so on; without /proc the parent alone.
+
+    A forked job stands below the client that Snakemake started for it.
+    """
+    pid = int(os.environ.get(STARTED_BY, os.getppid()))
     while pid > 1 and most != 0:
         yield pid
         most = None if most is None else most - 1

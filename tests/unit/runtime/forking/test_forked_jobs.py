@@ -1,0 +1,265 @@
+"""A job that is forked is, for its script and for Snakemake, the job that would have started by itself."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from awaited import until_true
+from brainfed.runtime.forking import client
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="jobs are forked on Linux alone")
+
+Start = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def owner() -> "Iterator[subprocess.Popen[bytes]]":
+    """The process of a run."""
+    process = subprocess.Popen(["sleep", "600"])
+    yield process
+    process.kill()
+    process.wait()
+
+
+@pytest.fixture
+def start(owner: "subprocess.Popen[bytes]", tmp_path: Path) -> Start:
+    """Start a script as Snakemake would: with its forking process, or by itself where `forks` is `off`."""
+
+    def started(text: str, forks: str = "", **options: object) -> "subprocess.Popen[str]":
+        script = tmp_path / "tmp.job.py"
+        script.write_text(text)
+        environment = {"BRAINFED_FORKS": forks or name_of(owner), "OMP_NUM_THREADS": "3", "GREETING": "good day"}
+        return subprocess.Popen(
+            [sys.executable, "-I", "-S", client.__file__, sys.executable, str(script)],
+            env=os.environ | environment | dict(options.pop("environment", {})),  # type: ignore[call-overload]
+            cwd=tmp_path,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            **options,
+        )
+
+    return started
+
+
+def name_of(owner: "subprocess.Popen[bytes]") -> str:
+    return f"{owner.pid}-test"
+
+
+def printed(job: "subprocess.Popen[str]") -> str:
+    """What a job that succeeds writes to its output."""
+    output, errors = job.communicate(timeout=60)
+    assert job.returncode == 0, errors
+    return output
+
+
+def listens(name: str) -> bool:
+    with socket.socket(socket.AF_UNIX) as trial:
+        return trial.connect_ex(client.address(name)) == 0
+
+
+def is_running(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+LOADED = "import sys\nfound = 'numpy' in sys.modules\nimport numpy\nprint(found, 'pandas' in sys.modules)\n"
+
+
+def test_a_job_has_what_it_imports_at_its_start_and_nothing_of_others(start: Start) -> None:
+    assert printed(start("import pandas\nprint(pandas.__name__)\n")) == "pandas\n"
+    assert printed(start(LOADED)) == "True False\n"
+    assert printed(start(LOADED, forks="off")) == "False False\n"
+
+
+SURROUNDINGS = """
+import json
+import os
+import signal
+import sys
+
+import numpy
+import snakemake.logging
+
+mask = os.umask(0)
+others = ("BRAINFED_FORKS", "BRAINFED_STARTED_BY")
+print(json.dumps({
+    "words": [sys.argv, __name__, __file__, os.getcwd(), sys.stdin.read()],
+    "path": sys.path,
+    "mask": mask,
+    "variables": {name: value for name, value in os.environ.items() if name not in others},
+    "signals": [str(signal.getsignal(number)) for number in (1, 2, 3, 10, 12, 15)],
+}))
+print("to errors", file=sys.stderr)
+"""
+
+
+def test_a_job_has_the_streams_folder_variables_signals_and_path_of_its_own(start: Start, tmp_path: Path) -> None:
+    def nohup() -> None:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        os.umask(0o027)
+
+    found = []
+    for forks in ("", "off"):
+        job = start(SURROUNDINGS, forks, preexec_fn=nohup, environment={"PYTHONPATH": "further"})
+        output, errors = job.communicate(timeout=60)
+        assert (job.returncode, errors) == (0, "to errors\n")
+        found.append(json.loads(output))
+    forked, by_itself = found
+    assert forked == by_itself
+    assert forked["mask"] == 0o027 and forked["variables"]["GREETING"] == "good day"
+    assert str(tmp_path / "further") in forked["path"] and forked["signals"][0] == "1"
+
+
+THREADS = """
+import numpy
+import scipy.linalg
+import sklearn.svm
+import torch
+from threadpoolctl import threadpool_info
+from brainfed.runtime.jobs.job import _limit_threads
+
+_limit_threads(3)
+print(torch.get_num_threads(), sorted((each["internal_api"], each["num_threads"]) for each in threadpool_info()))
+"""
+
+
+def test_a_job_limits_its_threads(start: Start) -> None:
+    forked, by_itself = (printed(start(THREADS, forks)) for forks in ("", "off"))
+    assert forked == by_itself
+    assert forked.startswith("3 [") and ", 3)" in forked
+
+
+def test_a_fork_draws_other_numbers_than_the_next(start: Start) -> None:
+    text = "import random\nimport numpy\nprint(random.random(), numpy.random.random())\n"
+    first, second = printed(start(text)).split(), printed(start(text)).split()
+    assert first[0] != second[0] and first[1] != second[1]
+
+
+@pytest.mark.parametrize("forks", ["", "off"])
+@pytest.mark.parametrize(
+    ("text", "code", "said"),
+    [
+        ("raise SystemExit(130)", 130, ""),
+        ("raise ValueError('no such thing')", 1, "ValueError: no such thing"),
+        ("import os\nos.kill(os.getpid(), 9)", -signal.SIGKILL, ""),
+        ("import os\nos.abort()", -signal.SIGABRT, ""),
+        ("import atexit\nimport os\natexit.register(lambda: os.write(2, b'the end'))", 0, "the end"),
+    ],
+)
+def test_a_job_ends_as_its_script(start: Start, text: str, code: int, said: str, forks: str) -> None:
+    job = start(text, forks)
+    _, errors = job.communicate(timeout=60)
+    assert (job.returncode, said in errors) == (code, True), errors
+
+
+WAITING = """
+import os
+import signal
+import sys
+import time
+
+def stop(number, frame):
+    print("stopped by", number, flush=True)
+    sys.exit(7)
+
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1):
+    signal.signal(number, stop)
+print(os.getpid(), flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1])
+def test_a_signal_to_the_client_reaches_the_job(start: Start, number: signal.Signals) -> None:
+    job = start(WAITING)
+    assert job.stdout is not None and int(job.stdout.readline()) != job.pid
+    job.send_signal(number)
+    output, _ = job.communicate(timeout=60)
+    assert (job.returncode, output) == (7, f"stopped by {number.value}\n")
+
+
+def test_a_client_that_is_killed_takes_its_job_along(start: Start) -> None:
+    text = WAITING.replace(
+        "print(os.getpid()", "import subprocess\nprint(os.getpid(), subprocess.Popen(['sleep', '60']).pid"
+    )
+    job = start(text)
+    assert job.stdout is not None
+    processes = [int(word) for word in job.stdout.readline().split()]
+    job.kill()
+    until_true(lambda: not any(map(is_running, processes)))
+
+
+def test_the_forking_process_ends_with_its_owner_and_lets_a_job_end(
+    start: Start, owner: "subprocess.Popen[bytes]"
+) -> None:
+    job = start("import time\nprint('begun', flush=True)\ntime.sleep(1)\nprint('ended')\n")
+    assert job.stdout is not None and job.stdout.readline() == "begun\n"
+    assert listens(name_of(owner))
+    owner.kill()
+    owner.wait()
+    until_true(lambda: not listens(name_of(owner)))
+    assert printed(job) == "ended\n"
+    assert printed(start("print('by itself')\n")) == "by itself\n"
+
+
+def test_a_job_whose_node_is_killed_fails_with_a_sentence_and_goes_with_it(start: Start) -> None:
+    job = start("import os\nimport time\nprint(os.getpid(), os.getppid(), flush=True)\ntime.sleep(60)\n")
+    assert job.stdout is not None
+    process, node = map(int, job.stdout.readline().split())
+    os.kill(node, signal.SIGKILL)
+    _, errors = job.communicate(timeout=60)
+    assert job.returncode == 1
+    assert "the process that started this job has ended; run the same command again" in errors
+    until_true(lambda: not is_running(process))
+    assert printed(start("print('forked anew')\n")) == "forked anew\n"
+
+
+def test_jobs_beside_each_other_each_have_their_own_end(start: Start) -> None:
+    jobs = []
+    for code in range(6):
+        jobs.append(start(f"import time\nprint({code}, flush=True)\ntime.sleep(0.3)\nraise SystemExit({code})\n"))
+        assert jobs[-1].stdout is not None and jobs[-1].stdout.readline() == f"{code}\n"
+    assert [job.wait(timeout=60) for job in jobs] == list(range(6))
+
+
+def test_a_library_that_starts_a_thread_is_not_forked(start: Start, tmp_path: Path) -> None:
+    folder = tmp_path / "libraries"
+    folder.mkdir()
+    (folder / "threaded.py").write_text(
+        "import threading\nimport time\nthreading.Thread(target=time.sleep, args=(60,), daemon=True).start()\n"
+    )
+    text = "import sys\nprint('threaded' in sys.modules)\nimport threaded\n"
+    assert printed(start(text, environment={"PYTHONPATH": str(folder)})) == "False\n"
+
+
+def test_any_other_command_is_run_as_it_is() -> None:
+    command = [sys.executable, "-I", "-S", client.__file__, "echo", "as it is"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == "as it is\n"
+
+
+def test_nothing_is_left_after_many_jobs(start: Start, owner: "subprocess.Popen[bytes]") -> None:
+    def processes() -> list[str]:
+        found = subprocess.run(["pgrep", "-f", f"forking.server {name_of(owner)}"], capture_output=True, check=False)
+        return found.stdout.decode().split()
+
+    for number in range(3):
+        printed(start(f"import numpy\nprint({number})\n"))
+    assert len(processes()) >= 2
+    owner.kill()
+    owner.wait()
+    started = time.monotonic()
+    until_true(lambda: not processes())
+    assert time.monotonic() - started < 60

@@ -1,0 +1,165 @@
+"""A job, as Snakemake sees it: it has a forking process run the script, passes signals on, and ends as the script ends.
+
+    BRAINFED_FORKS=OWNER-WORD python -I -S client.py PYTHON SCRIPT
+
+Only the standard library, and little of it: this is what a job costs. Without a forking process, and for any other
+command than a script of this Python, it becomes the command itself.
+"""
+
+import os
+import signal
+import socket
+import struct
+import sys
+import time
+
+VARIABLE, OFF = "BRAINFED_FORKS", "off"
+"""Name of the forking process, or that jobs start by themselves."""
+PATIENCE_S, AGAIN_S = 5.0, 0.02
+"""For a forking process to listen; between two tries."""
+READY = b"+"
+"""The forking process asks for the rest of a job; it answers with its process, and in the end with how it ended."""
+NUMBER = struct.Struct("i")
+NAMED = "job "
+"""What this process calls itself, with the number of the process that runs the script (`runtime.forking.measured`)."""
+PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
+CREDENTIALS = struct.Struct("3i")
+"""Process, user and group at the other end of a socket."""
+
+
+def main() -> None:
+    """Run the command."""
+    command, name = sys.argv[1:], os.environ.get(VARIABLE, OFF)
+    if len(command) == 2 and command[0] == sys.executable and name != OFF and (server := _reached(name)):
+        _follow(server, command[1])
+    os.execvp(command[0], command)
+
+
+def address(name: str) -> str:
+    """The abstract address of a forking process: no file, and gone with the process."""
+    return f"\0brainfed-forks-{name}"
+
+
+def owner_of(name: str) -> str:
+    """The process whose end is the end of the forking process."""
+    return name.partition("-")[0]
+
+
+def peer(connection: socket.socket) -> tuple[int, int]:
+    """Process and user at the other end."""
+    found = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
+    process, user, _ = CREDENTIALS.unpack(found)
+    return process, user
+
+
+def _reached(name: str) -> socket.socket | None:
+    """A connection to the forking process, which is started where there is none; None: the job starts by itself."""
+    server = _connected(name)
+    if server is None and os.path.exists(f"/proc/{owner_of(name)}"):
+        _start(name)
+        end = time.monotonic() + PATIENCE_S
+        while server is None and time.monotonic() < end:
+            time.sleep(AGAIN_S)
+            server = _connected(name)
+    if server is None or peer(server)[1] != os.getuid():
+        return None
+    return server
+
+
+def _connected(name: str) -> socket.socket | None:
+    server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        server.connect(address(name))
+    except OSError:
+        server.close()
+        return None
+    return server
+
+
+def _start(name: str) -> None:
+    """Start the forking process, in a session of its own: it hears no signal of this one's terminal.
+
+    Two jobs may start one at once; the second finds the address taken, and ends.
+    """
+    if os.fork():
+        return
+    os.setsid()
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(nothing, stream)
+    # The threads of a job are set in the job; a process that forks may have one alone, Arrow's allocator included.
+    alone = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"), "1")
+    alone["JE_ARROW_MALLOC_CONF"] = "background_thread:false"
+    program = [sys.executable, "-P", "-m", "brainfed.runtime.forking.server", name]
+    os.execve(sys.executable, program, {**os.environ, **alone})
+
+
+def _follow(server: socket.socket, script: str) -> None:
+    """Run the script there and end as it does; come back if it cannot run there."""
+    heard = [int(number) for number in PASSED_ON if signal.getsignal(number) != signal.SIG_IGN]
+    waiting: list[int] = []
+    for number in heard:
+        signal.signal(number, lambda number, _frame: waiting.append(number))
+    if not _is_accepted(server, script):
+        for number in heard:
+            signal.signal(number, signal.SIG_DFL)
+        for number in waiting:
+            os.kill(os.getpid(), number)
+        return
+    _send(server, [int(number) for number in PASSED_ON if number not in heard])
+    for number in heard:
+        signal.signal(number, lambda number, _frame: _pass_on(server, number))
+    for number in waiting:
+        _pass_on(server, number)
+    with open("/proc/self/comm", "w") as called:
+        called.write(f"{NAMED}{_number(server)}")
+    _end_like(_number(server))
+
+
+def _is_accepted(server: socket.socket, script: str) -> bool:
+    try:
+        server.sendall(f"{script}\n".encode("utf-8", "surrogateescape"))
+        return server.recv(1) == READY
+    except OSError:
+        return False
+
+
+def _number(server: socket.socket) -> int:
+    found = b""
+    while len(found) < NUMBER.size and (more := server.recv(NUMBER.size - len(found))):
+        found += more
+    if len(found) < NUMBER.size:
+        print("the process that started this job has ended; run the same command again", file=sys.stderr)
+        sys.exit(1)
+    return int(NUMBER.unpack(found)[0])
+
+
+def _send(server: socket.socket, ignored: list[int]) -> None:
+    """The streams of this process, and what else a job has of it."""
+    umask = os.umask(0)
+    os.umask(umask)
+    words = [os.fsencode(os.getcwd()), str(umask).encode(), ",".join(map(str, ignored)).encode()]
+    words += [name + b"=" + value for name, value in os.environb.items()]
+    content = b"\0".join(words)
+    socket.send_fds(server, [NUMBER.pack(len(content))], [0, 1, 2])
+    server.sendall(content)
+
+
+def _pass_on(server: socket.socket, number: int) -> None:
+    try:
+        server.send(bytes([number]))
+    except OSError:
+        return
+
+
+def _end_like(code: int) -> None:
+    """Exit with the code, or die of the signal that is its negative."""
+    if code >= 0:
+        os._exit(code)
+    if -code != signal.SIGKILL:
+        signal.signal(-code, signal.SIG_DFL)
+    os.kill(os.getpid(), -code)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+"""A forked process as the process of a job: its streams, folder, variables, signals and script."""
+
+import builtins
+import ctypes
+import os
+import signal
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from brainfed.runtime.forking.client import PASSED_ON
+from brainfed.runtime.forking.imports import PACKAGE
+from brainfed.runtime.jobs.stopping import STARTED_BY
+
+PYTHONPATH = "PYTHONPATH"
+"""Its folders come first in `sys.path` of a process that is started without a folder of its own."""
+DIE_WITH_PARENT = 1
+"""PR_SET_PDEATHSIG of prctl."""
+
+
+@dataclass(frozen=True)
+class Forked:
+    """A job.
+
+    Attributes:
+        script: its path.
+        folder: that it runs in.
+        umask: of its files.
+        ignored: numbers of signals that it ignores.
+        variables: of its environment.
+        streams: standard input, output and error.
+    """
+
+    script: str
+    folder: bytes
+    umask: int
+    ignored: frozenset[int]
+    variables: tuple[tuple[bytes, bytes], ...]
+    streams: tuple[int, ...]
+
+    @classmethod
+    def of(cls, script: str, content: bytes, streams: tuple[int, ...], client: int) -> "Forked":
+        """The job of a client's words."""
+        folder, umask, ignored, *pairs = content.split(b"\0")
+        variables = [(name, value) for name, _, value in (pair.partition(b"=") for pair in pairs)]
+        variables.append((STARTED_BY.encode(), str(client).encode()))
+        numbers = frozenset(int(number) for number in ignored.split(b",") if number)
+        return cls(script, folder, int(umask), numbers, tuple(variables), streams)
+
+    def close(self) -> None:
+        """Give the streams up, in the process that has forked."""
+        for stream in self.streams:
+            os.close(stream)
+
+    def end_with(self, parent: int) -> None:
+        """Have this process killed when the one that has forked it is."""
+        ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(1)
+
+    def run(self) -> None:
+        """Become the process that `python SCRIPT` would be, and run it."""
+        for number, stream in enumerate(self.streams):
+            os.dup2(stream, number)
+            os.close(stream)
+        os.environb.clear()
+        os.environb.update(self.variables)
+        os.umask(self.umask)
+        os.chdir(self.folder)
+        for number in PASSED_ON:
+            usual: Any = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+            signal.signal(number, signal.SIG_IGN if number in self.ignored else usual)
+        _forget()
+        sys.argv = [self.script]
+        installed = [folder for folder in sys.path if folder not in SEARCHED]
+        sys.path[:] = [str(Path(self.script).parent), *_folders(os.environ.get(PYTHONPATH, "")), *installed]
+        module = ModuleType("__main__")
+        module.__file__, module.__builtins__ = self.script, builtins  # type: ignore[attr-defined]
+        sys.modules["__main__"] = module
+        code = compile(Path(self.script).read_bytes(), self.script, "exec")
+        exec(code, module.__dict__)
+
+
+def _folders(text: str) -> list[str]:
+    return [str(Path(folder).absolute()) for folder in text.split(os.pathsep)] if text else []
+
+
+SEARCHED = frozenset(_folders(os.environ.get(PYTHONPATH, "")))
+"""Folders of PYTHONPATH when this process was started."""
+
+
+def _forget() -> None:
+    """Give up the modules of the workflow, which a job imports itself, and the common state of random numbers."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == PACKAGE]:
+        del sys.modules[name]
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed()

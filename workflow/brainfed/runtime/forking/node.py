@@ -1,0 +1,155 @@
+"""A process that forks jobs, and further nodes, of what it has imported."""
+
+import gc
+import importlib
+import os
+import selectors
+import signal
+import socket
+import struct
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from brainfed.runtime.forking.client import NUMBER, READY, peer
+from brainfed.runtime.forking.forked import Forked
+
+JOB, NODE = b"j", b"n"
+"""Kinds of messages: a client with its script, and the socket of a further node with what it imports besides."""
+LONGEST = 1 << 16
+"""Bytes of a message."""
+WORDS_S = 10.0
+"""For a client to send the words of its job."""
+
+
+@dataclass
+class Node:
+    """Forks until nobody can ask it any more and its jobs have ended.
+
+    Attributes:
+        intake: messages of the server.
+    """
+
+    intake: socket.socket
+    _selector: selectors.BaseSelector = field(default_factory=selectors.DefaultSelector, init=False)
+    _jobs: dict[int, tuple[int, socket.socket]] = field(default_factory=dict, init=False)
+
+    def serve(self) -> "Node | Forked | None":
+        """What a forked process is, in that process; None: this one has ended."""
+        self._selector.register(self.intake, selectors.EVENT_READ)
+        gc.collect()
+        gc.freeze()
+        while self._selector.get_map():
+            for key, _ in self._selector.select():
+                if key.fileobj is self.intake:
+                    found = self._hear()
+                    if found is not None:
+                        return found
+                elif isinstance(key.fileobj, socket.socket):
+                    self._pass_on(key.fileobj, key.data)
+                else:
+                    self._end(int(key.fd))
+        return None
+
+    def _hear(self) -> "Node | Forked | None":
+        """Take a message of the server."""
+        message, received, _, _ = socket.recv_fds(self.intake, LONGEST, 1)
+        if not message:
+            self._selector.unregister(self.intake)
+            return None
+        other = socket.socket(fileno=received[0])
+        if message[:1] == JOB:
+            return self._fork_job(other, message[1:].decode("utf-8", "surrogateescape"))
+        with other:
+            if os.fork():
+                return None
+            node = Node(other.dup())
+        self._close()
+        for name in message[1:].decode().split("\0"):
+            with suppress(ImportError):
+                importlib.import_module(name)
+        return node
+
+    def _fork_job(self, client: socket.socket, script: str) -> Forked | None:
+        """Fork a job, which is in its own group: it ends as a whole with its client."""
+        job = _asked_for(client, script) if _is_alone() else None
+        if job is None:
+            client.close()
+            return None
+        parent = os.getpid()
+        process = os.fork()
+        if not process:
+            os.setpgid(0, 0)
+            self._close()
+            client.close()
+            job.end_with(parent)
+            return job
+        job.close()
+        _say(client, process)
+        ended = os.pidfd_open(process)
+        self._jobs[ended] = process, client
+        self._selector.register(ended, selectors.EVENT_READ)
+        self._selector.register(client, selectors.EVENT_READ, process)
+        return None
+
+    def _pass_on(self, client: socket.socket, process: int) -> None:
+        """Signals of a client; one that has gone takes its job along."""
+        try:
+            numbers = client.recv(64)
+        except OSError:
+            numbers = b""
+        with suppress(ProcessLookupError):
+            for number in numbers:
+                os.kill(process, number)
+            if not numbers:
+                self._selector.unregister(client)
+                os.killpg(process, signal.SIGKILL)
+
+    def _end(self, ended: int) -> None:
+        """Report how a job has ended."""
+        process, client = self._jobs.pop(ended)
+        self._selector.unregister(ended)
+        os.close(ended)
+        with suppress(KeyError):
+            self._selector.unregister(client)
+        _, status = os.waitpid(process, 0)
+        with client:
+            _say(client, os.waitstatus_to_exitcode(status))
+
+    def _close(self) -> None:
+        """Give up, in a forked process, what belongs to the node."""
+        self._selector.close()
+        self.intake.close()
+        for ended, (_, client) in self._jobs.items():
+            os.close(ended)
+            client.close()
+
+
+def _asked_for(client: socket.socket, script: str) -> Forked | None:
+    """The job of a client; None: it has gone."""
+    try:
+        client.settimeout(WORDS_S)
+        client.sendall(READY)
+        head, streams, _, _ = socket.recv_fds(client, NUMBER.size, 3)
+        (length,) = NUMBER.unpack(head)
+        content = bytearray()
+        while len(content) < length and (more := client.recv(length - len(content))):
+            content += more
+    except (OSError, struct.error):
+        return None
+    if len(content) < length or len(streams) != 3:
+        for stream in streams:
+            os.close(stream)
+        return None
+    client.settimeout(None)
+    return Forked.of(script, bytes(content), tuple(streams), peer(client)[0])
+
+
+def _say(client: socket.socket, number: int) -> None:
+    with suppress(OSError):
+        client.sendall(NUMBER.pack(number))
+
+
+def _is_alone() -> bool:
+    """Whether this process has one thread: the others would be missing in a fork, with the locks that they hold."""
+    return len(list(Path("/proc/self/task").iterdir())) == 1

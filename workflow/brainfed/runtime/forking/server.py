@@ -1,0 +1,149 @@
+"""The forking process of a run: jobs are forked of a process that has imported what they import.
+
+    python -P -m brainfed.runtime.forking.server OWNER-WORD
+
+It gives the job of each client to one of its nodes. A node has imported modules that the job is certain to import, and
+none besides, so that the record of a job names the libraries that it would have named. It ends with its owner, the
+process of the run, and jobs that are left end with their clients.
+"""
+
+import importlib
+import importlib.util
+import os
+import re
+import selectors
+import socket
+import sys
+from collections.abc import Collection
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+
+from brainfed.runtime.forking.client import address, owner_of, peer
+from brainfed.runtime.forking.forked import Forked
+from brainfed.runtime.forking.imports import certain_imports
+from brainfed.runtime.forking.node import JOB, NODE, Node
+
+FIRST = ("ctypes", "snakemake.iocontainers", "snakemake.logging")
+"""What a node, and every script of Snakemake, imports."""
+LAYERS = (
+    frozenset({"numpy", "pandas", "safetensors.numpy"}),
+    frozenset({"numpy", "pandas", "safetensors.numpy", "torch"}),
+)
+"""Nodes of which others are forked: what nearly all jobs import, and what takes longest."""
+MOST = 12
+"""Nodes that are kept besides the layers; they share most of their memory."""
+LINE_S = 5.0
+"""For a client to name its script."""
+NO_CUDA = re.compile(r"^cuda\b[^=\n]*= *None", re.MULTILINE)
+
+
+def main() -> None:
+    """Serve until the owner ends; in a forked job, run its script."""
+    (name,) = sys.argv[1:]
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        listener.bind(address(name))
+        ended = os.pidfd_open(int(owner_of(name)))
+    except OSError:
+        return
+    os.chdir("/")
+    listener.listen(128)
+    for module in FIRST:
+        importlib.import_module(module)
+    found: Node | Forked | None = Server(listener, ended).serve()
+    while isinstance(found, Node):
+        found = found.serve()
+    if found is None:
+        os._exit(0)  # Python would first take down all that was imported.
+    found.run()
+
+
+class Server:
+    """Gives jobs to nodes.
+
+    Args:
+        listener: of clients.
+        ended: pidfd of the owner.
+    """
+
+    def __init__(self, listener: socket.socket, ended: int) -> None:
+        self._listener, self._ended = listener, ended
+        self._nodes: dict[frozenset[str], socket.socket] = {}
+
+    def serve(self) -> Node | None:
+        """Route until the owner ends; the first node, in its process."""
+        own, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        if not os.fork():
+            self._listener.close()
+            own.close()
+            os.close(self._ended)
+            return Node(its)
+        its.close()
+        self._nodes[frozenset()] = own
+        with selectors.DefaultSelector() as selector:
+            for source in (self._listener, self._ended):
+                selector.register(source, selectors.EVENT_READ)
+            while not any(key.fileobj == self._ended for key, _ in selector.select()):
+                connection, _ = self._listener.accept()
+                with connection:
+                    self._route(connection)
+        return None
+
+    def _route(self, connection: socket.socket) -> None:
+        """Give a client to a node; one that is refused runs its script by itself."""
+        if peer(connection)[1] != os.getuid():
+            return
+        try:
+            connection.settimeout(LINE_S)
+            script = _line(connection)
+            node = self._node(_without_cuda(certain_imports(Path(script))))
+            socket.send_fds(node, [JOB + script.encode("utf-8", "surrogateescape")], [connection.fileno()])
+        except (OSError, ValueError):
+            return
+
+    def _node(self, imports: frozenset[str]) -> socket.socket:
+        """The node that has imported these modules."""
+        for wanted in (*LAYERS, imports):
+            if wanted <= imports and wanted not in self._nodes:
+                self._make(wanted)
+        self._nodes[imports] = found = self._nodes.pop(imports)
+        return found
+
+    def _make(self, imports: frozenset[str]) -> None:
+        """Fork a node of the one that has most of its imports."""
+        passing = [known for known in self._nodes if known and known not in LAYERS]
+        if len(passing) >= MOST:
+            self._nodes.pop(passing[0]).close()
+        best = max((known for known in self._nodes if known <= imports), key=len)
+        own, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with its:
+            names = "\0".join(sorted(imports - best)).encode()
+            socket.send_fds(self._nodes[best], [NODE + names], [its.fileno()])
+        self._nodes[imports] = own
+
+
+def _line(connection: socket.socket) -> str:
+    line = b""
+    while not line.endswith(b"\n"):
+        more = connection.recv(1)
+        if not more:
+            raise OSError("the client has gone")
+        line += more
+    return line[:-1].decode("utf-8", "surrogateescape")
+
+
+def _without_cuda(imports: frozenset[str]) -> frozenset[str]:
+    """The imports without torch where that computes on GPUs: a driver's state does not survive a fork."""
+    spec = importlib.util.find_spec("torch")
+    if spec is None or _is_plain(spec):
+        return imports
+    return frozenset(name for name in imports if not name.startswith("torch"))
+
+
+def _is_plain(spec: ModuleSpec) -> bool:
+    folders: Collection[str] = spec.submodule_search_locations or ()
+    return any(NO_CUDA.search(Path(folder, "version.py").read_text(encoding="utf-8")) for folder in folders)
+
+
+if __name__ == "__main__":
+    main()

@@ -6,19 +6,22 @@ Times are of this machine as it is: processor seconds stand beside those of the 
 import argparse
 import ast
 import csv
+import os
 import resource
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import yaml
+from spending import Spent, adopt_orphans, spent, wait_for_orphans
 
 from brainfed.methods.registry import METHODS
+from brainfed.runtime.forking import client
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 SCRIPTS = REPOSITORY / "workflow" / "scripts"
@@ -51,24 +54,6 @@ SWEPT = PROJECT | {
         }
     },
 }
-
-
-@dataclass(frozen=True)
-class Spent:
-    """Seconds by the clock, and of all processors."""
-
-    wall: float
-    cpu: float
-
-
-def spent(command: Sequence[str], folder: Path) -> tuple[Spent, str]:
-    """What a command takes, its children too, and what it prints."""
-    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    wall, after = time.monotonic() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
-    if done.returncode:
-        raise SystemExit(done.stdout + done.stderr)
-    return Spent(wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime), done.stdout
 
 
 def snakemake(*arguments: str, workflow: Path = REPOSITORY / "workflow" / "Snakefile") -> list[str]:
@@ -116,13 +101,58 @@ def nothing_to_do() -> list[str]:
     return snakemake("--cores", "1", "--omit-from", "write_report")
 
 
-def start_of(script: str, entry: str = "") -> Spent:
-    """From the start of Python to the last import of a script, and of the entry point that it resolves."""
+def imports_of(script: str, entry: str = "") -> str:
+    """The imports of a script, and of the entry point that it resolves; it prints the processor's seconds."""
     tree = ast.parse((SCRIPTS / f"{script}.py").read_text(encoding="utf-8"))
     imports = [ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
     if entry:
         imports.append(f"from brainfed.runtime.entry import resolve\nresolve({entry!r})")
-    return spent([sys.executable, "-c", "\n".join(imports)], REPOSITORY)[0]
+    # Snakemake's own, and a line after them that the rest of a script takes the place of.
+    first = ["import snakemake.logging", "import snakemake.iocontainers"]
+    return "\n".join([*first, *imports, "import time", "print(time.process_time())"]) + "\n"
+
+
+@contextmanager
+def forks() -> Iterator[None]:
+    """Jobs of the block are forked of one process."""
+    with subprocess.Popen(["sleep", "3600"]) as owner:
+        os.environ[client.VARIABLE] = f"{owner.pid}-overhead"
+        yield
+        del os.environ[client.VARIABLE]
+        owner.kill()
+    wait_for_orphans()
+
+
+@contextmanager
+def forks_off() -> Iterator[None]:
+    """Jobs of the block start by themselves."""
+    os.environ[client.VARIABLE] = client.OFF
+    yield
+    del os.environ[client.VARIABLE]
+
+
+def start_of(script: str, entry: str = "", *, again: bool = False) -> Spent:
+    """From the start of a job to the last import of its script: of the first job of its kind, or of a later one."""
+    with tempfile.TemporaryDirectory() as folder, forks():
+        job = Path(folder) / "job.py"
+        job.write_text(imports_of(script, entry), encoding="utf-8")
+        command = [sys.executable, "-I", "-S", client.__file__, sys.executable, str(job)]
+        found = []
+        for _ in range(2):
+            before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+            done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            own = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+            found.append(Spent(time.monotonic() - start, own + float(done.stdout)))
+    return found[again]
+
+
+def start_by_itself(script: str, entry: str = "") -> Spent:
+    """The same where nothing is forked."""
+    with tempfile.TemporaryDirectory() as folder:
+        job = Path(folder) / "job.py"
+        job.write_text(imports_of(script, entry), encoding="utf-8")
+        return spent([sys.executable, str(job)], REPOSITORY)[0]
 
 
 def jobs_of(folder: Path) -> list[tuple[str, float, float]]:
@@ -137,19 +167,30 @@ def jobs_of(folder: Path) -> list[tuple[str, float, float]]:
     return found
 
 
-def share_not_computing(folder: Path, cores: int) -> list[str]:
-    """Lines about one whole run: what Snakemake itself takes, what the starts of jobs take, and what is left."""
-    run, _ = spent(snakemake("--cores", str(cores)), folder)
+def shares(temporary: Path, cores: int) -> list[str]:
+    """Lines about one whole run whose jobs start by themselves, and about the same run with forked jobs.
+
+    What the jobs compute is the same in both. It is known of the first: Snakemake looks at a job every half second, and
+    a forked one may have ended by then.
+    """
+    with forks_off():
+        folder = project(temporary / "by-themselves", PROJECT)
+        apart, _ = spent(snakemake("--cores", str(cores)), folder)
     jobs = jobs_of(folder)
     inside, computed = sum(seconds for _, seconds, _ in jobs), sum(cpu for _, _, cpu in jobs)
     numbers = Counter(rule for rule, _, _ in jobs)
-    starts = sum(number * start_of(rule).cpu for rule, number in numbers.items() if (SCRIPTS / f"{rule}.py").exists())
+    starts = sum(n * start_by_itself(rule).cpu for rule, n in numbers.items() if (SCRIPTS / f"{rule}.py").exists())
+    folder = project(temporary / "forked", PROJECT)
+    forked, _ = spent(snakemake("--cores", str(cores)), folder)
+    inside_forks = sum(seconds for _, seconds, _ in jobs_of(folder))
+    idle = [1 - taken / (run.wall * cores) for taken, run in ((inside, apart), (inside_forks, forked))]
     return [
-        f"a run of {len(jobs)} jobs on {cores} cores: {run.wall:.0f} s by the clock, {run.cpu:.0f} s of processors",
-        f"  cores without a job                {1 - inside / (run.wall * cores):6.0%} of the clock's seconds",
-        f"  Snakemake and the ends of jobs     {1 - computed / run.cpu:6.0%} of the processors' seconds",
-        f"  imports at the start of jobs       {starts / run.cpu:6.0%}",
-        f"  computing                          {(computed - starts) / run.cpu:6.0%}",
+        f"{f'a run of {len(jobs)} jobs on {cores} cores':44}{'by themselves':>14}{'forked':>10}",
+        f"{'  seconds by the clock':44}{apart.wall:14.0f}{forked.wall:10.0f}",
+        f"{'  seconds of processors':44}{apart.cpu:14.0f}{forked.cpu:10.0f}",
+        f"{'  imports at the start of jobs':44}{starts / apart.cpu:14.0%}",
+        f"{'  computing':44}{(computed - starts) / apart.cpu:14.0%}{(computed - starts) / forked.cpu:10.0%}",
+        f"{'  cores without a job':44}{idle[0]:14.0%}{idle[1]:10.0%}",
     ]
 
 
@@ -159,6 +200,7 @@ def main() -> None:
     parser.add_argument("--series", type=int, default=50_000, help="files of a large cohort; 0 leaves it out")
     parser.add_argument("--no-run", action="store_true", help="leave out the share of a whole run")
     options = parser.parse_args()
+    adopt_orphans()
     rows: dict[str, Spent] = {}
     with tempfile.TemporaryDirectory() as temporary:
         swept = project(Path(temporary) / "swept", SWEPT)
@@ -177,12 +219,15 @@ def main() -> None:
             finish_without_computing(many)
             rows[f"nothing to do, {options.series:,} series"] = spent(nothing_to_do(), many)[0]
         for kind, method in SHOWN.items():
-            rows[f"start of a job, {kind} ({method})"] = start_of("train_method", METHODS[method].entry)
+            entry = METHODS[method].entry
+            rows[f"start of a job, {kind} ({method})"] = start_by_itself("train_method", entry)
+            rows[f"  forked, the first ({method})"] = start_of("train_method", entry)
+            rows[f"  forked, a later one ({method})"] = start_of("train_method", entry, again=True)
         print(f"{'':44}{'clock (s)':>10}{'processors (s)':>16}")
         for name, seconds in rows.items():
             print(f"{name:44}{seconds.wall:10.2f}{seconds.cpu:16.2f}")
         if not options.no_run:
-            print("\n".join(share_not_computing(project(Path(temporary) / "run", PROJECT), options.cores)))
+            print("\n".join(shares(Path(temporary), options.cores)))
 
 
 if __name__ == "__main__":

@@ -234,14 +234,27 @@ def test_jobs_beside_each_other_each_have_their_own_end(start: Start) -> None:
     assert [job.wait(timeout=60) for job in jobs] == list(range(6))
 
 
-def test_a_library_that_starts_a_thread_is_not_forked(start: Start, tmp_path: Path) -> None:
+def test_a_process_with_a_second_thread_forks_no_job(start: Start, tmp_path: Path) -> None:
     folder = tmp_path / "libraries"
     folder.mkdir()
     (folder / "threaded.py").write_text(
         "import threading\nimport time\nthreading.Thread(target=time.sleep, args=(60,), daemon=True).start()\n"
     )
-    text = "import sys\nprint('threaded' in sys.modules)\nimport threaded\n"
-    assert printed(start(text, environment={"PYTHONPATH": str(folder)})) == "False\n"
+    further = {"PYTHONPATH": str(folder)}
+    text = "import sys\nprint('threaded' in sys.modules, 'numpy' in sys.modules)\nimport numpy\n"
+    assert printed(start(text, environment=further)) == "False True\n"
+    assert printed(start(text + "import threaded\n", environment=further)) == "False False\n"
+
+
+def test_a_package_of_the_jobs_own_path_is_its_own(start: Start, tmp_path: Path) -> None:
+    """Another run of the same forking process has none."""
+    folder = tmp_path / "libraries"
+    (folder / "yaml").mkdir(parents=True)
+    (folder / "yaml" / "__init__.py").write_text("")
+    text = "import yaml\nprint(yaml.__file__)\n"
+    assert "site-packages" in printed(start(text))
+    assert printed(start(text, environment={"PYTHONPATH": str(folder)})) == f"{folder / 'yaml' / '__init__.py'}\n"
+    assert "site-packages" in printed(start(text))
 
 
 def test_any_other_command_is_run_as_it_is() -> None:

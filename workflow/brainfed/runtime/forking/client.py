@@ -17,6 +17,8 @@ VARIABLE, OFF = "BRAINFED_FORKS", "off"
 """Name of the forking process, or that jobs start by themselves."""
 PATIENCE_S, AGAIN_S = 5.0, 0.02
 """For a forking process to listen; between two tries."""
+BETWEEN = "\0"
+"""Between the script and the folders of PYTHONPATH, which a job names first."""
 READY = b"+"
 """The forking process asks for the rest of a job; it answers with its process, and in the end with how it ended."""
 NUMBER = struct.Struct("i")
@@ -118,7 +120,7 @@ def _follow(server: socket.socket, script: str) -> None:
 
 def _is_accepted(server: socket.socket, script: str) -> bool:
     try:
-        server.sendall(f"{script}\n".encode("utf-8", "surrogateescape"))
+        server.sendall(f"{script}{BETWEEN}{os.environ.get('PYTHONPATH', '')}\n".encode("utf-8", "surrogateescape"))
         return server.recv(1) == READY
     except OSError:
         return False

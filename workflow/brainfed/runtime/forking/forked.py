@@ -75,7 +75,7 @@ class Forked:
         _forget()
         sys.argv = [self.script]
         installed = [folder for folder in sys.path if folder not in SEARCHED]
-        sys.path[:] = [str(Path(self.script).parent), *_folders(os.environ.get(PYTHONPATH, "")), *installed]
+        sys.path[:] = [str(Path(self.script).parent), *folders(os.environ.get(PYTHONPATH, "")), *installed]
         module = ModuleType("__main__")
         module.__file__, module.__builtins__ = self.script, builtins  # type: ignore[attr-defined]
         sys.modules["__main__"] = module
@@ -83,11 +83,12 @@ class Forked:
         exec(code, module.__dict__)
 
 
-def _folders(text: str) -> list[str]:
+def folders(text: str) -> list[str]:
+    """Folders of a variable like PYTHONPATH."""
     return [str(Path(folder).absolute()) for folder in text.split(os.pathsep)] if text else []
 
 
-SEARCHED = frozenset(_folders(os.environ.get(PYTHONPATH, "")))
+SEARCHED = frozenset(folders(os.environ.get(PYTHONPATH, "")))
 """Folders of PYTHONPATH when this process was started."""
 
 

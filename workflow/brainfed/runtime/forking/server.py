@@ -18,8 +18,8 @@ from collections.abc import Collection
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 
-from brainfed.runtime.forking.client import address, owner_of, peer
-from brainfed.runtime.forking.forked import Forked
+from brainfed.runtime.forking.client import BETWEEN, address, owner_of, peer
+from brainfed.runtime.forking.forked import SEARCHED, Forked, folders
 from brainfed.runtime.forking.imports import certain_imports
 from brainfed.runtime.forking.node import JOB, NODE, Node
 
@@ -30,7 +30,7 @@ LAYERS = (
     frozenset({"numpy", "pandas", "safetensors.numpy", "torch"}),
 )
 """Nodes of which others are forked: what nearly all jobs import, and what takes longest."""
-MOST = 12
+MOST = 8
 """Nodes that are kept besides the layers; they share most of their memory."""
 LINE_S = 5.0
 """For a client to name its script."""
@@ -95,8 +95,9 @@ class Server:
             return
         try:
             connection.settimeout(LINE_S)
-            script = _line(connection)
-            node = self._node(_without_cuda(certain_imports(Path(script))))
+            script, _, searched = _line(connection).partition(BETWEEN)
+            imports = _without_cuda(certain_imports(Path(script)))
+            node = self._node(_not_shadowed(imports, set(folders(searched)) - SEARCHED))
             socket.send_fds(node, [JOB + script.encode("utf-8", "surrogateescape")], [connection.fileno()])
         except (OSError, ValueError):
             return
@@ -130,6 +131,13 @@ def _line(connection: socket.socket) -> str:
             raise OSError("the client has gone")
         line += more
     return line[:-1].decode("utf-8", "surrogateescape")
+
+
+def _not_shadowed(imports: frozenset[str], first: Collection[str]) -> frozenset[str]:
+    """The imports without packages that a job finds in folders of its own before those of this process."""
+    roots = {name.partition(".")[0] for name in imports}
+    own = {root for root in roots for at in first if Path(at, root).is_dir() or Path(at, f"{root}.py").is_file()}
+    return frozenset(name for name in imports if name.partition(".")[0] not in own)
 
 
 def _without_cuda(imports: frozenset[str]) -> frozenset[str]:

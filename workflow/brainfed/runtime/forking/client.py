@@ -32,8 +32,12 @@ CREDENTIALS = struct.Struct("3i")
 def main() -> None:
     """Run the command."""
     command, name = sys.argv[1:], os.environ.get(VARIABLE, OFF)
-    if len(command) == 2 and command[0] == sys.executable and name != OFF and (server := _reached(name)):
-        _follow(server, command[1])
+    whole = None not in (sys.stdin, sys.stdout, sys.stderr)
+    if whole and len(command) == 2 and command[0] == sys.executable and name != OFF:
+        server = _reached(name)
+        if server is not None:
+            _follow(server, command[1])
+            server.close()
     os.execvp(command[0], command)
 
 
@@ -83,9 +87,15 @@ def _start(name: str) -> None:
 
     Two jobs may start one at once; the second finds the address taken, and ends.
     """
-    if os.fork():
+    if between := os.fork():
+        try:
+            os.waitpid(between, 0)
+        except ChildProcessError:  # SIGCHLD is ignored here.
+            return
         return
     os.setsid()
+    if os.fork():
+        os._exit(0)  # It would be one of this job's processes for who measures them.
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(nothing, stream)
@@ -97,24 +107,29 @@ def _start(name: str) -> None:
 
 
 def _follow(server: socket.socket, script: str) -> None:
-    """Run the script there and end as it does; come back if it cannot run there."""
+    """Run the script there and end as it does; come back if it has not begun there."""
     heard = [int(number) for number in PASSED_ON if signal.getsignal(number) != signal.SIG_IGN]
+    for number in heard:
+        signal.signal(number, signal.SIG_DFL)
+    if not _is_accepted(server, script):
+        return
     waiting: list[int] = []
     for number in heard:
         signal.signal(number, lambda number, _frame: waiting.append(number))
-    if not _is_accepted(server, script):
+    if not _has_begun(server, [int(number) for number in PASSED_ON if number not in heard]):
         for number in heard:
             signal.signal(number, signal.SIG_DFL)
         for number in waiting:
             os.kill(os.getpid(), number)
         return
-    _send(server, [int(number) for number in PASSED_ON if number not in heard])
     for number in heard:
         signal.signal(number, lambda number, _frame: _pass_on(server, number))
     for number in waiting:
         _pass_on(server, number)
-    with open("/proc/self/comm", "w") as called:
-        called.write(f"{NAMED}{_number(server)}")
+    if signal.getsignal(signal.SIGTSTP) != signal.SIG_IGN:
+        signal.signal(signal.SIGTSTP, lambda *_: _stop(server))
+        signal.signal(signal.SIGCONT, lambda *_: _pass_on(server, signal.SIGCONT))
+    _call_itself(_number(server))
     _end_like(_number(server))
 
 
@@ -126,14 +141,37 @@ def _is_accepted(server: socket.socket, script: str) -> bool:
         return False
 
 
+def _has_begun(server: socket.socket, ignored: list[int]) -> bool:
+    """Send the words of the job; whether there is an answer, which is left for `_number`."""
+    try:
+        _send(server, ignored)
+        return len(server.recv(1, socket.MSG_PEEK)) == 1
+    except OSError:
+        return False
+
+
 def _number(server: socket.socket) -> int:
     found = b""
-    while len(found) < NUMBER.size and (more := server.recv(NUMBER.size - len(found))):
-        found += more
+    try:
+        while len(found) < NUMBER.size and (more := server.recv(NUMBER.size - len(found))):
+            found += more
+    except OSError:
+        found = b""
     if len(found) < NUMBER.size:
-        print("the process that started this job has ended; run the same command again", file=sys.stderr)
+        print(
+            "a helper process of this run was killed, perhaps because memory ran out; start the same command again",
+            file=sys.stderr,
+        )
         sys.exit(1)
     return int(NUMBER.unpack(found)[0])
+
+
+def _call_itself(job: int) -> None:
+    try:
+        with open("/proc/self/comm", "w") as called:
+            called.write(f"{NAMED}{job}")
+    except OSError:
+        return
 
 
 def _send(server: socket.socket, ignored: list[int]) -> None:
@@ -154,13 +192,19 @@ def _pass_on(server: socket.socket, number: int) -> None:
         return
 
 
+def _stop(server: socket.socket) -> None:
+    """Ctrl-Z."""
+    _pass_on(server, signal.SIGSTOP)
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
 def _end_like(code: int) -> None:
     """Exit with the code, or die of the signal that is its negative."""
-    if code >= 0:
-        os._exit(code)
-    if -code != signal.SIGKILL:
-        signal.signal(-code, signal.SIG_DFL)
-    os.kill(os.getpid(), -code)
+    if code < 0:
+        if -code != signal.SIGKILL:
+            signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+    os._exit(code if code >= 0 else 128 - code)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from dataclasses import dataclass
+from io import TextIOWrapper
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -65,13 +66,18 @@ class Forked:
         for number, stream in enumerate(self.streams):
             os.dup2(stream, number)
             os.close(stream)
+        if isinstance(sys.stdout, TextIOWrapper):
+            sys.stdout.reconfigure(line_buffering=sys.stdout.isatty())
+        of_imports = {name: value for name, value in os.environb.items() if name not in STARTED_WITH}
         os.environb.clear()
+        os.environb.update(of_imports)
         os.environb.update(self.variables)
         os.umask(self.umask)
         os.chdir(self.folder)
         for number in PASSED_ON:
             usual: Any = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
             signal.signal(number, signal.SIG_IGN if number in self.ignored else usual)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, PASSED_ON)
         _forget()
         sys.argv = [self.script]
         installed = [folder for folder in sys.path if folder not in SEARCHED]
@@ -92,9 +98,15 @@ SEARCHED = frozenset(folders(os.environ.get(PYTHONPATH, "")))
 """Folders of PYTHONPATH when this process was started."""
 
 
+STARTED_WITH = frozenset(os.environb)
+"""Names of its variables; libraries set further ones when they are imported."""
+
+
 def _forget() -> None:
     """Give up the modules of the workflow, which a job imports itself, and the common state of random numbers."""
     for name in [name for name in sys.modules if name.partition(".")[0] == PACKAGE]:
         del sys.modules[name]
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed()
+    if "torch" in sys.modules:
+        sys.modules["torch"].default_generator.seed()

@@ -11,14 +11,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from brainfed.runtime.forking.client import NUMBER, READY, peer
+from brainfed.runtime.forking.client import NUMBER, PASSED_ON, READY, peer
 from brainfed.runtime.forking.forked import Forked
 
 JOB, NODE = b"j", b"n"
 """Kinds of messages: a client with its script, and the socket of a further node with what it imports besides."""
 LONGEST = 1 << 16
 """Bytes of a message."""
-WORDS_S = 10.0
+WORDS_S = 1.0
 """For a client to send the words of its job."""
 
 
@@ -33,6 +33,7 @@ class Node:
     intake: socket.socket
     _selector: selectors.BaseSelector = field(default_factory=selectors.DefaultSelector, init=False)
     _jobs: dict[int, tuple[int, socket.socket]] = field(default_factory=dict, init=False)
+    _nodes: list[int] = field(default_factory=list, init=False)
 
     def serve(self) -> "Node | Forked | None":
         """What a forked process is, in that process; None: this one has ended."""
@@ -58,13 +59,20 @@ class Node:
             self._selector.unregister(self.intake)
             return None
         other = socket.socket(fileno=received[0])
+        self._nodes = [node for node in self._nodes if os.waitpid(node, os.WNOHANG) == (0, 0)]
+        if not _is_alone():
+            other.close()
+            return None
         if message[:1] == JOB:
             return self._fork_job(other, message[1:].decode("utf-8", "surrogateescape"))
         with other:
-            if os.fork():
+            process = _fork()
+            if process != 0:
+                self._nodes += [process] if process else []
                 return None
             node = Node(other.dup())
         self._close()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, PASSED_ON)
         for name in message[1:].decode().split("\0"):
             with suppress(ImportError):
                 importlib.import_module(name)
@@ -72,18 +80,21 @@ class Node:
 
     def _fork_job(self, client: socket.socket, script: str) -> Forked | None:
         """Fork a job, which is in its own group: it ends as a whole with its client."""
-        job = _asked_for(client, script) if _is_alone() else None
-        if job is None:
+        job = _asked_for(client, script)
+        parent, process = os.getpid(), None if job is None else _fork()
+        if job is None or process is None:
+            if job is not None:
+                job.close()
             client.close()
             return None
-        parent = os.getpid()
-        process = os.fork()
-        if not process:
+        if process == 0:
             os.setpgid(0, 0)
             self._close()
             client.close()
             job.end_with(parent)
             return job
+        with suppress(OSError):  # Whoever comes first.
+            os.setpgid(process, process)
         job.close()
         _say(client, process)
         ended = os.pidfd_open(process)
@@ -94,6 +105,8 @@ class Node:
 
     def _pass_on(self, client: socket.socket, process: int) -> None:
         """Signals of a client; one that has gone takes its job along."""
+        if client.fileno() < 0:  # Its job has ended meanwhile.
+            return
         try:
             numbers = client.recv(64)
         except OSError:
@@ -143,6 +156,20 @@ def _asked_for(client: socket.socket, script: str) -> Forked | None:
         return None
     client.settimeout(None)
     return Forked.of(script, bytes(content), tuple(streams), peer(client)[0])
+
+
+def _fork() -> int | None:
+    """As `os.fork`; None: there can be no further process. Signals wait until a job can take them."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, PASSED_ON)
+    process: int | None = None
+    try:
+        process = os.fork()
+    except OSError:
+        process = None
+    finally:
+        if process != 0:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    return process
 
 
 def _say(client: socket.socket, number: int) -> None:

@@ -12,13 +12,14 @@ import importlib.util
 import os
 import re
 import selectors
+import signal
 import socket
 import sys
 from collections.abc import Collection
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 
-from brainfed.runtime.forking.client import BETWEEN, address, owner_of, peer
+from brainfed.runtime.forking.client import BETWEEN, PASSED_ON, address, owner_of, peer
 from brainfed.runtime.forking.forked import SEARCHED, Forked, folders
 from brainfed.runtime.forking.imports import certain_imports
 from brainfed.runtime.forking.node import JOB, NODE, Node
@@ -30,9 +31,11 @@ LAYERS = (
     frozenset({"numpy", "pandas", "safetensors.numpy", "torch"}),
 )
 """Nodes of which others are forked: what nearly all jobs import, and what takes longest."""
-MOST = 8
-"""Nodes that are kept besides the layers; they share most of their memory."""
-LINE_S = 5.0
+MOST = 6
+"""Nodes that are kept besides the layers; one has about 100 MB of its own."""
+TRIES = 3
+"""To find a node that lives."""
+LINE_S = 1.0
 """For a client to name its script."""
 NO_CUDA = re.compile(r"^cuda\b[^=\n]*= *None", re.MULTILINE)
 
@@ -46,6 +49,10 @@ def main() -> None:
         ended = os.pidfd_open(int(owner_of(name)))
     except OSError:
         return
+    # A signal to all processes is for the jobs, whose clients pass it on.
+    for number in PASSED_ON:
+        signal.signal(number, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.chdir("/")
     listener.listen(128)
     for module in FIRST:
@@ -97,10 +104,18 @@ class Server:
             connection.settimeout(LINE_S)
             script, _, searched = _line(connection).partition(BETWEEN)
             imports = _without_cuda(certain_imports(Path(script)))
-            node = self._node(_not_shadowed(imports, set(folders(searched)) - SEARCHED))
-            socket.send_fds(node, [JOB + script.encode("utf-8", "surrogateescape")], [connection.fileno()])
+            imports = _not_shadowed(imports, set(folders(searched)) - SEARCHED)
         except (OSError, ValueError):
             return
+        message = JOB + script.encode("utf-8", "surrogateescape")
+        for _ in range(TRIES):
+            if frozenset() not in self._nodes:
+                return
+            try:
+                socket.send_fds(self._node(imports), [message], [connection.fileno()])
+                return
+            except OSError:  # The node has been killed.
+                self._nodes = {known: node for known, node in self._nodes.items() if not _is_closed(node)}
 
     def _node(self, imports: frozenset[str]) -> socket.socket:
         """The node that has imported these modules."""
@@ -121,6 +136,16 @@ class Server:
             names = "\0".join(sorted(imports - best)).encode()
             socket.send_fds(self._nodes[best], [NODE + names], [its.fileno()])
         self._nodes[imports] = own
+
+
+def _is_closed(node: socket.socket) -> bool:
+    """Whether nobody is at the other end."""
+    try:
+        return node.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
 
 
 def _line(connection: socket.socket) -> str:

@@ -332,6 +332,15 @@ def test_a_package_of_the_jobs_own_path_is_its_own(start: Start, tmp_path: Path)
     assert "site-packages" in printed(start(text))
 
 
+def test_a_job_with_a_sitecustomize_of_its_own_runs_it(start: Start, tmp_path: Path) -> None:
+    folder = tmp_path / "libraries"
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text("import sys\nsys.customised = True\n")
+    text = "import sys\nimport numpy\nprint(hasattr(sys, 'customised'))\n"
+    assert printed(start(text)) == "False\n"
+    assert printed(start(text, environment={"PYTHONPATH": str(folder)})) == "True\n"
+
+
 def test_any_other_command_is_run_as_it_is() -> None:
     command = [sys.executable, "-I", "-S", client.__file__, "echo", "as it is"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

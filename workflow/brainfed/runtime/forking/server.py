@@ -104,9 +104,13 @@ class Server:
             connection.settimeout(LINE_S)
             script, _, searched = _line(connection).partition(BETWEEN)
             imports = _without_cuda(certain_imports(Path(script)))
-            imports = _not_shadowed(imports, set(folders(searched)) - SEARCHED)
+            first = set(folders(searched)) - SEARCHED
         except (OSError, ValueError):
             return
+        # What runs at the start of a Python would not run in a fork.
+        if any(Path(at, f"{name}.py").exists() for at in first for name in ("sitecustomize", "usercustomize")):
+            return
+        imports = _not_shadowed(imports, first)
         message = JOB + script.encode("utf-8", "surrogateescape")
         for _ in range(TRIES):
             if frozenset() not in self._nodes:

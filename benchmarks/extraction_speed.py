@@ -71,12 +71,16 @@ def ours(atlas: Path, image: Path) -> np.ndarray:
     return extract("subject", ScanFiles(str(image)), load_atlas("atlas", atlas), SETTINGS).series
 
 
-def bare(atlas: Path, image: Path) -> np.ndarray:
-    masker = NiftiLabelsMasker(
+def masker_of(atlas: Path) -> NiftiLabelsMasker:
+    """Nilearn's masker with the cleaning of our defaults."""
+    return NiftiLabelsMasker(
         atlas, standardize="zscore_sample", detrend=True, low_pass=SETTINGS.low_pass, high_pass=SETTINGS.high_pass,
         t_r=TR, resampling_target="data", reports=False,
     )  # fmt: skip
-    return np.asarray(masker.fit_transform(image))
+
+
+def bare(atlas: Path, image: Path) -> np.ndarray:
+    return np.asarray(masker_of(atlas).fit_transform(image))
 
 
 def peak(atlas: Path, images: list[Path]) -> float:

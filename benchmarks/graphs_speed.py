@@ -55,16 +55,16 @@ def read(folder: Path) -> tuple[GraphSamples, np.ndarray]:
     return GraphSamples(**joined([data])), np.unique(labels, return_inverse=True)[1]
 
 
-def connectomes(density: float) -> tuple[GraphSamples, np.ndarray]:
+def connectomes(density: float, count: int = sum(SITES), regions: int = REGIONS) -> tuple[GraphSamples, np.ndarray]:
     """Correlations of made-up series as graphs, and two classes at random."""
-    rng, count = np.random.default_rng(0), sum(SITES)
-    features = np.tanh(0.3 * rng.standard_normal((count, REGIONS * (REGIONS - 1) // 2), dtype=np.float32))
-    joined = adjacency(strongest(features, REGIONS, ConnectomeSettings(density=density)), REGIONS)
+    rng = np.random.default_rng(0)
+    features = np.tanh(0.3 * rng.standard_normal((count, regions * (regions - 1) // 2), dtype=np.float32))
+    joined = adjacency(strongest(features, regions, ConnectomeSettings(density=density)), regions)
     graph, source, target = np.nonzero(joined)
-    nodes = matrices(features, REGIONS).reshape(-1, REGIONS)
+    nodes = matrices(features, regions).reshape(-1, regions)
     edge_start = np.concatenate([[0], np.cumsum(np.bincount(graph, minlength=count))])
     graphs = GraphSamples(
-        np.arange(count + 1) * REGIONS, nodes, edge_start, source, target, np.ones(len(source), dtype=np.float32)
+        np.arange(count + 1) * regions, nodes, edge_start, source, target, np.ones(len(source), dtype=np.float32)
     )
     return graphs, rng.integers(0, 2, count)
 

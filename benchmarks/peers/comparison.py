@@ -1,5 +1,6 @@
 """Two ways to one result: their results must agree before either is timed."""
 
+import gc
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,6 +8,7 @@ from importlib.metadata import version
 
 import numpy as np
 from numpy.typing import NDArray
+
 from peers.memory import peak_of
 
 TIMES = 3
@@ -17,8 +19,12 @@ Timed = Callable[[], tuple[Result, float]]
 """The work of one side: its result, NaN where there is none, and its seconds."""
 
 
-class DifferentResults(Exception):
+class DifferentResultsError(Exception):
     """Two sides do not agree, so that their times cannot be compared."""
+
+
+class LeftOutError(Exception):
+    """A comparison cannot run here; the message is the reason."""
 
 
 @dataclass(frozen=True)
@@ -65,13 +71,16 @@ def compared(
     """Run both sides once, compare the results, then time both in turn.
 
     Raises:
-        DifferentResults: the results differ by more than `tolerance`.
+        DifferentResultsError: the results differ by more than `tolerance`.
     """
     difference = agreed(name, theirs()[0], ours()[0], tolerance)
     seconds, peaks = np.full((2, TIMES), np.inf), np.zeros((2, TIMES))
+    # nilearn collects garbage often, and would visit all objects of this process, which has imported every peer.
+    gc.freeze()
     for number in range(TIMES):
         for side, work in enumerate((theirs, ours)):
             (_, seconds[side, number]), peaks[side, number] = peak_of(work)
+    gc.unfreeze()
     return Comparison(
         name, peer, what, *seconds.min(axis=1).tolist(), difference, tolerance, exact, *peaks.max(axis=1).tolist()
     )
@@ -81,15 +90,15 @@ def agreed(name: str, theirs: Result, ours: Result, tolerance: float) -> float:
     """The largest difference of two results.
 
     Raises:
-        DifferentResults: it is above `tolerance`, or one side has a number where the other has none.
+        DifferentResultsError: it is above `tolerance`, or one side has a number where the other has none.
     """
     if theirs.shape != ours.shape or not np.array_equal(np.isnan(theirs), np.isnan(ours)):
-        raise DifferentResults(f"{name}: the two results do not have numbers in the same places")
+        raise DifferentResultsError(f"{name}: the two results do not have numbers in the same places")
     if np.isnan(theirs).all():
-        raise DifferentResults(f"{name}: the results are empty")
+        raise DifferentResultsError(f"{name}: the results are empty")
     difference = float(np.nanmax(np.abs(theirs - ours)))
     if not difference <= tolerance:
-        raise DifferentResults(f"{name}: the results differ by {difference:.1e}, more than {tolerance:.0e}")
+        raise DifferentResultsError(f"{name}: the results differ by {difference:.1e}, more than {tolerance:.0e}")
     return difference
 
 

@@ -9,7 +9,6 @@ from dataclasses import replace
 
 import numpy as np
 from made_up_cohort import MadeUpCohort
-from peers.comparison import Comparison, Result, compared, named, timed
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import Ridge, RidgeCV
 from sklearn.model_selection import GridSearchCV, PredefinedSplit
@@ -22,6 +21,7 @@ from brainfed.runtime.jobs.run import Run
 from brainfed.samples.inner_folds import institution_folds
 from brainfed.samples.inputs import MethodInputs
 from brainfed.samples.labelled_subjects import hidden_labels
+from peers.comparison import Comparison, Result, compared, named, timed
 
 TOLERANCE = 1e-8
 

@@ -2,18 +2,20 @@
 
 The two find different references: nilearn's is the geometric mean of the covariances, ours the exponential of the mean
 of their logarithms, which institutions can add up. Their features are therefore compared at nilearn's, which it fits to
-the first subjects before the clock starts. Ours also keeps the logarithm of every covariance, for references of its own.
+the first subjects before the clock starts. Ours also finds the logarithm of every covariance, for references of its
+own.
 """
 
 import numpy as np
 from nilearn.connectome import ConnectivityMeasure
-from peers.comparison import Comparison, Result, compared, named, timed
 from sklearn.covariance import LedoitWolf
 from tangent_speed import made_up
+from threadpoolctl import threadpool_limits
 
 from brainfed.imaging.series.standardise import standardised
 from brainfed.imaging.tangent.covariances import covariances
 from brainfed.imaging.tangent.vectors import tangent_at
+from peers.comparison import Comparison, Result, compared, named, timed
 
 TOLERANCE = 1e-5
 """Ours stores covariances and features as float32."""
@@ -35,7 +37,9 @@ def tangent(quick: bool, threads: int) -> Comparison:
         return np.sqrt(2) * measure.transform(list(series.values()))
 
     def ours() -> Result:
-        return tangent_at(covariances(series, names, 0.0, {}, threads), measure.whitening_, threads)[:, order]
+        # As in a job: subjects side by side, each on one thread.
+        with threadpool_limits(1):
+            return tangent_at(covariances(series, names, 0.0, {}, threads), measure.whitening_, threads)[:, order]
 
     shape = f"{subjects} subjects, {regions} regions"
     return compared(

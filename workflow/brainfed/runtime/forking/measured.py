@@ -1,5 +1,6 @@
 """What Snakemake measures of a job (`benchmark:`), where it is forked of a process that Snakemake did not start."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,11 @@ from brainfed.runtime.forking.client import NAMED
 
 
 def measure_forked_jobs() -> None:
-    """Count the process of a forked job among the children of its client."""
+    """Count the process of a forked job among the children of its client.
+
+    A client has no others, so Snakemake need not look for them: it would read the state of every process of the machine
+    twice a second.
+    """
     from snakemake.benchmark import BenchmarkTimer
 
     theirs = BenchmarkTimer.__init__
@@ -19,27 +24,32 @@ def measure_forked_jobs() -> None:
         children = self.main.children
 
         def with_forked(recursive: bool = False) -> list[Any]:
+            own = list(_jobs_of(self.main.pid))
+            if own:
+                return own
             found = children(recursive=recursive)
-            return [*found, *(job for each in (self.main, *found) for job in _jobs_of(each.pid))]
+            return [*found, *(job for each in found for job in _jobs_of(each.pid))]
 
         self.main.children = with_forked
 
     BenchmarkTimer.__init__ = watch
 
 
-def _jobs_of(client: int) -> list[Any]:
-    """The process that runs the script of a client, and its children; of any other process, none."""
+def _jobs_of(client: int) -> Iterator[Any]:
+    """The process that runs the script of a client, and its descendants; of any other process, none."""
     import psutil
 
     try:
         called = Path(f"/proc/{client}/comm").read_text(encoding="utf-8")
     except OSError:
-        return []
+        return
     number = called.removeprefix(NAMED).strip()
-    if not called.startswith(NAMED) or not number.isdecimal():
-        return []
-    try:
-        job = psutil.Process(int(number))
-        return [job, *job.children(recursive=True)]
-    except psutil.NoSuchProcess:
-        return []
+    waiting = [int(number)] if called.startswith(NAMED) and number.isdecimal() else []
+    while waiting:
+        process = waiting.pop()
+        try:
+            yield psutil.Process(process)
+            for thread in Path(f"/proc/{process}/task").iterdir():
+                waiting += map(int, (thread / "children").read_text(encoding="ascii").split())
+        except (psutil.NoSuchProcess, OSError):
+            continue

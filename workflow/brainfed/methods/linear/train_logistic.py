@@ -1,10 +1,11 @@
 """Logistic regression in the span of the training subjects, C chosen by the log loss of inner folds.
 
-Inner folds only rank the costs, so L-BFGS fits them until the loss converges. Newton's method fits the final model,
-exact to rounding.
+All costs and inner folds are fitted side by side (`logistic_fits`), and the final model by Newton's method.
 """
 
 from collections.abc import Sequence
+from functools import cache
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from brainfed.methods.linear.dual import LinearModel
 from brainfed.methods.linear.fitting import LinearTask, TrainingSet, train_linear
 from brainfed.methods.linear.logistic import METHOD, LogisticSettings
+from brainfed.methods.linear.logistic_fits import Fits
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.inner_folds import choose_cost, inner_folds
 from brainfed.samples.inputs import IntArray, MethodInputs, Outcome
@@ -31,13 +33,20 @@ def train(inputs: MethodInputs, settings: LogisticSettings, run: Run) -> Outcome
 def fit_logistic(subjects: TrainingSet, costs: Sequence[float]) -> LinearModel:
     """The logistic regression of the best cost, fitted to all the training subjects."""
     coordinates, back = subjects.span.coordinates()
-    labels = subjects.labels
+    labels, folds = subjects.labels, inner_folds(subjects.labels, subjects.twins, subjects.seed)
+    place = {(cost, fold): place for place, (fold, cost) in enumerate(product(range(int(folds.max()) + 1), costs))}
+    fits = Fits(
+        coordinates,
+        labels,
+        np.column_stack([folds != fold for _, fold in place]),
+        np.array([cost for cost, _ in place]),
+    )
+    every = cache(fits.margins)
 
-    def margins(cost: float, kept: IntArray, held_out: IntArray) -> NDArray[np.float64]:
-        regression = LogisticRegression(C=cost, tol=1e-6, max_iter=5000).fit(coordinates[kept], labels[kept])
-        return np.asarray(regression.decision_function(coordinates[held_out]))
+    def margins(cost: float, _: IntArray, held_out: IntArray) -> NDArray[np.float64]:
+        return np.asarray(every()[held_out, place[cost, int(folds[held_out[0]])]])
 
-    cost = choose_cost(costs, labels, inner_folds(labels, subjects.twins, subjects.seed), margins, _log_loss)
+    cost = choose_cost(costs, labels, folds, margins, _log_loss)
     regression = LogisticRegression(C=cost, solver="newton-cholesky", tol=1e-10).fit(coordinates, labels)
     return subjects.span.model(back @ regression.coef_[0], float(regression.intercept_[0]))
 

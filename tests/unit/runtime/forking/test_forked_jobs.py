@@ -211,17 +211,19 @@ def test_no_interrupt_is_lost_while_a_job_starts(start: Start) -> None:
 
 
 def test_a_job_is_paused_with_its_client(start: Start) -> None:
-    job = start(WAITING)
+    further = "import subprocess\nprint(os.getpid(), subprocess.Popen(['sleep', '60']).pid"
+    job = start(WAITING.replace("print(os.getpid()", further))
     assert job.stdout is not None
-    process = int(job.stdout.readline())
+    process, child = map(int, job.stdout.readline().split())
 
     def state(number: int) -> str:
         return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0]
 
     job.send_signal(signal.SIGTSTP)
-    until_true(lambda: state(process) == state(job.pid) == "T")
+    until_true(lambda: state(process) == state(child) == state(job.pid) == "T")
     job.send_signal(signal.SIGCONT)
-    until_true(lambda: state(process) == "S")
+    until_true(lambda: state(process) == state(child) == "S")
+    os.kill(child, signal.SIGKILL)
     job.send_signal(signal.SIGTERM)
     job.communicate(timeout=20)
     assert job.returncode == 7
@@ -339,6 +341,14 @@ def test_a_job_with_a_sitecustomize_of_its_own_runs_it(start: Start, tmp_path: P
     text = "import sys\nimport numpy\nprint(hasattr(sys, 'customised'))\n"
     assert printed(start(text)) == "False\n"
     assert printed(start(text, environment={"PYTHONPATH": str(folder)})) == "True\n"
+    assert printed(start(text, environment={"PYTHONPATH": "libraries"})) == "True\n"
+
+
+def test_a_folder_that_cannot_be_read_harms_no_other_job(start: Start, owner: "subprocess.Popen[bytes]") -> None:
+    printed(start("import numpy\n"))
+    before = processes_of(owner)
+    assert printed(start("import numpy\nprint('done')\n", environment={"PYTHONPATH": 300 * "x"})) == "done\n"
+    assert processes_of(owner) == before
 
 
 def test_any_other_command_is_run_as_it_is() -> None:

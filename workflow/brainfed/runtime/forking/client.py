@@ -15,6 +15,8 @@ import time
 
 VARIABLE, OFF = "BRAINFED_FORKS", "off"
 """Name of the forking process, or that jobs start by themselves."""
+STARTED_BY = "BRAINFED_STARTED_BY"
+"""Variable of a forked job: the process of its client."""
 PATIENCE_S, AGAIN_S = 5.0, 0.02
 """For a forking process to listen; between two tries."""
 BETWEEN = "\0"
@@ -38,6 +40,7 @@ def main() -> None:
         if server is not None:
             _follow(server, command[1])
             server.close()
+    os.environ.pop(STARTED_BY, None)
     os.execvp(command[0], command)
 
 
@@ -62,8 +65,7 @@ def _reached(name: str) -> socket.socket | None:
     """A connection to the forking process, which is started where there is none; None: the job starts by itself."""
     server = _connected(name)
     if server is None and os.path.exists(f"/proc/{owner_of(name)}"):
-        _start(name)
-        end = time.monotonic() + PATIENCE_S
+        end = time.monotonic() + (PATIENCE_S if _start(name) else 0.0)
         while server is None and time.monotonic() < end:
             time.sleep(AGAIN_S)
             server = _connected(name)
@@ -82,17 +84,27 @@ def _connected(name: str) -> socket.socket | None:
     return server
 
 
-def _start(name: str) -> None:
-    """Start the forking process, in a session of its own: it hears no signal of this one's terminal.
+def _start(name: str) -> bool:
+    """Start the forking process, in a session of its own: it hears no signal of this one's terminal; whether it can be.
 
     Two jobs may start one at once; the second finds the address taken, and ends.
     """
-    if between := os.fork():
+    try:
+        between = os.fork()
+    except OSError:
+        return False
+    if between:
         try:
-            os.waitpid(between, 0)
+            return os.waitpid(between, 0)[1] == 0
         except ChildProcessError:  # SIGCHLD is ignored here.
-            return
-        return
+            return True
+    try:
+        _become_server(name)
+    finally:
+        os._exit(1)
+
+
+def _become_server(name: str) -> None:
     os.setsid()
     if os.fork():
         os._exit(0)  # It would be one of this job's processes for who measures them.
@@ -135,7 +147,9 @@ def _follow(server: socket.socket, script: str) -> None:
 
 def _is_accepted(server: socket.socket, script: str) -> bool:
     try:
-        server.sendall(f"{script}{BETWEEN}{os.environ.get('PYTHONPATH', '')}\n".encode("utf-8", "surrogateescape"))
+        found = os.environ.get("PYTHONPATH", "")
+        searched = os.pathsep.join(os.path.abspath(folder) for folder in found.split(os.pathsep)) if found else ""
+        server.sendall(f"{script}{BETWEEN}{searched}\n".encode("utf-8", "surrogateescape"))
         return server.recv(1) == READY
     except OSError:
         return False
@@ -187,7 +201,7 @@ def _send(server: socket.socket, ignored: list[int]) -> None:
 
 def _pass_on(server: socket.socket, number: int) -> None:
     try:
-        server.send(bytes([number]))
+        server.send(bytes([number]), socket.MSG_DONTWAIT)
     except OSError:
         return
 

@@ -11,9 +11,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from brainfed.runtime.forking.client import PASSED_ON
+from brainfed.runtime.forking.client import PASSED_ON, STARTED_BY
 from brainfed.runtime.forking.imports import PACKAGE
-from brainfed.runtime.jobs.stopping import STARTED_BY
 
 PYTHONPATH = "PYTHONPATH"
 """Its folders come first in `sys.path` of a process that is started without a folder of its own."""

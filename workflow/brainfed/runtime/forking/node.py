@@ -58,6 +58,8 @@ class Node:
         if not message:
             self._selector.unregister(self.intake)
             return None
+        if not received:  # This process has no descriptor left for it.
+            return None
         other = socket.socket(fileno=received[0])
         self._nodes = [node for node in self._nodes if os.waitpid(node, os.WNOHANG) == (0, 0)]
         if not _is_alone():
@@ -90,13 +92,13 @@ class Node:
         if process == 0:
             os.setpgid(0, 0)
             self._close()
-            client.close()
             job.end_with(parent)
+            _say(client, os.getpid())  # Whoever has no answer runs the script by itself.
+            client.close()
             return job
         with suppress(OSError):  # Whoever comes first.
             os.setpgid(process, process)
         job.close()
-        _say(client, process)
         ended = os.pidfd_open(process)
         self._jobs[ended] = process, client
         self._selector.register(ended, selectors.EVENT_READ)
@@ -111,12 +113,17 @@ class Node:
             numbers = client.recv(64)
         except OSError:
             numbers = b""
-        with suppress(ProcessLookupError):
-            for number in numbers:
-                os.kill(process, number)
-            if not numbers:
-                self._selector.unregister(client)
-                os.killpg(process, signal.SIGKILL)
+        for number in numbers:
+            # A pause is for all processes of a job; of the others, those that a job has started hear through it.
+            send = os.killpg if number in (signal.SIGSTOP, signal.SIGCONT) else os.kill
+            with suppress(ProcessLookupError):
+                send(process, number)
+        if numbers:
+            return
+        self._selector.unregister(client)
+        for send in (os.killpg, os.kill):  # It may have left its group.
+            with suppress(ProcessLookupError):
+                send(process, signal.SIGKILL)
 
     def _end(self, ended: int) -> None:
         """Report how a job has ended."""
@@ -139,23 +146,24 @@ class Node:
 
 
 def _asked_for(client: socket.socket, script: str) -> Forked | None:
-    """The job of a client; None: it has gone."""
+    """The job of a client; None: it has gone, or is too slow."""
+    streams: list[int] = []
+    content = bytearray()
     try:
         client.settimeout(WORDS_S)
         client.sendall(READY)
         head, streams, _, _ = socket.recv_fds(client, NUMBER.size, 3)
         (length,) = NUMBER.unpack(head)
-        content = bytearray()
         while len(content) < length and (more := client.recv(length - len(content))):
             content += more
-    except (OSError, struct.error):
-        return None
-    if len(content) < length or len(streams) != 3:
-        for stream in streams:
-            os.close(stream)
-        return None
-    client.settimeout(None)
-    return Forked.of(script, bytes(content), tuple(streams), peer(client)[0])
+        client.settimeout(None)
+        if len(content) == length and len(streams) == 3:
+            return Forked.of(script, bytes(content), tuple(streams), peer(client)[0])
+    except (OSError, struct.error, ValueError):
+        pass
+    for stream in streams:
+        os.close(stream)
+    return None
 
 
 def _fork() -> int | None:

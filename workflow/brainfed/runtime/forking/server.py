@@ -16,6 +16,7 @@ import signal
 import socket
 import sys
 from collections.abc import Collection
+from contextlib import suppress
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 
@@ -78,7 +79,7 @@ class Server:
         self._nodes: dict[frozenset[str], socket.socket] = {}
 
     def serve(self) -> Node | None:
-        """Route until the owner ends; the first node, in its process."""
+        """Route until the owner, or the first node, ends; that node, in its process."""
         own, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         if not os.fork():
             self._listener.close()
@@ -90,10 +91,11 @@ class Server:
         with selectors.DefaultSelector() as selector:
             for source in (self._listener, self._ended):
                 selector.register(source, selectors.EVENT_READ)
-            while not any(key.fileobj == self._ended for key, _ in selector.select()):
-                connection, _ = self._listener.accept()
-                with connection:
-                    self._route(connection)
+            while frozenset() in self._nodes and not any(key.fileobj == self._ended for key, _ in selector.select()):
+                with suppress(OSError):
+                    connection, _ = self._listener.accept()
+                    with connection:
+                        self._route(connection)
         return None
 
     def _route(self, connection: socket.socket) -> None:
@@ -108,7 +110,7 @@ class Server:
         except (OSError, ValueError):
             return
         # What runs at the start of a Python would not run in a fork.
-        if any(Path(at, f"{name}.py").exists() for at in first for name in ("sitecustomize", "usercustomize")):
+        if any(os.path.exists(f"{at}/{name}.py") for at in first for name in ("sitecustomize", "usercustomize")):
             return
         imports = _not_shadowed(imports, first)
         message = JOB + script.encode("utf-8", "surrogateescape")
@@ -165,7 +167,7 @@ def _line(connection: socket.socket) -> str:
 def _not_shadowed(imports: frozenset[str], first: Collection[str]) -> frozenset[str]:
     """The imports without packages that a job finds in folders of its own before those of this process."""
     roots = {name.partition(".")[0] for name in imports}
-    own = {root for root in roots for at in first if Path(at, root).is_dir() or Path(at, f"{root}.py").is_file()}
+    own = {root for root in roots for at in first if any(map(os.path.exists, (f"{at}/{root}", f"{at}/{root}.py")))}
     return frozenset(name for name in imports if name.partition(".")[0] not in own)
 
 

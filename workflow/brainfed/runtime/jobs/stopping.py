@@ -18,11 +18,11 @@ from pathlib import Path
 from types import FrameType
 from typing import TypeVar
 
+from brainfed.runtime.forking.client import STARTED_BY
+
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 LOOK_EVERY, ECHO = 1.0, 1.0
 """Seconds between two checks of the workflow; seconds after a signal in which a further one is its echo."""
-STARTED_BY = "BRAINFED_STARTED_BY"
-"""Variable of a forked job: the process of its client (`runtime.forking`)."""
 SNAKEMAKE = re.compile(rb"(.*/)?snakemake(\.[\w.]+)?")
 
 Unit = TypeVar("Unit")

@@ -46,7 +46,7 @@ def trained(variant: str, inputs: MethodInputs) -> Outcome:
     method = METHODS[str(settings.pop("method"))]
     module, function = method.entry.split(":")
     outcome: Outcome = getattr(import_module(module), function)(
-        inputs, restore(method.settings, settings), Run(progress=lambda *_: None)
+        inputs, restore(method.settings, settings), Run(progress=lambda *_, **__: None)
     )
     return outcome
 

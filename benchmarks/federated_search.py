@@ -214,7 +214,7 @@ def main(given: Sequence[str]) -> None:
     drawn = len(list((cohort / "splits" / split).glob("repeat-*.parquet")))
     repeats = 1 if options.quick else options.repeats or drawn
     competing = [hastened(one) if options.quick else one for one in candidates()]
-    run = Run(device=options.device, progress=lambda *_: None)
+    run = Run(device=options.device, progress=lambda *_, **__: None)
     torch.set_num_threads(options.threads)
     predictions, choices = [], []
     with threadpool_limits(limits=options.threads):

@@ -56,7 +56,7 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     inputs, truth = with_patients(MadeUpCohort(arguments.features).method_inputs())
-    device = Run(device=arguments.device, progress=lambda *_: None)
+    device = Run(device=arguments.device, progress=lambda *_, **__: None)
     other = replace(inputs, streams=Streams(1))
     changes = {"tf32": ("tf32", inputs, device), "bfloat16": ("bfloat16", inputs, device)}
     changes["another seed"] = ("float32", other, device)

@@ -62,7 +62,7 @@ def made_up(seed: int, features: int, decay: float) -> tuple[MethodInputs, NDArr
 def measured(cohort: tuple[MethodInputs, NDArray[np.int64], float], settings: PrivateRidgeSettings) -> list[float]:
     """AUC and accuracy over all folds."""
     inputs, labels, _ = cohort
-    run = Run(progress=lambda *_: None)
+    run = Run(progress=lambda *_, **__: None)
     scores = train_ridge_dp(inputs, settings, run).scores[inputs.fold, np.arange(SUBJECTS), 1]
     return [auc(labels, scores), float(np.mean((scores > 0) == labels))]
 

@@ -69,7 +69,7 @@ def main() -> None:
         labels="true",
         streams=Streams(0, options.repeat),
     )
-    zscore, silent = options.features.startswith("pearson"), Run(progress=lambda *_: None)
+    zscore, silent = options.features.startswith("pearson"), Run(progress=lambda *_, **__: None)
     with threadpool_limits(options.threads):
         found = train_ridge_federated(inputs, FederatedRidgeSettings(zscore=zscore), silent)
         standardise = "institution" if zscore else "none"

@@ -113,7 +113,7 @@ def train(folder: Path, arguments: argparse.Namespace) -> tuple[float, float]:
         batch=arguments.batch,
     )
     start = time.process_time()
-    outcome = train_fedgcn(inputs, settings, Run(progress=lambda *_: None))
+    outcome = train_fedgcn(inputs, settings, Run(progress=lambda *_, **__: None))
     return outcome.counts["first_layer_operations"] / 1e9, time.process_time() - start
 
 

@@ -117,7 +117,7 @@ def measure(arguments: argparse.Namespace, run: Run) -> None:
 def train_one(arguments: argparse.Namespace, name: str, repeat: int, warm: Barrier, ended: "Queue[Ended]") -> None:
     """One method and repeat, in this process, from when all processes are warm."""
     torch.set_num_threads(arguments.threads)
-    run = Run(device=arguments.device, progress=lambda *_: None)
+    run = Run(device=arguments.device, progress=lambda *_, **__: None)
     cohort = MadeUpCohort(arguments.features, repeat=repeat, stored="float16")
     Table(run, arguments.precision, 1).repeat(cohort, [name])
     warm.wait()
@@ -163,7 +163,7 @@ def main() -> None:
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.WARNING)
     torch.set_num_threads(arguments.threads)
-    run = Run(device=arguments.device, progress=lambda *_: None)
+    run = Run(device=arguments.device, progress=lambda *_, **__: None)
     name = torch.cuda.get_device_name() if run.device.startswith("cuda") else run.device
     print(f"{name}, {arguments.threads} threads, d = {arguments.features}, {arguments.precision} products")
     if arguments.side_by_side:

@@ -285,7 +285,7 @@ def test_an_interrupted_training_resumes_to_the_same_bytes(case, protocol, numbe
     with pytest.raises(CutOffError):
         train(inputs, settings, Run(checkpoint=checkpoint, progress=interrupted_after(number)))
     seen = []
-    resumed = train(inputs, settings, Run(checkpoint=checkpoint, progress=lambda done, *_: seen.append(done)))
+    resumed = train(inputs, settings, Run(checkpoint=checkpoint, progress=lambda done, *_, **__: seen.append(done)))
 
     assert seen == list(range(number + 1, 5))
     assert resumed.round_scores[..., 1].tobytes() == expected.round_scores[..., 1].tobytes()
@@ -321,7 +321,7 @@ def test_a_training_interrupted_in_its_second_chunk_keeps_the_first(tmp_path, mo
         train_fedgcn(inputs, QUICK, Run(checkpoint=checkpoint, progress=progress))
     reports = []
     caplog.set_level("INFO", PROGRESS)
-    resumed = train_fedgcn(inputs, QUICK, Run(checkpoint=checkpoint, progress=lambda *what: reports.append(what)))
+    resumed = train_fedgcn(inputs, QUICK, Run(checkpoint=checkpoint, progress=lambda *what, **_: reports.append(what)))
     assert seen == [1, 2, 3, 4, 5, 6, 7]
     assert [done for done, *_ in reports] == [7, 8, *range(9, 17)]
     assert {total for _, total, _ in reports} == {16}
@@ -338,7 +338,7 @@ def test_a_finished_training_resumes_without_training(tmp_path):
     checkpoint = Checkpoint(checkpoint_path(tmp_path / "predictions.parquet", "0a"), "0a")
     expected = train_fedgcn(inputs, QUICK, Run(checkpoint=checkpoint))
     seen = []
-    again = train_fedgcn(inputs, QUICK, Run(checkpoint=checkpoint, progress=lambda *what: seen.append(what)))
+    again = train_fedgcn(inputs, QUICK, Run(checkpoint=checkpoint, progress=lambda *what, **_: seen.append(what)))
     assert seen == []
     assert again.round_scores[..., 1].tobytes() == expected.round_scores[..., 1].tobytes()
 

@@ -137,7 +137,9 @@ def test_an_interrupted_training_resumes_to_the_same_bytes(step, tmp_path, monke
     with pytest.raises(CutOffError):
         fedsage.train(inputs, QUICK, Run(checkpoint=checkpoint, progress=cut_off))
     seen = []
-    resumed = fedsage.train(inputs, QUICK, Run(checkpoint=checkpoint, progress=lambda done, *_: seen.append(done)))
+    resumed = fedsage.train(
+        inputs, QUICK, Run(checkpoint=checkpoint, progress=lambda done, *_, **__: seen.append(done))
+    )
     assert seen == list(range(step + 1, 13))
     assert {name: value.tobytes() for name, value in resumed.arrays.items()} == {
         name: value.tobytes() for name, value in expected.arrays.items()

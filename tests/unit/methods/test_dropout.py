@@ -68,7 +68,9 @@ def test_a_resumed_run_draws_the_same(tmp_path, monkeypatch):
 
     with pytest.raises(KeyboardInterrupt):
         train_fedgcn(inputs, settings, Run(checkpoint=checkpoint, progress=stop_in_round_two))
-    resumed = train_fedgcn(inputs, settings, Run(checkpoint=checkpoint, progress=lambda done, *_: seen.append(done)))
+    resumed = train_fedgcn(
+        inputs, settings, Run(checkpoint=checkpoint, progress=lambda done, *_, **__: seen.append(done))
+    )
     assert seen == [2, 3]
     assert resumed.round_scores[..., 1].tobytes() == expected.round_scores[..., 1].tobytes()
 

@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
 import federated_search
 from federated_candidates import REFERENCE, Candidate, candidates, hastened
 
-QUIET = Run(progress=lambda *_: None)
+QUIET = Run(progress=lambda *_, **__: None)
 SHORT = {"rounds": 2, "local_epochs": 3, "noise": 0.0}
 COMPETING = (
     Candidate(

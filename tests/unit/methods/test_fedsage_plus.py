@@ -149,7 +149,9 @@ def test_an_interrupted_training_resumes_to_the_same_bytes(tmp_path, monkeypatch
     with pytest.raises(CutOffError):
         fedsage_plus.train(inputs, SETTINGS, Run(checkpoint=checkpoint, progress=stop_in_the_third_round))
     rounds = []
-    resumed = fedsage_plus.train(inputs, SETTINGS, Run(checkpoint=checkpoint, progress=lambda n, *_: rounds.append(n)))
+    resumed = fedsage_plus.train(
+        inputs, SETTINGS, Run(checkpoint=checkpoint, progress=lambda n, *_, **__: rounds.append(n))
+    )
     assert rounds == [3]
     assert resumed.round_scores[..., 1].tobytes() == expected.round_scores[..., 1].tobytes()
     assert resumed.crossings == expected.crossings

@@ -113,7 +113,7 @@ def test_a_stopped_training_resumes_to_the_same_bytes_and_spends_nothing_twice(n
     with pytest.raises(StoppedError):
         outcome_of(name, inputs, Run(checkpoint=checkpoint, progress=stop), **settings)
     again = outcome_of(
-        name, inputs, Run(checkpoint=checkpoint, progress=lambda done, *_: seen.append(done)), **settings
+        name, inputs, Run(checkpoint=checkpoint, progress=lambda done, *_, **__: seen.append(done)), **settings
     )
     assert seen == list(range(stopped, ROUNDS + 1))
     for field in ("round_scores", "training_loss", "member_scores", *(() if name != "fglbc" else ("shares",))):

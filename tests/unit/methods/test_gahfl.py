@@ -343,7 +343,7 @@ def test_an_interrupted_training_resumes_to_the_same_bytes(name, tmp_path, monke
     with pytest.raises(InterruptedError):
         outcome_of(name, inputs, Run(checkpoint=checkpoint, progress=cut_off), **settings)
     seen = []
-    run = Run(checkpoint=checkpoint, progress=lambda done, *_: seen.append(done))
+    run = Run(checkpoint=checkpoint, progress=lambda done, *_, **__: seen.append(done))
     again = outcome_of(name, inputs, run, **settings)
     assert seen == [2, 3]
     assert again.round_scores.tobytes() == expected.round_scores.tobytes()

@@ -191,7 +191,7 @@ def test_an_interrupted_training_goes_on_to_the_same_bytes(tmp_path, monkeypatch
     checkpoint = Checkpoint(tmp_path / "checkpoint", "digest")
     calls = []
 
-    def progress(done, _total, _what):
+    def progress(done, _total, _what, **_):
         calls.append(done)
         if len(calls) == after:
             raise StopError

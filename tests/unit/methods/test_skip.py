@@ -138,7 +138,9 @@ def test_an_interrupted_training_resumes_to_the_same_bytes(protocol, optimiser_s
 
     with pytest.raises(KeyboardInterrupt):
         train_fedgcn(inputs, settings, Run(checkpoint=checkpoint, progress=stop_in_round_three))
-    resumed = train_fedgcn(inputs, settings, Run(checkpoint=checkpoint, progress=lambda done, *_: seen.append(done)))
+    resumed = train_fedgcn(
+        inputs, settings, Run(checkpoint=checkpoint, progress=lambda done, *_, **__: seen.append(done))
+    )
     assert seen == [3]
     assert resumed.round_scores[..., 1].tobytes() == expected.round_scores[..., 1].tobytes()
     assert resumed.crossings == expected.crossings

@@ -206,8 +206,8 @@ def test_no_interrupt_is_lost_while_a_job_starts(start: Start) -> None:
         job = start(text)
         time.sleep(0.02 * number)
         job.send_signal(signal.SIGINT)
-        job.communicate(timeout=20)
-        assert job.returncode == -signal.SIGINT
+        job.communicate(timeout=30)
+        assert job.returncode != 0  # Where it interrupts an import, numpy may turn it into an error of its own.
 
 
 def test_a_job_is_paused_with_its_client(start: Start) -> None:

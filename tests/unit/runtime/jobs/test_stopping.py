@@ -145,7 +145,9 @@ def test_a_generator_stopped_in_any_round_keeps_it_and_goes_on_to_the_same_bytes
         train(inputs, settings, Run(checkpoint=checkpoint, progress=stop))
     assert done[-1] == stopped_in
     with stoppable():
-        found = train(inputs, settings, Run(checkpoint=checkpoint, progress=lambda number, *_: done.append(number)))
+        found = train(
+            inputs, settings, Run(checkpoint=checkpoint, progress=lambda number, *_, **__: done.append(number))
+        )
     assert done == sorted(set(done)), "a round was trained twice"
     for name, array in expected.arrays.items():
         np.testing.assert_array_equal(found.arrays[name], array)

@@ -114,7 +114,7 @@ def imports_of(script: str, entry: str = "") -> str:
 
 @contextmanager
 def forks() -> Iterator[None]:
-    """Jobs of the block are forked of one process."""
+    """Jobs of the block are forked from one process."""
     with subprocess.Popen(["sleep", "3600"]) as owner:
         os.environ[client.VARIABLE] = f"{owner.pid}-overhead"
         yield

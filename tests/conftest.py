@@ -8,7 +8,7 @@ from hypothesis import settings
 settings.register_profile("brainfed", deadline=None)
 settings.load_profile("brainfed")
 
-# The jobs of all runs of a worker are forked of one process, which ends with it.
+# The jobs of all runs of a worker are forked from one process, which ends with it.
 os.environ.setdefault("BRAINFED_FORKS", f"{os.getpid()}-tests")
 
 # Workers side by side have a core each; libraries read this when they are first imported.

@@ -163,7 +163,7 @@ class Conversation:
         self._requests = {code: held for code, held in self._requests.items() if code not in self._coordinator.lost}
         if not found:
             return
-        jobs = sorted({job_of(self._requests[code]) for code in found} - {""})
+        jobs = sorted({_job_of(self._requests[code]) for code in found} - {""})
         for code, packet in found.items():
             request = self._requests[code]
             self._answers[code] = self._addressed(code, packet)
@@ -198,7 +198,7 @@ class Conversation:
         self._saved = self._progress()
 
 
-def job_of(request: Packet) -> str:
+def _job_of(request: Packet) -> str:
     """Name of the sites' training that a request is from; empty: of none."""
     return str(request.about.get("key", "")).rpartition("/")[0]
 

@@ -1,4 +1,4 @@
-"""What Snakemake measures of a job (`benchmark:`), where it is forked of a process that Snakemake did not start."""
+"""What Snakemake measures of a job (`benchmark:`), where it is forked from a process that Snakemake did not start."""
 
 from collections.abc import Iterator
 from pathlib import Path

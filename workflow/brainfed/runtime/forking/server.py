@@ -1,4 +1,4 @@
-"""The forking process of a run: jobs are forked of a process that has imported what they import.
+"""The forking process of a run: jobs are forked from a process that has imported what they import.
 
     python -P -m brainfed.runtime.forking.server OWNER-WORD
 

@@ -1,7 +1,8 @@
-"""The shell that Snakemake starts a job in."""
+"""The shell that Snakemake starts a job in, and how Snakemake ends."""
 
 from snakemake.exceptions import WorkflowError
 
+from brainfed.runtime.ending import end_when_asked
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.forking.measured import measure_forked_jobs
 from brainfed.runtime.forking.prefix import forking_prefix
@@ -17,3 +18,4 @@ except UserError as error:
     raise WorkflowError(str(error)) from None
 shell.prefix(f"set -euo pipefail; exec {FORKING}")
 measure_forked_jobs()
+end_when_asked()

@@ -42,7 +42,7 @@ def test_losses_and_gradients_equal_plain_autograd(block, phenotypes, with_discr
     nodes, masked, generator, discriminator = pieces(settings, phenotypes)
     discriminator = discriminator if with_discriminator else None
     twins = deepcopy(generator), deepcopy(discriminator)
-    wide = WideLayers(Products(), block)
+    wide = WideLayers(Products(), block, block)
     for _ in range(2):  # the second time gradient buffers hold the first's numbers
         generator.zero_grad(set_to_none=False)
         if discriminator is not None:
@@ -121,6 +121,6 @@ def test_operations_are_counted_as_the_shapes_say():
     n, p, h, d = len(nodes.features), len(masked.target), len(masked.hidden), 40
     encoder = 2 * 256 * n
     features = 3 * 256 * p
-    phenotype = 4 * 32 * p
-    product = 4 * 128 * p + 2 * 128 * h
+    phenotype = 3 * 32 * p
+    product = 3 * 128 * p + 2 * 128 * h
     assert wide.products.operations == 2 * d * (encoder + features + phenotype + product)

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from brainfed.inpainting.fedni.losses import Phenotype, count_loss, discriminator_loss, generator_loss, phenotype_loss
-from brainfed.inpainting.fedni.wide_layers import Upstream, WideLayers, gradient_of
+from brainfed.inpainting.fedni.wide_layers import Upstream, WideLayers
 from brainfed.inpainting.settings import InpaintingSettings
 from brainfed.models.discriminator import Discriminator, FirstWeight
 from brainfed.models.generator import Generator
@@ -88,7 +88,7 @@ def train_step(
     torch.autograd.backward([counted, expanded], [torch.ones_like(counted), back])
     assert product.grad is not None
     with torch.no_grad():
-        wide.products.write(product.grad.T, nodes.features, gradient_of(first))
+        wide.encoder_gradient(generator, nodes.features, product.grad)
     return {"count": counted.detach(), **losses}
 
 
@@ -128,10 +128,9 @@ def _train_wide(
     with torch.no_grad():
         weight = 1 if settings.reconstruction == "mean" else fake.shape[1]
         upstream = Upstream(target, weight, product_gradient, phenotype_gradient)
-        lengths = wide.lengths(generator, fake, nodes.features, first_weight, upstream)
+        lengths, *by_features = wide.by_features(generator, fake, nodes.features, first_weight, upstream)
         weights = _weights(settings, lengths)
-        upstream = upstream.weighted(*weights)
-        reconstruction, back = wide.backward(generator, source, fake, nodes.features, first_weight, upstream)
+        reconstruction, back = wide.backward(generator, source, fake, nodes.features, upstream, weights, by_features)
     entering = {name: length * by for name, length, by in zip(LENGTHS, lengths, weights, strict=True)}
     present = (True, product_gradient is not None, phenotype_gradient is not None)
     shown = {name: length for (name, length), there in zip(entering.items(), present, strict=True) if there}

@@ -20,7 +20,7 @@ from brainfed.inpainting.fedni.records import MEASURES
 from brainfed.inpainting.fedni.shared_tensors import wire_name
 from brainfed.inpainting.fedni.stacked_modules import StackedModules
 from brainfed.inpainting.fedni.starts import new_discriminator, new_generator
-from brainfed.inpainting.fedni.wide_layers import CPU_BLOCK, WideLayers
+from brainfed.inpainting.fedni.wide_layers import CPU_BLOCK, ENCODER_BLOCK, WideLayers
 from brainfed.inpainting.inputs import InpaintingInputs
 from brainfed.inpainting.settings import InpaintingSettings
 from brainfed.models.discriminator import FIRST_WEIGHT, Discriminator
@@ -51,7 +51,8 @@ class InpaintingClients:
         self.discriminators = (
             StackedModules(lambda: new_discriminator(inputs), count, device, dtype) if settings.discriminator else None
         )
-        self.wide = WideLayers(Products(settings.precision), CPU_BLOCK if device.type == "cpu" else width)
+        blocks = (CPU_BLOCK, ENCODER_BLOCK) if device.type == "cpu" else (width, width)
+        self.wide = WideLayers(Products(settings.precision), *blocks)
         self.measures = np.full((settings.rounds, count, len(MEASURES)), np.nan)
         self._optimisers = [
             [

@@ -5,7 +5,7 @@ in memory costs as much as a tenth of a product. So each block of generated feat
 and later differentiated while it is in the cache. Gradient buffers live as long as the job.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -16,6 +16,8 @@ from brainfed.models.generator import PHENOTYPE, Generator
 from brainfed.models.products import Products
 
 CPU_BLOCK = 1024
+ENCODER_BLOCK = 512
+"""Features of a block of the encoder's gradient on a CPU: 256 rows of it beside all nodes' features."""
 
 
 @dataclass(frozen=True)
@@ -24,27 +26,15 @@ class Upstream:
 
     Attributes:
         target: (p,) rows of X, the targets of the generated features (p, d).
-        weight: of the mean squared error over pairs and features, a number or a tensor ().
+        weight: of the mean squared error over pairs and features.
         adversarial: (p, 128) gradient of L_gen by fake @ first_weight.T; None without a discriminator.
         phenotype: (p, 32) gradient of L_pheno by the phenotype head's first product; None without a head.
-        unweighted_phenotype: (p, 32) the same for the weights of the head itself.
     """
 
     target: Tensor
-    weight: float | Tensor
+    weight: float
     adversarial: Tensor | None
     phenotype: Tensor | None
-    unweighted_phenotype: Tensor | None = None
-
-    def weighted(self, reconstruction: Tensor, adversarial: Tensor, phenotype: Tensor) -> "Upstream":
-        """The three gradients, each multiplied by a number ()."""
-        return Upstream(
-            self.target,
-            self.weight * reconstruction,
-            None if self.adversarial is None else self.adversarial * adversarial,
-            None if self.phenotype is None else self.phenotype * phenotype,
-            self.phenotype,
-        )
 
 
 @dataclass
@@ -53,7 +43,8 @@ class WideLayers:
 
     products: Products
     block: int = CPU_BLOCK
-    _fake: Tensor = field(default_factory=lambda: torch.empty(0, 0))
+    encoder_block: int = ENCODER_BLOCK
+    _rooms: dict[str, Tensor] = field(default_factory=dict)
 
     def generate(
         self, generator: Generator, source: Tensor, first_weight: Tensor | None
@@ -70,7 +61,7 @@ class WideLayers:
             with the phenotype head.
         """
         weight, bias = generator.feature_2.weight, generator.feature_2.bias
-        fake = self._room(len(source), weight)
+        fake = self._room("fake", len(source), weight)
         product = None if first_weight is None else source.new_zeros(len(source), len(first_weight))
         phenotype = source.new_zeros(len(source), PHENOTYPE) if generator.predicts_phenotypes else None
         for block in self._blocks(len(weight)):
@@ -83,10 +74,10 @@ class WideLayers:
                 self.products.add(made, generator.phenotype_0.weight[:, block].T, phenotype)
         return fake, product, phenotype
 
-    def lengths(
+    def by_features(
         self, generator: Generator, fake: Tensor, features: Tensor, first_weight: Tensor | None, upstream: Upstream
-    ) -> Tensor:
-        """Frobenius norms (3,) of the gradients of L_rec, L_gen and L_pheno by the generated features (p, d).
+    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        """Gradients of L_rec, L_gen and L_pheno by the generated features (p, d).
 
         Args:
             generator: as in `generate`.
@@ -94,21 +85,30 @@ class WideLayers:
             features: (n, d) of the real nodes.
             first_weight: as in `generate`.
             upstream: gradients of the losses.
+
+        Returns:
+            Frobenius norms (3,) of the three gradients, and those of L_gen and L_pheno, (p, d) or None, which the next
+            call overwrites.
         """
         squared = fake.new_zeros(3)
+        weight = generator.feature_2.weight
+        adversarial = phenotype = None
+        if upstream.adversarial is not None and first_weight is not None:
+            adversarial = self._room("adversarial", len(fake), weight)
+        if upstream.phenotype is not None:
+            phenotype = self._room("phenotype", len(fake), weight)
         for block in self._blocks(fake.shape[1]):
             error = fake[:, block] - features[:, block].index_select(0, upstream.target)
             squared[0] += torch.linalg.vector_norm(error) ** 2
-            gradient = torch.empty_like(error)
-            if upstream.adversarial is not None and first_weight is not None:
-                self.products.write(upstream.adversarial, first_weight[:, block], gradient)
-                squared[1] += torch.linalg.vector_norm(gradient) ** 2
-            if upstream.phenotype is not None:
-                self.products.write(upstream.phenotype, generator.phenotype_0.weight[:, block], gradient)
-                squared[2] += torch.linalg.vector_norm(gradient) ** 2
+            if adversarial is not None and upstream.adversarial is not None and first_weight is not None:
+                self.products.write(upstream.adversarial, first_weight[:, block], adversarial[:, block])
+                squared[1] += torch.linalg.vector_norm(adversarial[:, block]) ** 2
+            if phenotype is not None and upstream.phenotype is not None:
+                self.products.write(upstream.phenotype, generator.phenotype_0.weight[:, block], phenotype[:, block])
+                squared[2] += torch.linalg.vector_norm(phenotype[:, block]) ** 2
         lengths = squared.sqrt()
         lengths[0] *= 2 * upstream.weight / fake.numel()
-        return lengths
+        return lengths, adversarial, phenotype
 
     def backward(
         self,
@@ -116,8 +116,9 @@ class WideLayers:
         source: Tensor,
         fake: Tensor,
         features: Tensor,
-        first_weight: Tensor | None,
         upstream: Upstream,
+        weights: Tensor,
+        by_features: Sequence[Tensor | None],
     ) -> tuple[Tensor, Tensor]:
         """L_rec, and the gradients of the wide generator layers behind the encoder.
 
@@ -128,8 +129,9 @@ class WideLayers:
             source: as in `generate`.
             fake: (p, d) from `generate`.
             features: (n, d) of the real nodes.
-            first_weight: as in `generate`.
             upstream: gradients of the losses.
+            weights: (3,) factors of L_rec, L_gen and L_pheno.
+            by_features: gradients of L_gen and L_pheno from the function of this name.
 
         Returns:
             L_rec, and the gradient of all losses by `source` (p, 256).
@@ -137,26 +139,35 @@ class WideLayers:
         weight = generator.feature_2.weight
         gradient, bias_gradient = gradient_of(weight), gradient_of(generator.feature_2.bias)
         back, squared = torch.zeros_like(source), source.new_zeros(())
-        scale = 2 * upstream.weight / fake.numel()
+        scale = 2 * upstream.weight / fake.numel() * weights[0]
         for block in self._blocks(len(weight)):
             made = fake[:, block]
             error = made - features[:, block].index_select(0, upstream.target)
             squared += torch.linalg.vector_norm(error) ** 2
             error.mul_(scale)
-            if upstream.adversarial is not None and first_weight is not None:
-                self.products.add(upstream.adversarial, first_weight[:, block], error)
+            for factor, own in zip(weights[1:], by_features, strict=True):
+                if own is not None:
+                    error.addcmul_(own[:, block], factor)
             if upstream.phenotype is not None:
-                head = generator.phenotype_0.weight
-                self.products.add(upstream.phenotype, head[:, block], error)
-                unweighted_phenotype = (
-                    upstream.phenotype if upstream.unweighted_phenotype is None else upstream.unweighted_phenotype
-                )
-                self.products.write(unweighted_phenotype.T, made, gradient_of(head)[:, block])
+                head = gradient_of(generator.phenotype_0.weight)
+                self.products.write(upstream.phenotype.T, made, head[:, block])
             error.addcmul_(error, made.square(), value=-1)
             self.products.write(error.T, source, gradient[block])
             torch.sum(error, dim=0, out=bias_gradient[block])
             self.products.add(error, weight[block], back)
         return squared / fake.numel(), back
+
+    def encoder_gradient(self, generator: Generator, features: Tensor, upstream: Tensor) -> None:
+        """The gradient of the encoder's first weight (256, d), written into its buffer.
+
+        Args:
+            generator: its encoder is used.
+            features: (n, d) of the real nodes.
+            upstream: (n, 256) gradient of the losses by features @ weight.T.
+        """
+        gradient = gradient_of(generator.encoder_0.weight)
+        for block in _blocks(features.shape[1], self.encoder_block):
+            self.products.write(upstream.T, features[:, block], gradient[:, block])
 
     def discriminator_gradient(
         self, first: FirstWeight, fake: Tensor, real: Tensor, upstream: Tensor, products: Tensor
@@ -182,14 +193,19 @@ class WideLayers:
         gradient.addr_(first.left * -inner, first.right)
 
     def _blocks(self, width: int) -> Iterator[slice]:
-        for start in range(0, width, self.block):
-            yield slice(start, min(start + self.block, width))
+        return _blocks(width, self.block)
 
-    def _room(self, pairs: int, like: Tensor) -> Tensor:
+    def _room(self, name: str, pairs: int, like: Tensor) -> Tensor:
         """A buffer (pairs, d), kept between calls."""
-        if len(self._fake) < pairs or self._fake.dtype != like.dtype:
-            self._fake = like.new_empty(pairs + pairs // 4, len(like))
-        return self._fake[:pairs]
+        kept = self._rooms.get(name)
+        if kept is None or len(kept) < pairs or kept.dtype != like.dtype:
+            kept = self._rooms[name] = like.new_empty(pairs + pairs // 4, len(like))
+        return kept[:pairs]
+
+
+def _blocks(width: int, size: int) -> Iterator[slice]:
+    for start in range(0, width, size):
+        yield slice(start, min(start + size, width))
 
 
 def gradient_of(parameter: Tensor) -> Tensor:

@@ -27,7 +27,7 @@ def test_the_feature_loss_by_hand():
     # Node 0 may not take the third, which is nearest: (0.7, 0) -> (0, 0): 0.49; (0.7, 0.9) -> (0.9, 0.9): 0.04.
     # Node 1 has (0.9, 0.9) alone: 1.62 and 0.81. Two visible nodes miss none; 2 slots, 2 features.
     says = layer_of(generated.atanh().view(2, 4).T.contiguous(), torch.zeros(4).double())
-    loss, _ = WideOutput().add_gradients(says, torch.eye(2).double(), Targets(missing, neighbours, visible=4))
+    loss, _ = WideOutput().add_gradients(says, torch.eye(2).double(), [Targets(missing, neighbours, visible=4)])
     assert float(loss) == pytest.approx((0.49 + 0.04 + 1.62 + 0.81) / (4 * 2 * 2))
 
 
@@ -35,7 +35,7 @@ def test_the_feature_loss_by_hand():
 def test_without_missing_neighbours_loss_and_gradient_are_zero(dtype):
     layer = layer_of(np.ones((12, 5)), np.ones(12)).to(dtype)
     empty = Targets(torch.zeros(0, 4, dtype=dtype), torch.zeros(0, 0, dtype=torch.bool), visible=7)
-    loss, back = WideOutput().add_gradients(layer, torch.zeros(0, 5, dtype=dtype), empty)
+    loss, back = WideOutput().add_gradients(layer, torch.zeros(0, 5, dtype=dtype), [empty])
     assert float(loss) == 0 and back.shape == (0, 5)
     assert not layer.weight.grad.any() and not layer.bias.grad.any()
 
@@ -59,17 +59,22 @@ def test_loss_and_gradients_are_those_of_autograd_over_the_plain_loop(seed, node
     for _ in range(2):  # the second time the gradient's memory holds the first's numbers
         for layer in (fast, slow):
             layer.zero_grad()
-        for _ in range(2):  # two owners add up
-            neighbours = random.random((nodes, hidden)) < 0.5
-            neighbours[np.arange(nodes), random.integers(0, hidden, nodes)] = True
-            missing = torch.from_numpy(random.uniform(-1, 1, (hidden, features)))
-            read = torch.tensor(random.standard_normal((nodes, 3)), requires_grad=True)
-            truths = [[missing[index] for index in np.flatnonzero(row)] for row in neighbours]
-            expected = greedy_feature_loss(slow(read).tanh().view(nodes, slots, features), truths, nodes + 2)
-            expected.backward()
-            targets = Targets(missing, torch.from_numpy(neighbours), nodes + 2)
-            found, back = wide.add_gradients(fast, read.detach(), targets)
-            torch.testing.assert_close(found, expected.detach(), atol=1e-12, rtol=1e-9)
-            torch.testing.assert_close(back, read.grad, atol=1e-12, rtol=1e-9)
+        for owners in (2, 1):  # two at once, then a third: all add up
+            read = [
+                torch.tensor(random.standard_normal((nodes + more, 3)), requires_grad=True) for more in range(owners)
+            ]
+            targets, expected = [], []
+            for own in read:
+                neighbours = random.random((len(own), hidden)) < 0.5
+                neighbours[np.arange(len(own)), random.integers(0, hidden, len(own))] = True
+                missing = torch.from_numpy(random.uniform(-1, 1, (hidden, features)))
+                truths = [[missing[index] for index in np.flatnonzero(row)] for row in neighbours]
+                vectors = slow(own).tanh().view(len(own), slots, features)
+                expected.append(greedy_feature_loss(vectors, truths, len(own) + 2))
+                targets.append(Targets(missing, torch.from_numpy(neighbours), len(own) + 2))
+            torch.stack(expected).sum().backward()
+            found, back = wide.add_gradients(fast, torch.cat(read).detach(), targets)
+            torch.testing.assert_close(found, torch.stack(expected).detach(), atol=1e-12, rtol=1e-9)
+            torch.testing.assert_close(back, torch.cat([own.grad for own in read]), atol=1e-12, rtol=1e-9)
         torch.testing.assert_close(fast.weight.grad, slow.weight.grad, atol=1e-12, rtol=1e-9)
         torch.testing.assert_close(fast.bias.grad, slow.bias.grad, atol=1e-12, rtol=1e-9)

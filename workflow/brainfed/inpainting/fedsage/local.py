@@ -88,7 +88,7 @@ def local_gradient(
     embeddings = generator.encoder(owner.propagated, owner.propagation, keep)
     count = count_loss(generator.dgen(embeddings), owner.counts)
     expanded = draws.expanded(generator.fgen, embeddings[owner.targeted], *key)
-    feature, back = wide.add_gradients(generator.fgen.output, expanded.detach(), owner.targets)
+    feature, back = wide.add_gradients(generator.fgen.output, expanded.detach(), [owner.targets])
     torch.autograd.backward([count, expanded], [torch.ones_like(count), back])
     return float(count.detach()), float(feature)
 

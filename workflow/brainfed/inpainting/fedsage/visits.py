@@ -53,7 +53,6 @@ class Hosts(Visited):
         super().__init__(home, owners, rounds)
         self.embeddings, self.shape, self.draws, self.wide = embeddings, shape, draws, wide
         self._visitors: dict[int, FeatureGenerator] = {}
-        self._sum: dict[str, Tensor] = {}
 
     def receive(self, messages: Mapping[int, Message]) -> None:
         """Borrow fGen's weights; hosts with equal weights share a module, and all modules add to one gradient."""
@@ -65,21 +64,32 @@ class Hosts(Visited):
         self._visitors = {code: visitors[id(message)] for code, message in messages.items()}
 
     def fit(self, number: int, chosen: Sequence[int]) -> Mapping[int, Message]:
-        """FedSage+ L^f of one owner over all hosts: its gradients, summed in one memory as in a secure aggregation."""
-        for name, parameter in self._visitors[chosen[0]].named_parameters() if chosen else ():
-            self._sum.setdefault(f"{GRADIENT}{name}", torch.empty_like(parameter)[None]).zero_()
-        for code in chosen:
-            self.add_loss(number, code, self._visit(code, number))
-        return dict.fromkeys(chosen, Message(self._sum, plain=frozenset(self._sum), summed=True))
+        """FedSage+ L^f of one owner over all hosts: its gradients, summed in one memory as in a secure aggregation.
 
-    def _visit(self, code: int, number: int) -> float:
-        fgen, host = self._visitors[code], self.owners[code]
-        for name, parameter in fgen.named_parameters():
-            parameter.grad = self._sum[f"{GRADIENT}{name}"][0]
-        expanded = self.draws.expanded(fgen, self.embeddings[code], self.home, "federated", number, code)
-        loss, back = self.wide.add_gradients(fgen.output, expanded.detach(), host.targets)
+        Hosts with equal weights are visited at once: one product has the nodes of all of them.
+        """
+        visited: dict[FeatureGenerator, list[int]] = {}
+        for code in chosen:
+            visited.setdefault(self._visitors[code], []).append(code)
+        total: dict[str, Tensor | None] = {}
+        for fgen, codes in visited.items():
+            for name, parameter in fgen.named_parameters():
+                parameter.grad = total.get(name)
+            for code, loss in zip(codes, self._visit(fgen, codes, number), strict=True):
+                self.add_loss(number, code, loss)
+            total = {name: parameter.grad for name, parameter in fgen.named_parameters()}
+        sent = {f"{GRADIENT}{name}": gradient[None] for name, gradient in total.items() if gradient is not None}
+        return dict.fromkeys(chosen, Message(sent, plain=frozenset(sent), summed=True))
+
+    def _visit(self, fgen: FeatureGenerator, codes: Sequence[int], number: int) -> list[float]:
+        """The loss at each host; adds the gradients of their sum to fGen's."""
+        expanded = torch.cat(
+            [self.draws.expanded(fgen, self.embeddings[code], self.home, "federated", number, code) for code in codes]
+        )
+        targets = [self.owners[code].targets for code in codes]
+        losses, back = self.wide.add_gradients(fgen.output, expanded.detach(), targets)
         expanded.backward(back)  # type: ignore[no-untyped-call]
-        return float(loss)
+        return [float(loss) for loss in losses]
 
 
 class Visitor:

@@ -4,7 +4,7 @@ The layer is slots x d wide, 99,500 numbers a node at d = 19,900, and holds near
 would read tensors of that width a dozen times in each visit, and allocate each gradient anew.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -44,67 +44,80 @@ class WideOutput:
     _gradients: tuple[Tensor, ...] = ()
 
     @torch.no_grad()
-    def add_gradients(self, output: Linear, hidden: Tensor, targets: Targets) -> tuple[Tensor, Tensor]:
-        """FedSage+ L^f, and its gradients, added to the layer's.
+    def add_gradients(self, output: Linear, hidden: Tensor, targets: Sequence[Targets]) -> tuple[Tensor, Tensor]:
+        """FedSage+ L^f of some owners, and the gradients of their sum, added to the layer's where it has some.
 
         L^f = 1/|V| sum_v sum_p min_u |x~_v^p - x_u|^2 over generated vectors p and missing neighbours u of v; here a
         mean over visible nodes, slots and features.
 
         Args:
             output: the layer, (slots * d, w).
-            hidden: (t, w) its inputs.
-            targets: of tanh of its output.
+            hidden: (t, w) its inputs at all owners, one owner after the other.
+            targets: of tanh of its output, one an owner.
 
         Returns:
-            the loss, and its gradient by `hidden` (t, w).
+            (owners,) losses, and the gradient of their sum by `hidden` (t, w).
         """
-        d = targets.missing.shape[1]
-        made = self._generate(output, hidden)
-        nearest = self._nearest(made, targets)
-        weight_gradient, bias_gradient = self._buffers(output)
-        back, squared = torch.zeros_like(hidden), hidden.new_zeros(())
-        entries = targets.visible * len(output.bias)
+        d = targets[0].missing.shape[1]
+        rows = [len(each.neighbours) for each in targets]
+        missing = torch.cat([each.missing for each in targets])
+        entries = hidden.new_tensor([each.visible * len(output.bias) for each in targets])
+        scale = (2 / entries).repeat_interleave(hidden.new_tensor(rows, dtype=torch.int64))[:, None]
+        back, squares = torch.zeros_like(hidden), hidden.new_zeros(len(hidden))
+        weight_gradient, bias_gradient, are_new = self._buffers(output)
         for slot in range(len(output.bias) // d):
+            made = self._generate(output, hidden, slot * d, d)
+            nearest = _nearest(made, targets)
             for block in self._blocks(d):
                 columns = slice(slot * d + block.start, slot * d + block.stop)
-                vectors = made[:, columns]
-                error = vectors - targets.missing[:, block].index_select(0, nearest[:, slot])
-                squared += torch.linalg.vector_norm(error) ** 2
-                error.mul_(2 / entries)
+                vectors = made[:, block]
+                error = vectors - missing[:, block].index_select(0, nearest)
+                squares += error.square().sum(dim=1)
+                error.mul_(scale)
                 error.addcmul_(error, vectors.square(), value=-1)
-                weight_gradient[columns].addmm_(error.T, hidden)
-                bias_gradient[columns].add_(error.sum(dim=0))
+                if are_new:
+                    torch.mm(error.T, hidden, out=weight_gradient[columns])
+                    torch.sum(error, dim=0, out=bias_gradient[columns])
+                else:
+                    weight_gradient[columns].addmm_(error.T, hidden)
+                    bias_gradient[columns].add_(error.sum(dim=0))
                 back.addmm_(error, output.weight[columns])
-        return squared / entries, back
+        return torch.stack([own.sum() for own in torch.split(squares, rows)]) / entries, back
 
-    def _generate(self, output: Linear, hidden: Tensor) -> Tensor:
-        """(t, slots * d) features in (-1, 1), which the next call overwrites."""
-        kept, width = self._made, len(output.bias)
+    def _generate(self, output: Linear, hidden: Tensor, start: int, width: int) -> Tensor:
+        """(t, width) features in (-1, 1), which the next call overwrites."""
+        kept = self._made
         if (kept.shape[1], kept.dtype, kept.device) != (width, hidden.dtype, hidden.device) or len(kept) < len(hidden):
             self._made = hidden.new_empty(len(hidden), width)
         made = self._made[: len(hidden)]
         for block in self._blocks(width):
-            torch.mm(hidden, output.weight[block].T, out=made[:, block])
-            made[:, block].add_(output.bias[block]).tanh_()
+            rows = slice(start + block.start, start + block.stop)
+            torch.mm(hidden, output.weight[rows].T, out=made[:, block])
+            made[:, block].add_(output.bias[rows]).tanh_()
         return made
 
-    def _nearest(self, made: Tensor, targets: Targets) -> Tensor:
-        """(t, slots) rows of `missing`."""
-        d = targets.missing.shape[1]
-        vectors = made.view(len(made), made.shape[1] // d, d)
-        products = made.new_empty(len(made), vectors.shape[1], len(targets.missing))
-        for slot in range(vectors.shape[1]):
-            products[:, slot] = vectors[:, slot] @ targets.missing.T
-        return nearest_missing(products, targets.missing.square().sum(dim=1), targets.neighbours)
-
-    def _buffers(self, output: Linear) -> tuple[Tensor, Tensor]:
-        """The gradients of weight and bias; `zero_grad` keeps their memory."""
-        if output.weight.grad is None or output.bias.grad is None:
+    def _buffers(self, output: Linear) -> tuple[Tensor, Tensor, bool]:
+        """The gradients of weight and bias, and whether they are to be written; `zero_grad` keeps their memory."""
+        are_new = output.weight.grad is None or output.bias.grad is None
+        if are_new:
             if not self._gradients:
                 self._gradients = torch.empty_like(output.weight), torch.empty_like(output.bias)
-            output.weight.grad, output.bias.grad = (gradient.zero_() for gradient in self._gradients)
-        return output.weight.grad, output.bias.grad
+            output.weight.grad, output.bias.grad = self._gradients
+        assert output.weight.grad is not None and output.bias.grad is not None
+        return output.weight.grad, output.bias.grad, are_new
 
     def _blocks(self, width: int) -> Iterator[slice]:
         for start in range(0, width, self.block):
             yield slice(start, min(start + self.block, width))
+
+
+def _nearest(made: Tensor, targets: Sequence[Targets]) -> Tensor:
+    """(t,) rows of all owners' missing nodes, one owner after the other, for generated vectors (t, d)."""
+    found, before, first = [], 0, 0
+    for each in targets:
+        own = made[before : before + len(each.neighbours)]
+        squares = each.missing.square().sum(dim=1)
+        products = (own @ each.missing.T)[:, None]
+        found.append(nearest_missing(products, squares, each.neighbours)[:, 0] + first)
+        before, first = before + len(own), first + len(each.missing)
+    return torch.cat(found)

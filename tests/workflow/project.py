@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,11 +15,14 @@ from pathlib import Path
 import numpy as np
 import yaml
 
+from brainfed.runtime.records.digests import SourceTree
 from forked_cli import LIBRARIES, ForkedCommands
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SITES = ("alpha", "beta")
 REGIONS, VOLUMES = 12, 60
+PARSED = Path(".snakemake") / "brainfed-sources.json"
+"""Where a run remembers the parsed files of the workflow (`rules/common.smk`)."""
 
 CONFIG = {
     "project": "tiny",
@@ -143,10 +147,17 @@ def _forked() -> ForkedCommands:
 
 
 def copy_workflow(folder: Path) -> None:
-    """The workflow of this checkout, to run and to edit in `folder`."""
-    shutil.copytree(
-        REPOSITORY / "workflow", folder / "workflow", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info")
-    )
+    """The workflow of this checkout, to run and to edit in `folder`, compiled and parsed as far as it is here."""
+    shutil.copytree(REPOSITORY / "workflow", folder / "workflow", ignore=shutil.ignore_patterns("*.egg-info"))
+    (folder / ".snakemake").mkdir(exist_ok=True)
+    (folder / PARSED).write_bytes(_parsed_workflow())
+
+
+@cache
+def _parsed_workflow() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        SourceTree(REPOSITORY / "workflow", memory=Path(folder) / PARSED.name)
+        return (Path(folder) / PARSED.name).read_bytes()
 
 
 def new_project(folder: Path, subjects: int = 40, **changes: object) -> Project:

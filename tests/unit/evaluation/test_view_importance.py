@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from brainfed.evaluation import view_importance as module
@@ -50,6 +50,7 @@ def plain(found, seed, repeat=0):
     return np.array(folds)
 
 
+@settings(max_examples=10)
 @given(st.integers(0, 1000), st.booleans())
 def test_it_is_the_loss_of_a_loop(seed, ties):
     found = parts_of(seed, ties=ties)

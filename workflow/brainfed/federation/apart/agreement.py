@@ -7,7 +7,7 @@ from brainfed.federation.apart.exchange import TOTAL
 from brainfed.federation.apart.packet import Packet
 from brainfed.federation.apart.sealed import SUM
 from brainfed.federation.apart.session import Session
-from brainfed.federation.apart.site_error import DifferingSitesError, SiteError
+from brainfed.federation.apart.site_error import SiteError, usual
 from brainfed.runtime.errors import UserError
 
 STATED = ("strategy", "settings", "tensors", "rounds")
@@ -44,21 +44,40 @@ def require_one_key(requests: Mapping[int, Packet], names: Mapping[int, str]) ->
         )
 
 
-def require_stated(code: int, request: Packet, stated: Mapping[str, Any], name: str, by: str | None = None) -> None:
-    """A training is the same at a site as `by` another; None: as the study that has begun.
+def require_stated(
+    code: int,
+    request: Packet,
+    stated: Mapping[str, Any],
+    name: str,
+    by: str = "the study",
+    error: type[SiteError] = SiteError,
+) -> None:
+    """A training is the same at a site as in the study that has begun, or `by` another site.
 
     Raises:
-        SiteError: a site opens another training than the study's under the same key.
-        DifferingSitesError: another than another site's.
+        SiteError: a site opens another training under the same key; `error` of this class.
     """
-    error = SiteError if by is None else DifferingSitesError
     for what in STATED:
         if request.about[what] != stated[what]:
             raise error(
                 code,
-                f"site {name!r}: expected the same {what} as {by or 'the study'}, found another for "
-                f"{request.about['key']}; run the same study with the same version of brainfed at all sites.",
+                f"site {name!r}: expected the same {what} as {by}, found another for {request.about['key']}; run the "
+                "same study with the same version of brainfed at all sites.",
             )
+
+
+def require_like_trainings(requests: Mapping[int, Packet], names: Mapping[int, str]) -> dict[str, Any]:
+    """Sites that open a training together state the same of it; what they state, by the names `STATED`.
+
+    Raises:
+        SiteError: a site states something else than more than half of the sites.
+        DifferingSitesError: sites state different things, and no more than half of them the same.
+    """
+    every = {code: {name: request.about[name] for name in STATED} for code, request in requests.items()}
+    lead, error = usual(every)
+    for code, request in sorted(requests.items()):
+        require_stated(code, request, every[lead], names[code], f"site {names[lead]!r}", error)
+    return every[lead]
 
 
 def require_state(code: int, request: Packet, session: Session, name: str) -> None:
@@ -80,17 +99,23 @@ def require_like_tensors(requests: Mapping[int, Packet], names: Mapping[int, str
     """Open numbers of one step have the same names at all sites that send some, and samples of as many folds.
 
     Raises:
-        DifferingSitesError: a site has others than the first one.
+        SiteError: a site has others than more than half of the sites.
+        DifferingSitesError: sites have different ones, and no more than half of them the same.
     """
-    sent = {code: request for code, request in sorted(requests.items()) if request.kind == TOTAL or request.tensors}
-    for code, request in sent.items():
-        expected, found = _described(sent[min(sent)]), _described(request)
-        if expected != found:
-            raise DifferingSitesError(
+    sent = {
+        code: _described(request)
+        for code, request in sorted(requests.items())
+        if request.kind == TOTAL or request.tensors
+    }
+    if not sent:
+        return
+    lead, error = usual(sent)
+    for code, found in sent.items():
+        if found != sent[lead]:
+            raise error(
                 code,
-                f"site {names[code]!r}: expected {expected} for {request.about['key']} as of site "
-                f"{names[min(sent)]!r}, found {found}; run the same study with the same version of brainfed at all "
-                "sites.",
+                f"site {names[code]!r}: expected {sent[lead]} for {requests[code].about['key']} as of site "
+                f"{names[lead]!r}, found {found}; run the same study with the same version of brainfed at all sites.",
             )
 
 
@@ -98,12 +123,14 @@ def require_like_sums(requests: Mapping[int, Packet], names: Mapping[int, str]) 
     """Numbers that are added up unseen have the same names and types at all sites; none is open beside them.
 
     Raises:
-        DifferingSitesError: a site has others than the first one.
+        SiteError: a site has others than more than half of the sites.
+        DifferingSitesError: sites have different ones, and no more than half of them the same.
     """
-    lead = min(requests)
+    sums = {code: request.about.get(SUM) for code, request in requests.items()}
+    lead, error = usual(sums)
     for code, request in requests.items():
-        if request.about.get(SUM) != requests[lead].about.get(SUM):
-            raise DifferingSitesError(
+        if sums[code] != sums[lead]:
+            raise error(
                 code,
                 f"site {names[code]!r}: expected numbers to add up for {request.about['key']} as those of site "
                 f"{names[lead]!r}, in names, types and `study.secure_sums`, found others; run the same study with the "

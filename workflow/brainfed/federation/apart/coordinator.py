@@ -10,9 +10,9 @@ from logging import getLogger
 from typing import Any
 
 from brainfed.federation.apart.agreement import (
-    STATED,
     require_like_sums,
     require_like_tensors,
+    require_like_trainings,
     require_nobody_gone,
     require_one_key,
     require_state,
@@ -178,10 +178,8 @@ class Coordinator:
         return self._secure(sealed, bounds_of(sealed, self.names), needs_all)
 
     def _open(self, key: str, requests: Mapping[int, Packet]) -> dict[int, Packet]:
-        lead, *others = sorted(requests)
-        stated = {name: requests[lead].about[name] for name in STATED}
-        for code in others:
-            require_stated(code, requests[code], stated, self.names[code], f"site {self.names[lead]!r}")
+        stated = require_like_trainings(requests, self.names)
+        lead = min(requests)
         tensors = requests[lead].tensors
         if arrays_digest(tensors) != stated["tensors"]:
             raise SiteError(

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from brainfed.federation.apart.packet import Packet, arrays_digest
-from brainfed.federation.apart.site_error import DifferingSitesError, SiteError
+from brainfed.federation.apart.site_error import SiteError, usual
 
 SUM = "sum"
 """Key of a request's words: name -> type of the arrays of which the coordinator needs the sum alone."""
@@ -87,14 +87,12 @@ def bounds_of(requests: Mapping[int, Packet], names: Mapping[int, str]) -> dict[
         DifferingSitesError: sites have other arrays, and no more than half of them have the same.
     """
     shapes = {code: _shapes(requests[code]) for code in sorted(requests)}
-    lead = max(shapes, key=lambda code: list(shapes.values()).count(shapes[code]))
+    lead, error = usual(shapes)
     first = requests[lead].about[SEALED]["arrays"]
-    usual = 2 * list(shapes.values()).count(shapes[lead]) > len(shapes)
     for code, found in shapes.items():
         own, expected = requests[code].about[SEALED]["arrays"], shapes[lead]
         where = f"site {names[code]!r}{_round_of(requests[code])}"
         if expected != found:
-            error = SiteError if usual else DifferingSitesError
             raise error(
                 code,
                 f"{where}: expected {_beyond(expected, found)} as at site {names[lead]!r}, found "

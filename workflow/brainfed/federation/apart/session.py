@@ -12,7 +12,7 @@ from brainfed.federation.apart.exchange import ANSWER, PUBLISHED, TENSOR
 from brainfed.federation.apart.packet import Packet, arrays_digest
 from brainfed.federation.apart.recipes import WITHOUT_SOME, Recipe, made_by
 from brainfed.federation.apart.sealed import SUM, is_sum
-from brainfed.federation.apart.site_error import DifferingSitesError, SiteError
+from brainfed.federation.apart.site_error import SiteError, usual
 from brainfed.federation.apart.sums import reply_of_sum
 from brainfed.federation.message import Message
 from brainfed.runtime.errors import UserError
@@ -80,26 +80,24 @@ class Session:
         """End a round with these replies; institutions without one, or lost in the sum, are taken as not chosen.
 
         Raises:
-            SiteError: a reply has other shapes or types than in earlier rounds, or a number that is not finite.
-            DifferingSitesError: replies of the first round differ in shapes or types.
+            SiteError: a reply has other shapes or types than in earlier rounds, or in the first round than more than
+                half of the replies, or a number that is not finite.
+            DifferingSitesError: replies of the first round differ, and no more than half of them are alike.
             UserError: no chosen site has replied.
         """
         sealed = {code: request for code, request in requests.items() if is_sum(request)}
         lost: set[int] = set()
-        replies, heard, shapes = {}, set[int](), dict(self.shapes)
+        replies: dict[int, Message] = {}
         if sealed:
             first = sealed[min(sealed)]
             sums, added = add_up(sealed)
             lost = set(sealed) - set(added)
             replies[min(added)] = reply_of_sum(self.recipe.strategy, sums, first.about[SUM])
-        for code, request in sorted(requests.items()):
-            if code in lost:
-                continue
-            heard.add(code)
-            self._require_numbers(code, request, names[code])
-            if request.tensors:
-                self._check(code, request, names[code], shapes)
-                replies[code] = _message(request)
+        heard = set(requests) - lost
+        for code in sorted(heard):
+            self._require_numbers(code, requests[code], names[code])
+        shapes = self._like_shapes({code: requests[code] for code in heard if requests[code].tensors}, names)
+        replies |= {code: _message(requests[code]) for code in sorted(heard) if requests[code].tensors}
         if not replies:
             raise UserError(f"round {self.number + 1}: expected replies of the chosen sites, found none of them.")
         self.strategy.aggregate(self.number, replies)
@@ -166,21 +164,34 @@ class Session:
                 "same version of brainfed at the coordinator and at all sites.",
             )
 
-    def _check(self, code: int, request: Packet, name: str, shapes: dict[str, tuple[tuple[int, ...], str]]) -> None:
-        """Compare a reply with the shapes so far, to which its own new ones are added."""
-        found = {key: (tuple(array.shape), array.dtype.str) for key, array in request.tensors.items()}
+    def _like_shapes(
+        self, replies: Mapping[int, Packet], names: Mapping[int, str]
+    ) -> dict[str, tuple[tuple[int, ...], str]]:
+        """The shapes and types so far, with those that are new in these replies."""
+        found = {
+            code: {key: (tuple(array.shape), array.dtype.str) for key, array in reply.tensors.items()}
+            for code, reply in sorted(replies.items())
+        }
+        if not found:
+            return self.shapes
+        lead, error = usual(found)
         # Losses of held-out subjects and products come in turn under one strategy.
-        for key, (shape, kind) in found.items():
-            expected = shapes.setdefault(key, (shape, kind))
-            if expected != (shape, kind):
-                error = SiteError if key in self.shapes else DifferingSitesError
-                raise error(
-                    code,
-                    f"site {name!r}, round {self.number + 1}: expected {key} of shape {expected[0]} and type "
-                    f"{expected[1]}, found shape {shape} and type {kind}; compare the site's version and settings with "
-                    "those of the study.",
-                )
-        for key, array in request.tensors.items():
+        known = found[lead] | self.shapes
+        for code, own in found.items():
+            for key, (shape, kind) in own.items():
+                expected = known.setdefault(key, (shape, kind))
+                if expected != (shape, kind):
+                    raise (SiteError if key in self.shapes else error)(
+                        code,
+                        f"site {names[code]!r}, round {self.number + 1}: expected {key} of shape {expected[0]} and "
+                        f"type {expected[1]}, found shape {shape} and type {kind}; compare the site's version and "
+                        "settings with those of the study.",
+                    )
+            self._require_finite(code, replies[code], names[code])
+        return known
+
+    def _require_finite(self, code: int, reply: Packet, name: str) -> None:
+        for key, array in reply.tensors.items():
             if np.issubdtype(array.dtype, np.floating) and not np.isfinite(array).all():
                 raise SiteError(
                     code,

@@ -1,6 +1,6 @@
 """A mistake of one site, which the person there can mend; sites that differ; sites that are lost in a step."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from brainfed.runtime.errors import UserError
 
@@ -20,6 +20,20 @@ class SiteError(UserError):
 
 class DifferingSitesError(SiteError):
     """A site differs from another one, and neither contradicts itself: which of them is wrong is not known."""
+
+
+def usual(found: Mapping[int, object]) -> tuple[int, type[SiteError]]:
+    """What most sites have, and the error of a site that has something else.
+
+    Args:
+        found: site -> what it has.
+
+    Returns:
+        The first site that has what most have; `SiteError` where that is more than half of the sites.
+    """
+    every = [found[code] for code in sorted(found)]
+    lead = max(sorted(found), key=lambda code: every.count(found[code]))
+    return lead, SiteError if 2 * every.count(found[lead]) > len(every) else DifferingSitesError
 
 
 class LostSitesError(Exception):

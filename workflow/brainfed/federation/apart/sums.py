@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from brainfed.federation.apart.packet import Packet
-from brainfed.federation.apart.site_error import DifferingSitesError, SiteError
+from brainfed.federation.apart.site_error import SiteError, usual
 from brainfed.federation.link import Arrays
 from brainfed.federation.message import Message
 
@@ -65,8 +65,15 @@ def typed(sums: Mapping[str, NDArray[Any]], types: Mapping[str, str]) -> Arrays:
 
 
 def added(requests: Mapping[int, Packet], names: Mapping[int, str]) -> Arrays:
-    """Sums by name, in the order of the institutions."""
+    """Sums by name, in the order of the institutions.
+
+    Raises:
+        SiteError: a number is not finite, or a site has another shape than more than half of the sites.
+        DifferingSitesError: sites have different shapes, and no more than half of them the same.
+    """
     found: Arrays = {}
+    shapes = {code: {name: array.shape for name, array in each.tensors.items()} for code, each in requests.items()}
+    lead, error = usual(shapes)
     for code, request in sorted(requests.items()):
         for name, array in request.tensors.items():
             if not np.isfinite(array).all():
@@ -75,10 +82,10 @@ def added(requests: Mapping[int, Packet], names: Mapping[int, str]) -> Arrays:
                     f"site {names[code]!r}: expected finite numbers in {name}, found NaN or infinite ones; look at the "
                     "site's features.",
                 )
-            if name in found and found[name].shape != array.shape:
-                raise DifferingSitesError(
+            if (expected := shapes[lead].get(name)) != array.shape:
+                raise error(
                     code,
-                    f"site {names[code]!r}: expected {name} of shape {found[name].shape} as at the other sites, found "
+                    f"site {names[code]!r}: expected {name} of shape {expected} as at site {names[lead]!r}, found "
                     f"{array.shape}; compare the site's atlas and settings with those of the study.",
                 )
             found[name] = found[name] + array if name in found else np.array(array)

@@ -39,8 +39,9 @@ def test_reconstruction_loss_is_the_squared_error_a_feature_and_its_weight_reach
     source = torch.zeros(2, 256, dtype=torch.float64)
     # the nodes 1 and 0 are the targets: errors 0, -1, 0.1, 0
     upstream = Upstream(torch.tensor([1, 0]), 3.0, None, None)
-    loss, _ = wide.backward(generator, source, generated, features, upstream, torch.ones(3), (None, None))
-    assert float(loss) == pytest.approx((0 + 1 + 0.01 + 0) / 4)
+    found = wide.by_features(generator, generated, features, None, upstream)
+    wide.backward(generator, source, generated, upstream, found, torch.ones(3))
+    assert float(found.reconstruction) == pytest.approx((0 + 1 + 0.01 + 0) / 4)
     # 3 * 2 * error / 4 through the slope of tanh, 1 - generated^2, summed over the pairs
     expected = [1.5 * 0.1 * (1 - 0.1**2), 1.5 * -1 * (1 - 0.5**2)]
     assert generator.feature_2.bias.grad.tolist() == pytest.approx(expected)

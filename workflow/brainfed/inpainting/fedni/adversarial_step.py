@@ -128,13 +128,13 @@ def _train_wide(
     with torch.no_grad():
         weight = 1 if settings.reconstruction == "mean" else fake.shape[1]
         upstream = Upstream(target, weight, product_gradient, phenotype_gradient)
-        lengths, *by_features = wide.by_features(generator, fake, nodes.features, first_weight, upstream)
-        weights = _weights(settings, lengths)
-        reconstruction, back = wide.backward(generator, source, fake, nodes.features, upstream, weights, by_features)
-    entering = {name: length * by for name, length, by in zip(LENGTHS, lengths, weights, strict=True)}
+        by_features = wide.by_features(generator, fake, nodes.features, first_weight, upstream)
+        weights = _weights(settings, by_features.lengths)
+        back = wide.backward(generator, source, fake, upstream, by_features, weights)
+    entering = {name: length * by for name, length, by in zip(LENGTHS, by_features.lengths, weights, strict=True)}
     present = (True, product_gradient is not None, phenotype_gradient is not None)
     shown = {name: length for (name, length), there in zip(entering.items(), present, strict=True) if there}
-    return {"reconstruction": reconstruction, **losses, **shown}, back
+    return {"reconstruction": by_features.reconstruction, **losses, **shown}, back
 
 
 def _weights(settings: InpaintingSettings, lengths: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ in memory costs as much as a tenth of a product. So each block of generated feat
 and later differentiated while it is in the cache. Gradient buffers live as long as the job.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import torch
@@ -37,6 +37,26 @@ class Upstream:
     phenotype: Tensor | None
 
 
+@dataclass(frozen=True)
+class ByFeatures:
+    """Gradients by the generated features (p, d), in blocks (p, block) of features.
+
+    Attributes:
+        reconstruction: L_rec ().
+        lengths: (3,) Frobenius norms of the gradients of L_rec, L_gen and L_pheno.
+        scale: of the gradient of L_rec over `error`.
+        error: generated minus true features.
+        adversarial, phenotype: gradients of L_gen and L_pheno; None without a discriminator, or a phenotype head.
+    """
+
+    reconstruction: Tensor
+    lengths: Tensor
+    scale: float
+    error: list[Tensor]
+    adversarial: list[Tensor] | None
+    phenotype: list[Tensor] | None
+
+
 @dataclass
 class WideLayers:
     """Forward and backward of the wide layers of one device; one object serves all institutions."""
@@ -61,7 +81,7 @@ class WideLayers:
             with the phenotype head.
         """
         weight, bias = generator.feature_2.weight, generator.feature_2.bias
-        fake = self._room("fake", len(source), weight)
+        fake = self._room("fake", len(source) * len(weight), weight).view(len(source), -1)
         product = None if first_weight is None else source.new_zeros(len(source), len(first_weight))
         phenotype = source.new_zeros(len(source), PHENOTYPE) if generator.predicts_phenotypes else None
         for block in self._blocks(len(weight)):
@@ -76,8 +96,10 @@ class WideLayers:
 
     def by_features(
         self, generator: Generator, fake: Tensor, features: Tensor, first_weight: Tensor | None, upstream: Upstream
-    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-        """Gradients of L_rec, L_gen and L_pheno by the generated features (p, d).
+    ) -> ByFeatures:
+        """Gradients of L_rec, L_gen and L_pheno by the generated features; the next call overwrites them.
+
+        FedNI eq. 8: L_rec = sum over i and k in N_i of |x_k - x~_k|^2; here a mean over pairs and features.
 
         Args:
             generator: as in `generate`.
@@ -85,89 +107,68 @@ class WideLayers:
             features: (n, d) of the real nodes.
             first_weight: as in `generate`.
             upstream: gradients of the losses.
-
-        Returns:
-            Frobenius norms (3,) of the three gradients, and those of L_gen and L_pheno, (p, d) or None, which the next
-            call overwrites.
         """
         squared = fake.new_zeros(3)
-        weight = generator.feature_2.weight
+        error = self._kept("error", fake)
         adversarial = phenotype = None
         if upstream.adversarial is not None and first_weight is not None:
-            adversarial = self._room("adversarial", len(fake), weight)
+            adversarial = self._kept("adversarial", fake)
         if upstream.phenotype is not None:
-            phenotype = self._room("phenotype", len(fake), weight)
-        for block in self._blocks(fake.shape[1]):
-            error = fake[:, block] - features[:, block].index_select(0, upstream.target)
-            squared[0] += torch.linalg.vector_norm(error) ** 2
+            phenotype = self._kept("phenotype", fake)
+        for place, block in enumerate(self._blocks(fake.shape[1])):
+            torch.sub(fake[:, block], features[:, block].index_select(0, upstream.target), out=error[place])
+            squared[0] += torch.linalg.vector_norm(error[place]) ** 2
             if adversarial is not None and upstream.adversarial is not None and first_weight is not None:
-                self.products.write(upstream.adversarial, first_weight[:, block], adversarial[:, block])
-                squared[1] += torch.linalg.vector_norm(adversarial[:, block]) ** 2
+                self.products.write(upstream.adversarial, first_weight[:, block], adversarial[place])
+                squared[1] += torch.linalg.vector_norm(adversarial[place]) ** 2
             if phenotype is not None and upstream.phenotype is not None:
-                self.products.write(upstream.phenotype, generator.phenotype_0.weight[:, block], phenotype[:, block])
-                squared[2] += torch.linalg.vector_norm(phenotype[:, block]) ** 2
+                self.products.write(upstream.phenotype, generator.phenotype_0.weight[:, block], phenotype[place])
+                squared[2] += torch.linalg.vector_norm(phenotype[place]) ** 2
+        scale = 2 * upstream.weight / fake.numel()
         lengths = squared.sqrt()
-        lengths[0] *= 2 * upstream.weight / fake.numel()
-        return lengths, adversarial, phenotype
+        lengths[0] *= scale
+        return ByFeatures(squared[0] / fake.numel(), lengths, scale, error, adversarial, phenotype)
 
     def backward(
         self,
         generator: Generator,
         source: Tensor,
         fake: Tensor,
-        features: Tensor,
         upstream: Upstream,
+        by_features: ByFeatures,
         weights: Tensor,
-        by_features: Sequence[Tensor | None],
-    ) -> tuple[Tensor, Tensor]:
-        """L_rec, and the gradients of the wide generator layers behind the encoder.
-
-        FedNI eq. 8: L_rec = sum over i and k in N_i of |x_k - x~_k|^2; here a mean over pairs and features.
+    ) -> Tensor:
+        """Write the gradients of the wide generator layers behind the encoder.
 
         Args:
             generator: as in `generate`.
             source: as in `generate`.
             fake: (p, d) from `generate`.
-            features: (n, d) of the real nodes.
             upstream: gradients of the losses.
+            by_features: from the function of this name; used up.
             weights: (3,) factors of L_rec, L_gen and L_pheno.
-            by_features: gradients of L_gen and L_pheno from the function of this name.
 
         Returns:
-            L_rec, and the gradient of all losses by `source` (p, 256).
+            the gradient of all losses by `source` (p, 256).
         """
         weight = generator.feature_2.weight
         gradient, bias_gradient = gradient_of(weight), gradient_of(generator.feature_2.bias)
-        back, squared = torch.zeros_like(source), source.new_zeros(())
-        scale = 2 * upstream.weight / fake.numel() * weights[0]
-        for block in self._blocks(len(weight)):
-            made = fake[:, block]
-            error = made - features[:, block].index_select(0, upstream.target)
-            squared += torch.linalg.vector_norm(error) ** 2
-            error.mul_(scale)
-            for factor, own in zip(weights[1:], by_features, strict=True):
+        back = torch.zeros_like(source)
+        others = [*zip(weights[1:], (by_features.adversarial, by_features.phenotype), strict=True)]
+        for place, block in enumerate(self._blocks(len(weight))):
+            made, total = fake[:, block], by_features.error[place]
+            total.mul_(by_features.scale * weights[0])
+            for factor, own in others:
                 if own is not None:
-                    error.addcmul_(own[:, block], factor)
+                    total.addcmul_(own[place], factor)
             if upstream.phenotype is not None:
                 head = gradient_of(generator.phenotype_0.weight)
                 self.products.write(upstream.phenotype.T, made, head[:, block])
-            error.addcmul_(error, made.square(), value=-1)
-            self.products.write(error.T, source, gradient[block])
-            torch.sum(error, dim=0, out=bias_gradient[block])
-            self.products.add(error, weight[block], back)
-        return squared / fake.numel(), back
-
-    def encoder_gradient(self, generator: Generator, features: Tensor, upstream: Tensor) -> None:
-        """The gradient of the encoder's first weight (256, d), written into its buffer.
-
-        Args:
-            generator: its encoder is used.
-            features: (n, d) of the real nodes.
-            upstream: (n, 256) gradient of the losses by features @ weight.T.
-        """
-        gradient = gradient_of(generator.encoder_0.weight)
-        for block in _blocks(features.shape[1], self.encoder_block):
-            self.products.write(upstream.T, features[:, block], gradient[:, block])
+            total.addcmul_(total, made.square(), value=-1)
+            self.products.write(total.T, source, gradient[block])
+            torch.sum(total, dim=0, out=bias_gradient[block])
+            self.products.add(total, weight[block], back)
+        return back
 
     def discriminator_gradient(
         self, first: FirstWeight, fake: Tensor, real: Tensor, upstream: Tensor, products: Tensor
@@ -187,20 +188,37 @@ class WideLayers:
         gradient = gradient_of(first.original)
         scaled = upstream / first.sigma
         for block in self._blocks(fake.shape[1]):
-            self.products.write(scaled[len(real) :].T, fake[:, block], gradient[:, block])
-            self.products.add(scaled[: len(real)].T, real[:, block], gradient[:, block])
+            self.products.write(scaled.T, torch.cat([real[:, block], fake[:, block]]), gradient[:, block])
         inner = torch.dot(upstream.flatten(), products.flatten()) / first.sigma
         gradient.addr_(first.left * -inner, first.right)
+
+    def encoder_gradient(self, generator: Generator, features: Tensor, upstream: Tensor) -> None:
+        """The gradient of the encoder's first weight (256, d), written into its buffer.
+
+        Args:
+            generator: its encoder is used.
+            features: (n, d) of the real nodes.
+            upstream: (n, 256) gradient of the losses by features @ weight.T.
+        """
+        gradient = gradient_of(generator.encoder_0.weight)
+        for block in _blocks(features.shape[1], self.encoder_block):
+            self.products.write(upstream.T, features[:, block], gradient[:, block])
 
     def _blocks(self, width: int) -> Iterator[slice]:
         return _blocks(width, self.block)
 
-    def _room(self, name: str, pairs: int, like: Tensor) -> Tensor:
-        """A buffer (pairs, d), kept between calls."""
+    def _kept(self, name: str, like: Tensor) -> list[Tensor]:
+        """Buffers (p, block) for all blocks of features, each in one piece of memory."""
+        pairs, width = like.shape
+        room = self._room(name, pairs * width, like)
+        return [room[pairs * each.start : pairs * each.stop].view(pairs, -1) for each in self._blocks(width)]
+
+    def _room(self, name: str, numbers: int, like: Tensor) -> Tensor:
+        """A buffer of so many numbers, kept between calls."""
         kept = self._rooms.get(name)
-        if kept is None or len(kept) < pairs or kept.dtype != like.dtype:
-            kept = self._rooms[name] = like.new_empty(pairs + pairs // 4, len(like))
-        return kept[:pairs]
+        if kept is None or len(kept) < numbers or kept.dtype != like.dtype:
+            kept = self._rooms[name] = like.new_empty(numbers + numbers // 4)
+        return kept[:numbers]
 
 
 def _blocks(width: int, size: int) -> Iterator[slice]:

@@ -42,6 +42,13 @@ def main() -> None:
 
     given = {field.name: getattr(arguments, field.name) for field in fields(Work)}
     changed = {name: value for name, value in given.items() if value is not None}
+    if arguments.sizes and not arguments.axes:
+        parser.error("--sizes are those of an axis: name it")
+    for axis in [AXES[name] for name in arguments.axes or AXES]:
+        if fixed := sorted(axis.grows & {*changed}):
+            parser.error(f"--{fixed[0]} is given, and grows along the axis {axis.name}: name other axes, or --sizes")
+    if arguments.plot:
+        arguments.plot.mkdir(parents=True, exist_ok=True)
     rate = matrix_rate(changed.get("threads", Work.threads))
     print(f"{os.cpu_count()} cores, square product of 2,048 at {rate:.0f} GFLOP in a CPU second")
     for axis in [AXES[name] for name in arguments.axes or AXES]:

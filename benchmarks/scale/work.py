@@ -1,7 +1,7 @@
 """What is measured at one size, and which of its numbers grows along each axis."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 PAPER_FEATURES = 7381
 """Connections of 122 regions."""
@@ -60,6 +60,12 @@ class Axis:
     grown: Callable[[int], Work]
     steps: tuple[str, ...]
     prepared: tuple[str, ...] = ()
+
+    @property
+    def grows(self) -> set[str]:
+        """Names of the numbers that follow the size."""
+        small, large = (asdict(self.grown(size)) for size in self.quick)
+        return {name for name in small if small[name] != large[name]}
 
     def work(self, size: int, changed: Changed) -> Work:
         """The work at a size, with other numbers `changed`."""

@@ -102,12 +102,20 @@ class Interrupted:
                     # As a person who saw it fail; the workflow would go on with all that does not need that job.
                     time.sleep(1.0)
                     running.terminate()
-            running.wait(timeout=WHOLE_RUN)
+            self._wait_for_the_end(running)
         assert not ended or running.returncode == 0, f"failed without being killed; see {self.project.folder}/run.log"
         self._wait_for_the_last(running.pid)
         if any((self.project.folder / ".snakemake" / "locks").glob("*")):
             self.project.snakemake("--unlock", "--cores", "1")
         return not ended
+
+    @staticmethod
+    def _wait_for_the_end(running: "subprocess.Popen[bytes]") -> None:
+        try:
+            running.wait(timeout=WHOLE_RUN)
+        except subprocess.TimeoutExpired:
+            os.killpg(running.pid, signal.SIGKILL)
+            raise
 
     def _start(self) -> "subprocess.Popen[bytes]":
         with (self.project.folder / "run.log").open("ab") as log:

@@ -148,7 +148,9 @@ def _forked() -> ForkedCommands:
 
 def copy_workflow(folder: Path) -> None:
     """The workflow of this checkout, to run and to edit in `folder`, compiled and parsed as far as it is here."""
-    shutil.copytree(REPOSITORY / "workflow", folder / "workflow", ignore=shutil.ignore_patterns("*.egg-info"))
+    shutil.copytree(
+        REPOSITORY / "workflow", folder / "workflow", ignore=shutil.ignore_patterns("*.egg-info", "*.pyc.*")
+    )
     (folder / ".snakemake").mkdir(exist_ok=True)
     (folder / PARSED).write_bytes(_parsed_workflow())
 

@@ -77,7 +77,7 @@ WRONG = {
     "brainfed join absent.yaml": "no document shows absent.yaml",
     "brainfed predict results/a --serie b.csv --fold one": "invalid int value",
     "make instal": "instal",
-    "python benchmarks/scale.py graph --polt FILE": "has no --polt",
+    "python benchmarks/scale.py regions --polt FOLDER": "has no --polt",
     "python benchmarks/scales.py graph": "there is no benchmarks/scales.py",
     "python -m brainfed.configuration.manuel": "manuel",
     "pip install --constraint requirements-dev.lock snakemake-executor-plugin-slurn": "pins no",

@@ -18,4 +18,10 @@ from brainfed.federation.apart.site_error import DifferingSitesError, SiteError,
     ],
 )
 def test_more_than_half_of_the_sites_decide(found, lead, error):
-    assert usual(found) == (lead, error)
+    assert usual(found, len(found)) == (lead, error)
+
+
+def test_sites_that_are_away_count_for_nobody():
+    here = {0: "right", 3: "wrong", 4: "wrong"}
+    assert usual(here, 5) == (3, DifferingSitesError)
+    assert usual({**here, 1: "wrong"}, 5) == (1, SiteError)

@@ -74,7 +74,7 @@ def require_like_trainings(requests: Mapping[int, Packet], names: Mapping[int, s
         DifferingSitesError: sites state different things, and no more than half of them the same.
     """
     every = {code: {name: request.about[name] for name in STATED} for code, request in requests.items()}
-    lead, error = usual(every)
+    lead, error = usual(every, len(names))
     for code, request in sorted(requests.items()):
         require_stated(code, request, every[lead], names[code], f"site {names[lead]!r}", error)
     return every[lead]
@@ -109,7 +109,7 @@ def require_like_tensors(requests: Mapping[int, Packet], names: Mapping[int, str
     }
     if not sent:
         return
-    lead, error = usual(sent)
+    lead, error = usual(sent, len(names))
     for code, found in sent.items():
         if found != sent[lead]:
             raise error(
@@ -127,7 +127,7 @@ def require_like_sums(requests: Mapping[int, Packet], names: Mapping[int, str]) 
         DifferingSitesError: sites have different ones, and no more than half of them the same.
     """
     sums = {code: request.about.get(SUM) for code, request in requests.items()}
-    lead, error = usual(sums)
+    lead, error = usual(sums, len(names))
     for code, request in requests.items():
         if sums[code] != sums[lead]:
             raise error(

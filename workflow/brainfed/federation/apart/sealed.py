@@ -87,7 +87,7 @@ def bounds_of(requests: Mapping[int, Packet], names: Mapping[int, str]) -> dict[
         DifferingSitesError: sites have other arrays, and no more than half of them have the same.
     """
     shapes = {code: _shapes(requests[code]) for code in sorted(requests)}
-    lead, error = usual(shapes)
+    lead, error = usual(shapes, len(names))
     first = requests[lead].about[SEALED]["arrays"]
     for code, found in shapes.items():
         own, expected = requests[code].about[SEALED]["arrays"], shapes[lead]

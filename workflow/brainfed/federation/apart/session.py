@@ -81,8 +81,8 @@ class Session:
 
         Raises:
             SiteError: a reply has other shapes or types than in earlier rounds, or in the first round than more than
-                half of the replies, or a number that is not finite.
-            DifferingSitesError: replies of the first round differ, and no more than half of them are alike.
+                half of the sites, or a number that is not finite.
+            DifferingSitesError: replies of the first round differ, and no more than half of the sites have the same.
             UserError: no chosen site has replied.
         """
         sealed = {code: request for code, request in requests.items() if is_sum(request)}
@@ -174,7 +174,7 @@ class Session:
         }
         if not found:
             return self.shapes
-        lead, error = usual(found)
+        lead, error = usual(found, len(names))
         # Losses of held-out subjects and products come in turn under one strategy.
         known = found[lead] | self.shapes
         for code, own in found.items():

@@ -22,18 +22,19 @@ class DifferingSitesError(SiteError):
     """A site differs from another one, and neither contradicts itself: which of them is wrong is not known."""
 
 
-def usual(found: Mapping[int, object]) -> tuple[int, type[SiteError]]:
+def usual(found: Mapping[int, object], sites: int) -> tuple[int, type[SiteError]]:
     """What most sites have, and the error of a site that has something else.
 
     Args:
-        found: site -> what it has.
+        found: site -> what it has, of those that are here.
+        sites: number of all sites of the study.
 
     Returns:
-        The first site that has what most have; `SiteError` where that is more than half of the sites.
+        The first site that has what most have; `SiteError` where that is more than half of all sites.
     """
     every = [found[code] for code in sorted(found)]
     lead = max(sorted(found), key=lambda code: every.count(found[code]))
-    return lead, SiteError if 2 * every.count(found[lead]) > len(every) else DifferingSitesError
+    return lead, SiteError if 2 * every.count(found[lead]) > sites else DifferingSitesError
 
 
 class LostSitesError(Exception):

@@ -73,7 +73,7 @@ def added(requests: Mapping[int, Packet], names: Mapping[int, str]) -> Arrays:
     """
     found: Arrays = {}
     shapes = {code: {name: array.shape for name, array in each.tensors.items()} for code, each in requests.items()}
-    lead, error = usual(shapes)
+    lead, error = usual(shapes, len(names))
     for code, request in sorted(requests.items()):
         for name, array in request.tensors.items():
             if not np.isfinite(array).all():

@@ -2,7 +2,8 @@
 
 With d = 19,900 connections these layers are nearly all of the arithmetic, and a pass over (p, d) numbers
 in memory costs as much as a tenth of a product. So each block of generated features is made, passed to both heads
-and later differentiated while it is in the cache. Gradient buffers live as long as the job.
+and later differentiated while it is in the cache. Buffers of weights' gradients, of the generated features and of three
+gradients by them live as long as the job.
 """
 
 from collections.abc import Iterator

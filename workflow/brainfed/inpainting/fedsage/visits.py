@@ -66,7 +66,8 @@ class Hosts(Visited):
     def fit(self, number: int, chosen: Sequence[int]) -> Mapping[int, Message]:
         """FedSage+ L^f of one owner over all hosts: its gradients, summed in one memory as in a secure aggregation.
 
-        Hosts with equal weights are visited at once: one product has the nodes of all of them.
+        Hosts with equal weights are visited at once: one product has the nodes of all of them. The gradients are valid
+        until the next call.
         """
         visited: dict[FeatureGenerator, list[int]] = {}
         for code in chosen:

@@ -11,7 +11,7 @@ COSTS = {"CPU seconds": "CPU seconds", "MiB": "peak memory, MiB"}
 MARKERS = "os^"
 
 Rows = Mapping[int, Mapping[str, float]]
-"""Size -> what its process told, by name."""
+"""Size -> costs of its process, by name."""
 
 
 class Power(NamedTuple):

@@ -9,25 +9,26 @@ from typing import Any
 
 STATUS = Path("/proc/self/status")
 
-Told = dict[str, float]
+Costs = dict[str, float]
+"""By name, with what a step counts besides."""
 
 
-def before_work() -> Told:
+def before_work() -> Costs:
     """What the process costs before its work: an interpreter and its imports."""
     return {"CPU seconds before": time.process_time(), "MiB before": _mib("VmRSS")}
 
 
-def apart(work: Callable[..., Told], *arguments: Any) -> Told:
-    """What `work` tells, with its costs from the start of the interpreter to its last write."""
+def apart(work: Callable[..., Costs], *arguments: Any) -> Costs:
+    """What `work` finds, with its costs from the start of the interpreter to its last write."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         start = time.perf_counter()
-        told = pool.submit(_measured, work, *arguments).result()
-        return told | {"seconds": time.perf_counter() - start}
+        found = pool.submit(_measured, work, *arguments).result()
+        return found | {"seconds": time.perf_counter() - start}
 
 
-def _measured(work: Callable[..., Told], *arguments: Any) -> Told:
-    told = work(*arguments)
-    return told | {"CPU seconds": time.process_time(), "MiB": _mib("VmHWM")}
+def _measured(work: Callable[..., Costs], *arguments: Any) -> Costs:
+    found = work(*arguments)
+    return found | {"CPU seconds": time.process_time(), "MiB": _mib("VmHWM")}
 
 
 def _mib(name: str) -> float:

@@ -12,30 +12,30 @@ from typing import Any
 
 import brainfed
 from brainfed.runtime.artefacts import read_arrays
-from scale.process import Told, before_work
+from scale.process import Costs, before_work
 from scale.work import Work
 
 SCRIPTS = Path(brainfed.__file__).parents[1] / "scripts"
 
 
-def compute_connectivity(folder: Path, work: Work) -> Told:
+def compute_connectivity(folder: Path, work: Work) -> Costs:
     """Pearson correlations of the made-up series."""
     import brainfed.imaging.connectivity  # noqa: F401
 
-    told = before_work()
+    found = before_work()
     files = {"series": [str(folder / "series.safetensors")], "quality": [str(folder / "quality.parquet")]}
     given = {"settings": {}, "by_run": False, "threads": work.threads}
     _run("compute_connectivity", files, given, {"features": str(folder / "features.safetensors")})
-    return told
+    return found
 
 
-def build_graph(folder: Path, work: Work) -> Told:
+def build_graph(folder: Path, work: Work) -> Costs:
     """The population graph; also its number of edges, in both directions."""
     import brainfed.cohort.splits.training_labels
     import brainfed.graphs.population.build
     import brainfed.graphs.population.known_phenotypes  # noqa: F401
 
-    told = before_work()
+    found = before_work()
     files = {name: str(folder / f"{name}.parquet") for name in ("split", "participants")}
     given = {
         "settings": {"scope": work.scope}, "protocol": work.protocol, "seed": 0, "repeat": 0,
@@ -48,10 +48,10 @@ def build_graph(folder: Path, work: Work) -> Told:
         given,
         {"graph": str(graph), "timing": str(folder / "timing.json")},
     )
-    return told | {"edges": float(len(read_arrays(graph, ["row"]).arrays["row"]))}
+    return found | {"edges": float(len(read_arrays(graph, ["row"]).arrays["row"]))}
 
 
-def train(folder: Path, work: Work) -> Told:
+def train(folder: Path, work: Work) -> Costs:
     """FedGCN on the edges inside institutions; also the GFLOP of its first layer and the CPU seconds of training."""
     import torch
 
@@ -62,7 +62,7 @@ def train(folder: Path, work: Work) -> Told:
     from brainfed.samples.assemble import assemble
 
     torch.set_num_threads(work.threads)
-    told = before_work()
+    found = before_work()
     inputs, _ = assemble(
         split=folder / "split.parquet",
         participants=folder / "participants.parquet",
@@ -75,7 +75,7 @@ def train(folder: Path, work: Work) -> Told:
     settings = FedGCNSettings(rounds=work.rounds, local_epochs=work.local_epochs)
     outcome = train_fedgcn(inputs, settings, Run(progress=lambda *_, **__: None))
     spent = time.process_time() - start
-    return told | {"GFLOP": outcome.counts["first_layer_operations"] / 1e9, "training CPU seconds": spent}
+    return found | {"GFLOP": outcome.counts["first_layer_operations"] / 1e9, "training CPU seconds": spent}
 
 
 def _run(script: str, files: Mapping[str, Any], given: Mapping[str, Any], output: Mapping[str, str]) -> None:
@@ -88,7 +88,7 @@ def _run(script: str, files: Mapping[str, Any], given: Mapping[str, Any], output
     runpy.run_path(str(SCRIPTS / f"{script}.py"), init_globals={"snakemake": job})
 
 
-STEPS: Mapping[str, Callable[[Path, Work], Told]] = {
+STEPS: Mapping[str, Callable[[Path, Work], Costs]] = {
     "connectivity": compute_connectivity,
     "graph": build_graph,
     "training": train,

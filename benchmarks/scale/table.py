@@ -10,7 +10,7 @@ import torch
 from scale.arrays import ARRAYS, first_to_fill, mib
 from scale.cohort import write_cohort
 from scale.growth import COSTS, draw, power, upper_half
-from scale.process import Told, apart
+from scale.process import Costs, apart
 from scale.steps import STEPS
 from scale.work import Axis, Changed, Work
 
@@ -34,11 +34,11 @@ def follow(
     """
     print(f"\n{row([axis.name, *HEADER])}")
     print(row(["---:", "---", *["---:"] * 4, "---"]), flush=True)
-    steps: dict[str, dict[int, Told]] = {step: {} for step in axis.steps}
+    steps: dict[str, dict[int, Costs]] = {step: {} for step in axis.steps}
     for size in sizes:
-        for step, told in measured(axis, size, changed, place).items():
-            steps[step][size] = told
-            print(printed(size, step, told, axis.work(size, changed), rate), flush=True)
+        for step, found in measured(axis, size, changed, place).items():
+            steps[step][size] = found
+            print(printed(size, step, found, axis.work(size, changed), rate), flush=True)
     if len(sizes) > 1:
         print(f"\nExponents from {upper_half(sizes)[0]:,} {axis.name} on:")
         for step, rows in steps.items():
@@ -49,8 +49,8 @@ def follow(
     print(f"\n{MEMORY // 1024} GiB: filled first in {step}, at {size:,} {axis.name}; {share:.0%} are {largest}.")
 
 
-def measured(axis: Axis, size: int, changed: Changed, place: Path | None) -> dict[str, Told]:
-    """Step -> what its process told."""
+def measured(axis: Axis, size: int, changed: Changed, place: Path | None) -> dict[str, Costs]:
+    """Step -> costs of its process."""
     work = axis.work(size, changed)
     with tempfile.TemporaryDirectory(dir=place) as folder:
         write_cohort(Path(folder), work)
@@ -64,19 +64,19 @@ def row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def printed(size: int, step: str, told: Mapping[str, float], work: Work, rate: float) -> str:
+def printed(size: int, step: str, found: Mapping[str, float], work: Work, rate: float) -> str:
     """One row of the table."""
-    costs = [f"{told[name]:.3g}" for name in ("seconds", "CPU seconds")]
-    expected = told["MiB before"] + mib(ARRAYS[step](work))
-    return row([f"{size:,}", step, *costs, f"{told['MiB']:,.0f}", f"{expected:,.0f}", _further(told, rate)])
+    costs = [f"{found[name]:.3g}" for name in ("seconds", "CPU seconds")]
+    expected = found["MiB before"] + mib(ARRAYS[step](work))
+    return row([f"{size:,}", step, *costs, f"{found['MiB']:,.0f}", f"{expected:,.0f}", _further(found, rate)])
 
 
-def _further(told: Mapping[str, float], rate: float) -> str:
-    """What one step alone tells."""
-    if "edges" in told:
-        return f"{told['edges']:,.0f} edges"
-    if "GFLOP" in told:
-        return f"{told['GFLOP']:,.0f} GFLOP, share {told['GFLOP'] / told['training CPU seconds'] / rate:.2f}"
+def _further(found: Mapping[str, float], rate: float) -> str:
+    """What one step alone counts."""
+    if "edges" in found:
+        return f"{found['edges']:,.0f} edges"
+    if "GFLOP" in found:
+        return f"{found['GFLOP']:,.0f} GFLOP, share {found['GFLOP'] / found['training CPU seconds'] / rate:.2f}"
     return ""
 
 

@@ -81,7 +81,7 @@ SHORT = {
 }
 HALF = {"gcfl": "rounds", "fedavg-gin": "rounds", "selftrain": "epochs", "central-gin": "epochs"}
 TWO_PENALTIES = {name: {"costs": (0.1, 1.0)} for name in ("svm", "logistic", "logistic-federated")}
-WITHOUT_EFFECT = {name: {length: 8} for name, length in HALF.items()} | TWO_PENALTIES
+WITHOUT_EFFECT = {name: {length: 15} for name, length in HALF.items()} | TWO_PENALTIES
 """Shorter where there is nothing to learn, in twelve cohorts."""
 RECURRENT = {name for name, settings in SHORT.items() if "crops" in settings}
 SHORT_INPAINTING = {"rounds": 2, "local_epochs": 3}
@@ -206,7 +206,7 @@ def test_without_effect_every_method_is_at_chance(name):
     """The interval over cohorts holds 0.5; together the intervals of all methods hold it with 95 %."""
     length = "rounds" if METHODS[name].topology == "federated" else "epochs"
     shortened = "series" in METHODS[name].needs and name not in RECURRENT
-    found = aucs(name, 0.0, COHORTS, **WITHOUT_EFFECT.get(name, {}) | ({length: 2} if shortened else {}))
+    found = aucs(name, 0.0, COHORTS, **WITHOUT_EFFECT.get(name, {}) | ({length: 4} if shortened else {}))
     level = 1 - 0.05 / len(METHODS) / 2
     margin = student.ppf(level, COHORTS - 1) * found.std(ddof=1) / np.sqrt(COHORTS)
     assert found.mean() - margin <= 0.5 <= found.mean() + margin

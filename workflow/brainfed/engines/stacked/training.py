@@ -30,6 +30,7 @@ from brainfed.federation.attacks.poisoning import Federation, attack_of
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.loop import federate
 from brainfed.federation.pace import Pace
+from brainfed.federation.privacy.drawn_ahead import DrawnAhead
 from brainfed.federation.privacy.weight_noise import WeightNoise
 from brainfed.federation.robustness_settings import RobustnessSettings
 from brainfed.federation.schedule import FederationSettings, Topology
@@ -209,12 +210,13 @@ def _wire(clients: StackedClients, training: Training, ledger: Ledger) -> Wire:
     """The wire; it sends the numbers of subjects if the weights n_m / n or the number of steps depend on them."""
     schedule, stack = training.schedule, clients.network.stack
     sizes = enumerate(clients.samples[:, 0].tolist())
+    ahead = DrawnAhead.on(training.run.device, schedule.rounds)
     reports = bool(training.shares and (schedule.weighting == "subjects" or schedule.batch))
     attacked = Federation(len(clients.institutions), stack.folds, training.inputs.streams, clients.start())
     return Wire(
         ledger,
         dict(enumerate(stack.subjects)),
-        WeightNoise(schedule.noise, training.inputs.streams, stack.folds),
+        WeightNoise(schedule.noise, training.inputs.streams, stack.folds, ahead=ahead),
         {place: size for place, size in sizes if size > 0} if reports else None,
         attack=attack_of(training.robustness, attacked),
     )

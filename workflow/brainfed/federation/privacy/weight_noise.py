@@ -14,13 +14,14 @@ import torch
 from torch import Tensor
 
 from brainfed.federation.message import Message
+from brainfed.federation.privacy.drawn_ahead import DrawnAhead, Stream
 from brainfed.runtime.streams import Streams
 
 
-def normal(streams: Streams, shape: Sequence[int], purpose: str, *parts: int | str) -> Tensor:
-    """Standard normal numbers of a keyed stream, float32, always drawn on the CPU."""
+def normal(streams: Streams, shape: Sequence[int], purpose: str, *parts: int | str, pinned: bool = False) -> Tensor:
+    """Standard normal numbers of a keyed stream, float32, always drawn on the CPU, into page-locked memory if asked."""
     generator = torch.Generator().manual_seed(streams.key(purpose, *parts))
-    return torch.randn(tuple(shape), generator=generator, dtype=torch.float32)
+    return torch.randn(tuple(shape), generator=generator, dtype=torch.float32, pin_memory=pinned)
 
 
 def secret_normal(streams: Streams, shape: Sequence[int], purpose: str, *parts: int | str) -> Tensor:
@@ -37,12 +38,14 @@ class WeightNoise:
         streams: of the repeat.
         folds: fold number of each position of the fold axis.
         prefix: of names on the wire; keys of the streams omit it.
+        ahead: draws the numbers of coming rounds; None: they are drawn when they are needed.
     """
 
     scale: float
     streams: Streams
     folds: tuple[int, ...]
     prefix: str = ""
+    ahead: DrawnAhead | None = None
 
     def add(self, number: int, replies: Mapping[int, Message]) -> None:
         """Add noise in place to the replies of round `number`, except to `plain` tensors.
@@ -51,7 +54,7 @@ class WeightNoise:
         """
         if self.scale != 0:
             slots = (slot for institution, reply in replies.items() for slot in self._slots(institution, reply))
-            _add(list(slots), self.scale, self.streams, number)
+            self._add(list(slots), number)
 
     def copies(self, number: int, sender: int, messages: Mapping[int, Message]) -> dict[int, Message]:
         """Messages of institution `sender` before round `number`, with noise on copies of its weights.
@@ -69,12 +72,35 @@ class WeightNoise:
             name: tensor.detach().clone() for name, tensor in message.tensors.items() if name not in message.plain
         }
         copy = replace(message, tensors={**message.tensors, **copied})
-        _add(self._slots(sender, copy), self.scale, self.streams, number)
+        self._add(self._slots(sender, copy), number)
         return copy
+
+    @torch.no_grad()
+    def _add(self, slots: Sequence["_Slot"], number: int) -> None:
+        if self.ahead is not None:
+            wanted = [(slot.stream, tuple(slot.weights.shape)) for slot in slots]
+            for slot, noise in zip(slots, self.ahead.take(self._drawn, wanted, number), strict=True):
+                # Page-locked memory is freed for the next draw when its copy has ended.
+                slot.weights.add_(noise.to(slot.weights, non_blocking=noise.is_pinned()), alpha=self.scale)
+            return
+
+        @torch.no_grad()
+        def add(slot: _Slot) -> None:
+            slot.weights.add_(self._drawn(slot.stream, slot.weights.shape, number).to(slot.weights), alpha=self.scale)
+
+        with ThreadPoolExecutor(torch.get_num_threads()) as pool:
+            list(pool.map(add, slots))
+
+    def _drawn(self, stream: Stream, shape: Sequence[int], number: int) -> Tensor:
+        institution, fold, name = stream
+        key = ("weight-noise", institution, fold, number, name)
+        if self.streams.secret:
+            return secret_normal(self.streams, shape, *key)
+        return normal(self.streams, shape, *key, pinned=self.ahead is not None and torch.cuda.is_available())
 
     def _slots(self, institution: int, message: Message) -> list["_Slot"]:
         return [
-            _Slot(tensor[position], institution, fold, name.removeprefix(self.prefix))
+            _Slot(tensor[position], (institution, fold, name.removeprefix(self.prefix)))
             for name, tensor in message.tensors.items()
             if name not in message.plain
             for position, fold in enumerate(self.folds)
@@ -85,18 +111,4 @@ class _Slot(NamedTuple):
     """A tensor with its own stream."""
 
     weights: Tensor
-    institution: int
-    fold: int
-    name: str
-
-
-def _add(slots: Sequence[_Slot], scale: float, streams: Streams, round_index: int) -> None:
-    @torch.no_grad()
-    def add(slot: _Slot) -> None:
-        weights, institution, fold, name = slot
-        draw = secret_normal if streams.secret else normal
-        noise = draw(streams, weights.shape, "weight-noise", institution, fold, round_index, name)
-        weights.add_(noise.to(weights), alpha=scale)
-
-    with ThreadPoolExecutor(torch.get_num_threads()) as pool:
-        list(pool.map(add, slots))
+    stream: Stream

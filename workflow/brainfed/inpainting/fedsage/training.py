@@ -17,6 +17,7 @@ from brainfed.federation.clients import Clients
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.loop import federate
 from brainfed.federation.pace import Pace
+from brainfed.federation.privacy.drawn_ahead import DrawnAhead
 from brainfed.federation.privacy.weight_noise import WeightNoise
 from brainfed.federation.strategies.alone import Alone
 from brainfed.federation.strategies.strategy import Strategy
@@ -110,7 +111,8 @@ class _Training:
         declared = SUMMED_TENSORS if settings.exchange == "gradients" else RAW_TENSORS
         self.ledger = Ledger(declared, _axes(inputs, settings), "inpainting")
         fold = -1 if inputs.part == "all" else int(inputs.part.removeprefix("fold-"))
-        self.noise = WeightNoise(settings.noise, inputs.streams, (fold,), prefix=WEIGHT)
+        ahead = DrawnAhead.on(device, settings.rounds)
+        self.noise = WeightNoise(settings.noise, inputs.streams, (fold,), prefix=WEIGHT, ahead=ahead)
         self.pace = Pace()
         self.history: list[HistoryRow] = []
         self._done = 0

@@ -3,8 +3,9 @@
     python benchmarks/precision_difference.py [--device cuda] [--cpu] [--features 2000] [--threads 1]
 
 Trains FedMLP and FedGCN on a made-up cohort whose patients differ from controls a little, in float32, in tf32 and
-bfloat16, and with another seed, and prints what each changes of the float32 training's scores and metrics; `--cpu` also
-compares the device with this machine's processor.
+bfloat16, with features that differ by rounding (a factor 1 + 2e-7), and with another seed, and prints what each changes
+of the float32 training's scores and metrics; `--cpu` also compares the device with this machine's processor, in float32
+and in float64.
 """
 
 import argparse
@@ -22,6 +23,7 @@ from brainfed.runtime.streams import Streams
 from brainfed.samples.inputs import MethodInputs
 
 EFFECT, SHARE = 0.15, 0.05
+ROUNDED = np.float32(1 + 2e-7)
 
 
 def with_patients(inputs: MethodInputs) -> tuple[MethodInputs, np.ndarray]:
@@ -59,6 +61,7 @@ def main() -> None:
     device = Run(device=arguments.device, progress=lambda *_, **__: None)
     other = replace(inputs, streams=Streams(1))
     changes = {"tf32": ("tf32", inputs, device), "bfloat16": ("bfloat16", inputs, device)}
+    changes["rounding"] = ("float32", replace(inputs, features=(inputs.features[0] * ROUNDED,)), device)
     changes["another seed"] = ("float32", other, device)
     if arguments.cpu:
         changes["the processor"] = ("float32", inputs, replace(device, device="cpu"))
@@ -75,6 +78,12 @@ def main() -> None:
             moved = metrics(scores, inputs, truth) - plain
             farthest = np.nanmax(np.abs(scores - exact))
             print(f"{name:8} {change:14} {farthest:15.4f} {moved[0]:9.4f} {moved[1]:9.4f} {moved[2]:8.4f}", flush=True)
+        if arguments.cpu:
+            exact, other = (
+                train(inputs, settings, replace(device, device=where, precision="float64")).scores
+                for where in (arguments.device, "cpu")
+            )
+            print(f"{name:8} {'the processor, float64':22} {np.nanmax(np.abs(exact - other)):7.0e}", flush=True)
 
 
 if __name__ == "__main__":

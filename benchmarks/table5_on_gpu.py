@@ -1,24 +1,25 @@
 """How long one device trains everything of Table V that trains by gradient: five repeats of five folds a method.
 
     python benchmarks/table5_on_gpu.py [--device cuda] [--threads 8] [--precision tf32]
-    python benchmarks/table5_on_gpu.py --side-by-side --threads 1
+    python benchmarks/table5_on_gpu.py --side-by-side --threads 3
     python benchmarks/table5_on_gpu.py --device cpu --features 500 --rounds 2     (a trial of the script)
 
 Random numbers of ABIDE's size (1035 subjects, 19,900 connections, five institutions), stored as float16, 41 MB.
 Every repeat has its own institutions, folds and graph, as in the workflow; FedNI and FedSage+ train their generators,
 fuse, and train on the fused graphs. Counted as work are the products with an axis of d, as time all of training with
-its set-up, but not the making of cohorts, graphs and fused graphs. Weight noise is drawn on the host, on so many
-threads.
+its set-up, but not the making of cohorts, graphs and fused graphs. Weight noise is drawn on the host, on so
+many threads.
 
-`--side-by-side` gives every method and repeat a process of its own on the one device, as the workflow does where
+`--side-by-side` gives every repeat a process of its own on the one device, as the workflow does where
 BRAINFED_JOBS_PER_GPU lets it, and prints the seconds of the wall from when all are warm to the end of the last, fusing
-among them: a generator's steps are short beside what Python takes to start them, so that one process leaves the device
-idle most of the time.
+among them: steps are short beside what Python takes to start them, so that one process leaves the device idle most of
+the time.
 """
 
 import argparse
 import logging
 import multiprocessing
+import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -43,8 +44,8 @@ from brainfed.samples.inputs import MethodInputs
 
 TRAINED = ("localgcn", "centralgcn", "fedmlp", "fedgcn", "fedsage-plus", "fedni")
 REPEATS = 5
-Ended = tuple[str, int, float, float, int]
-"""Method, repeat, when it started and ended, operations."""
+Ended = tuple[int, float, float, int]
+"""Repeat, when it started and ended, operations."""
 
 
 def settings_of(kind: type, precision: str, rounds: int) -> Any:
@@ -114,24 +115,31 @@ def measure(arguments: argparse.Namespace, run: Run) -> None:
         print(f"{name:24} {seconds:8.2f} {work / 1e3:8.2f} {work / seconds:8.0f} {work / seconds / watch.gemm:8.2f}")
 
 
-def train_one(arguments: argparse.Namespace, name: str, repeat: int, warm: Barrier, ended: "Queue[Ended]") -> None:
-    """One method and repeat, in this process, from when all processes are warm."""
+def train_repeat(arguments: argparse.Namespace, repeat: int, warm: Barrier, ended: "Queue[Ended]") -> None:
+    """All methods of one repeat, in this process, from when all processes are warm."""
     torch.set_num_threads(arguments.threads)
     run = Run(device=arguments.device, progress=lambda *_, **__: None)
     cohort = MadeUpCohort(arguments.features, repeat=repeat, stored="float16")
-    Table(run, arguments.precision, 1).repeat(cohort, [name])
+    Table(run, arguments.precision, 1).repeat(cohort)
+    print(f"repeat {repeat} is warm", flush=True)
     warm.wait()
     table, start = Table(run, arguments.precision, arguments.rounds), time.monotonic()
-    table.repeat(cohort, [name])
-    ended.put((name, repeat, start, time.monotonic(), sum(table.operations.values())))
+    for name in TRAINED:
+        table.repeat(cohort, [name])
+        print(f"repeat {repeat}: {name} ended after {time.monotonic() - start:.1f} s", flush=True)
+    ended.put((repeat, start, time.monotonic(), sum(table.operations.values())))
 
 
 def measure_side_by_side(arguments: argparse.Namespace) -> None:
-    """All at once, each in a process of its own."""
+    """All repeats at once, each in a process of its own."""
+    # NumPy's own threads, in the processes that start now.
+    os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(arguments.threads))
     context = multiprocessing.get_context("spawn")
-    units = [(name, repeat) for repeat in range(arguments.repeats) for name in TRAINED]
-    warm, ended = context.Barrier(len(units)), context.Queue()
-    jobs = [context.Process(target=train_one, args=(arguments, *unit, warm, ended), daemon=True) for unit in units]
+    warm, ended = context.Barrier(arguments.repeats), context.Queue()
+    jobs = [
+        context.Process(target=train_repeat, args=(arguments, repeat, warm, ended), daemon=True)
+        for repeat in range(arguments.repeats)
+    ]
     for job in jobs:
         job.start()
     rows: list[Ended] = []
@@ -141,13 +149,12 @@ def measure_side_by_side(arguments: argparse.Namespace) -> None:
         except Empty:
             if any(job.exitcode for job in jobs):
                 raise SystemExit("a process failed; its last words are above") from None
-    start, end = min(row[2] for row in rows), max(row[3] for row in rows)
-    print(f"{len(rows)} processes; {arguments.repeats} repeats of 5 folds, after a round to warm up")
-    print(f"{'trained':24} {'longest':>8} {'TFLOP':>8}")
-    for name in TRAINED:
-        own = [row for row in rows if row[0] == name]
-        print(f"{name:24} {max(row[3] - row[2] for row in own):8.2f} {sum(row[4] for row in own) / 1e12:8.2f}")
-    work = sum(row[4] for row in rows) / 1e9
+    start, end = min(row[1] for row in rows), max(row[2] for row in rows)
+    print(f"{len(rows)} repeats of 5 folds, a process each")
+    print(f"{'repeat':24} {'seconds':>8} {'TFLOP':>8}")
+    for repeat, began, finished, work in sorted(rows):
+        print(f"{repeat:<24} {finished - began:8.2f} {work / 1e12:8.2f}")
+    work = sum(row[3] for row in rows) / 1e9
     print(f"{'together':24} {end - start:8.2f} {work / 1e3:8.2f}   {work / (end - start):.0f} GFLOP/s")
 
 
@@ -159,7 +166,7 @@ def main() -> None:
     parser.add_argument("--features", type=int, default=CC200_FEATURES)
     parser.add_argument("--repeats", type=int, default=REPEATS)
     parser.add_argument("--rounds", type=int, default=0, help="of every training; 0: each method's own number")
-    parser.add_argument("--side-by-side", action="store_true", help="a process a method and repeat, all at once")
+    parser.add_argument("--side-by-side", action="store_true", help="a process a repeat, all at once")
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.WARNING)
     torch.set_num_threads(arguments.threads)

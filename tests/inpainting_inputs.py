@@ -5,6 +5,7 @@ import numpy as np
 from brainfed.graphs.graph import Graph
 from brainfed.graphs.population.build import build_graph
 from brainfed.graphs.settings import GraphSettings
+from brainfed.inpainting.fedni.institution import drawn_mask, masked_graph
 from brainfed.inpainting.inputs import InpaintingInputs
 from brainfed.runtime.streams import Streams
 
@@ -54,3 +55,9 @@ def inpainting_inputs(
         streams=streams,
         correlations=scale <= 1,
     )
+
+
+def mask_of_epoch(institution, epoch, part, streams, settings):
+    """The incomplete graph of one local epoch; None where the mask has fewer than two pairs."""
+    drawn = drawn_mask(institution, epoch, part, streams, settings)
+    return None if drawn.mask is None else masked_graph(drawn.mask, institution, drawn.noise)

@@ -7,13 +7,13 @@ import pytest
 import torch
 
 from brainfed.inpainting.fedni.adversarial_step import paired, train_step
-from brainfed.inpainting.fedni.institution import institution_of, mask_of_epoch
+from brainfed.inpainting.fedni.institution import institution_of
 from brainfed.inpainting.fedni.starts import new_generator
 from brainfed.inpainting.fedni.wide_layers import WideLayers
 from brainfed.inpainting.settings import InpaintingSettings
 from brainfed.models.discriminator import Discriminator
 from brainfed.models.products import Products
-from inpainting_inputs import inpainting_inputs
+from inpainting_inputs import inpainting_inputs, mask_of_epoch
 from reference.inpainting_step import plain_gradients
 
 DOUBLE = (torch.device("cpu"), torch.float64)
@@ -22,7 +22,7 @@ DOUBLE = (torch.device("cpu"), torch.float64)
 def pieces(settings, phenotypes=("sex", "age"), number=0):
     inputs = inpainting_inputs(phenotypes=phenotypes)
     institution = institution_of(inputs, number, *DOUBLE)
-    masked, _ = mask_of_epoch(institution, 0, "all", inputs.streams, settings)
+    masked = mask_of_epoch(institution, 0, "all", inputs.streams, settings)
     generator = new_generator(inputs, settings).double()
     torch.manual_seed(1)
     return institution.nodes, masked, generator, Discriminator(40).double()
@@ -101,7 +101,7 @@ def test_bfloat16_products_come_near_those_of_float32():
     for precision in ("float32", "bfloat16"):
         inputs = inpainting_inputs()
         institution = institution_of(inputs, 0, torch.device("cpu"), torch.float32)
-        masked, _ = mask_of_epoch(institution, 0, "all", inputs.streams, settings)
+        masked = mask_of_epoch(institution, 0, "all", inputs.streams, settings)
         generator = new_generator(inputs, settings)
         torch.manual_seed(1)
         losses = train_step(generator, Discriminator(40), institution.nodes, masked, settings, 4,

@@ -14,7 +14,7 @@ from brainfed.inpainting.fedni import training as fedni
 from brainfed.inpainting.fedni.adversarial_step import LENGTHS, LOSSES
 from brainfed.inpainting.fedni.clients import InpaintingClients
 from brainfed.inpainting.fedni.count_scale import count_scale, warn_of_sites
-from brainfed.inpainting.fedni.institution import institution_of, mask_of_epoch, normalised
+from brainfed.inpainting.fedni.institution import institution_of, normalised
 from brainfed.inpainting.fedni.masking import draw_mask
 from brainfed.inpainting.fedni.shared_tensors import DISCRIMINATOR_TENSORS, GENERATOR_TENSORS, SIZE_TENSORS
 from brainfed.inpainting.fedni.starts import new_generator
@@ -22,7 +22,7 @@ from brainfed.inpainting.settings import InpaintingSettings
 from brainfed.runtime.artefacts import ArrayFile, canonical_json
 from brainfed.runtime.jobs.checkpoints import Checkpoint
 from brainfed.runtime.jobs.run import Run
-from inpainting_inputs import inpainting_inputs
+from inpainting_inputs import inpainting_inputs, mask_of_epoch
 from reference.inpainting_step import plain_gradients
 
 SHORT = {"rounds": 2, "local_epochs": 2}
@@ -50,7 +50,7 @@ def test_one_round_of_three_epochs_equals_plain_modules_under_autograd():
             torch.optim.Adam(module.parameters(), lr=settings.learning_rate) for module in (own, first_weight)
         ]
         for epoch in range(3):
-            masked, _ = mask_of_epoch(institution, epoch, "all", inputs.streams, settings)
+            masked = mask_of_epoch(institution, epoch, "all", inputs.streams, settings)
             plain_gradients(own, first_weight, institution.nodes, masked, settings, 4)
             for optimiser in optimisers:
                 optimiser.step()
@@ -350,7 +350,7 @@ def test_every_node_is_a_root_once_before_any_is_twice():
     roots = [int(inputs.streams.numpy("mask-roots", "all", 0, 0).permutation(20)[place]) for place in range(20)]
     assert sorted(roots) == list(range(20))
     masks = [mask_of_epoch(institution_of(inputs, 0, torch.device("cpu"), torch.float32), epoch, "all", inputs.streams,
-                  InpaintingSettings())[0] for epoch in range(4)]  # fmt: skip
+                  InpaintingSettings()) for epoch in range(4)]  # fmt: skip
     assert len({tuple(mask.hidden.tolist()) for mask in masks}) > 1
 
 

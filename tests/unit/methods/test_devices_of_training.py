@@ -37,8 +37,8 @@ def test_a_gpu_gives_the_cpus_scores(name, protocol):
     if not torch.cuda.is_available():
         pytest.skip("no GPU on this machine")
     inputs = method_inputs(90, 200, protocol=protocol)
-    cpu = outcome_of(name, inputs)
-    gpu = outcome_of(name, inputs, Run(device="cuda:0"))
-    np.testing.assert_allclose(gpu.scores[..., 1], cpu.scores[..., 1], atol=1e-3, equal_nan=True)
+    # In float32 a training that separates the classes moves single scores by rounding alone.
+    cpu, gpu = (outcome_of(name, inputs, Run(device, precision="float64")) for device in ("cpu", "cuda:0"))
+    np.testing.assert_allclose(gpu.scores[..., 1], cpu.scores[..., 1], atol=1e-6, equal_nan=True)
     assert replace(gpu, scores=cpu.scores).counts == cpu.counts
     assert METHODS[name].gpu

@@ -24,22 +24,30 @@ class Products:
     operations: int = 0
 
     def write(self, left: Tensor, right: Tensor, out: Tensor) -> None:
-        """Out = left @ right."""
+        """Out = left @ right, matrices or batches of them."""
         self._count(left, right)
         if self.precision == "bfloat16":
             out.copy_(left.bfloat16() @ right.bfloat16())
             return
         with self._rounding(out):
-            torch.mm(left, right, out=out)
+            (torch.mm if out.ndim == 2 else torch.bmm)(left, right, out=out)
 
     def add(self, left: Tensor, right: Tensor, out: Tensor) -> None:
-        """Out += left @ right."""
+        """Out += left @ right, matrices or batches of them."""
         self._count(left, right)
         if self.precision == "bfloat16":
             out.add_(left.bfloat16() @ right.bfloat16())
             return
         with self._rounding(out):
-            out.addmm_(left, right)
+            (out.addmm_ if out.ndim == 2 else out.baddbmm_)(left, right)
+
+    def write_each(self, left: Tensor, right: Tensor, out: Tensor) -> None:
+        """Out = left @ right, a product for each matrix of a batch.
+
+        A GPU's library divides a long sum among processors in a single product, not in a batched one.
+        """
+        for own in zip(left, right, out, strict=True):
+            self.write(*own)
 
     @contextmanager
     def _rounding(self, out: Tensor) -> Iterator[None]:
@@ -55,4 +63,4 @@ class Products:
             torch.backends.cuda.matmul.fp32_precision = known
 
     def _count(self, left: Tensor, right: Tensor) -> None:
-        self.operations += 2 * left.shape[0] * left.shape[1] * right.shape[1]
+        self.operations += 2 * left.numel() * right.shape[-1]

@@ -129,7 +129,7 @@ def _train_wide(
         weight = 1 if settings.reconstruction == "mean" else fake.shape[1]
         upstream = Upstream(target, weight, product_gradient, phenotype_gradient)
         by_features = wide.by_features(generator, fake, nodes.features, first_weight, upstream)
-        weights = _weights(settings, by_features.lengths)
+        weights = balanced(settings, by_features.lengths)
         back = wide.backward(generator, source, fake, upstream, by_features, weights)
     entering = {name: length * by for name, length, by in zip(LENGTHS, by_features.lengths, weights, strict=True)}
     present = (True, product_gradient is not None, phenotype_gradient is not None)
@@ -137,9 +137,18 @@ def _train_wide(
     return {"reconstruction": by_features.reconstruction, **losses, **shown}, back
 
 
-def _weights(settings: InpaintingSettings, lengths: Tensor) -> Tensor:
-    """(3,) factors of the gradients of L_rec, L_gen and L_pheno: alpha, beta, 1, balanced where the settings say so."""
-    chosen = lengths.new_tensor([settings.alpha, settings.beta, 1.0])
+def balanced(settings: InpaintingSettings, lengths: Tensor) -> Tensor:
+    """Factors of the gradients of L_rec, L_gen and L_pheno: alpha, beta, 1, balanced where the settings say so.
+
+    Args:
+        settings: of the training.
+        lengths: (3,) of one institution, or (3, M).
+
+    Returns:
+        factors of the shape of `lengths`.
+    """
+    alike = (len(LENGTHS), *(1 for _ in lengths.shape[1:]))
+    chosen = lengths.new_tensor([settings.alpha, settings.beta, 1.0]).view(alike).expand_as(lengths)
     if settings.reconstruction != "balanced":
         return chosen
     stretch = (lengths[0] / lengths).clamp(max=MAX_STRETCH)

@@ -4,6 +4,7 @@ In a round every institution trains `local_epochs` epochs, a new mask each, with
 """
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,10 @@ from brainfed.federation.adam import Adam
 from brainfed.federation.clients import Arrays
 from brainfed.federation.message import Message
 from brainfed.inpainting.fedni.adversarial_step import train_step
-from brainfed.inpainting.fedni.institution import institution_of, mask_of_epoch
+from brainfed.inpainting.fedni.institution import DrawnMask, drawn_mask, institution_of, masked_graph
 from brainfed.inpainting.fedni.records import MEASURES
 from brainfed.inpainting.fedni.shared_tensors import wire_name
+from brainfed.inpainting.fedni.stacked.training import StackedTraining
 from brainfed.inpainting.fedni.stacked_modules import StackedModules
 from brainfed.inpainting.fedni.starts import new_discriminator, new_generator
 from brainfed.inpainting.fedni.wide_layers import CPU_BLOCK, ENCODER_BLOCK, WideLayers
@@ -38,11 +40,13 @@ class InpaintingClients:
         members: the institutions with training subjects; `institutions` are their codes.
         measures: (rounds, M, measures) means over a round's local epochs; NaN where every mask was skipped, and for
             the losses of an absent discriminator.
+        together: whether all institutions are trained in one step; on a GPU.
     """
 
     def __init__(self, inputs: InpaintingInputs, settings: InpaintingSettings, run: Run) -> None:
         self.settings, self.streams, self.part = settings, inputs.streams, inputs.part
-        device, dtype = torch.device(run.device), getattr(torch, run.precision)
+        self.device = device = torch.device(run.device)
+        dtype = getattr(torch, run.precision)
         every = [institution_of(inputs, number, device, dtype) for number in range(len(inputs.institutions))]
         self.members = [institution for institution in every if len(institution.members)]
         self.k = inputs.graph_settings.k
@@ -54,14 +58,7 @@ class InpaintingClients:
         blocks = (CPU_BLOCK, ENCODER_BLOCK) if device.type == "cpu" else (width, width)
         self.wide = WideLayers(Products(settings.precision), *blocks)
         self.measures = np.full((settings.rounds, count, len(MEASURES)), np.nan)
-        self._optimisers = [
-            [
-                Adam(list(stack.modules[place].parameters()), settings.learning_rate)
-                for stack in (self.generators, self.discriminators)
-                if stack is not None
-            ]
-            for place in range(count)
-        ]
+        self.together = self.device.type == "cuda"
 
     @property
     def institutions(self) -> tuple[int, ...]:
@@ -73,15 +70,32 @@ class InpaintingClients:
         return {name: stack[:1] for name, stack in self._shared().items()}
 
     def fit(self, number: int, chosen: Sequence[int]) -> Mapping[int, Message]:
-        """Local training of the chosen institutions, one after the other (FedNI Algorithm 1, procedure C)."""
+        """Local training of the chosen institutions (FedNI Algorithm 1, procedure C).
+
+        One after the other, or on a GPU in one step where all are chosen.
+        """
+        places = [place for place, code in enumerate(self.institutions) if code in chosen]
+        local = self.settings.local_epochs
+        drawn = [
+            [drawn_mask(self.members[place], epoch, self.part, self.streams, self.settings) for place in places]
+            for epoch in range(number * local, (number + 1) * local)
+        ]
+        hidden = np.mean([[mask.fraction for mask in own] for own in drawn], axis=0)
+        first = number * local
+        if self.together and len(places) == len(self.members) > 1 and self._stacked.takes(drawn):
+            losses = self._stacked.train(first, drawn)
+        else:
+            losses = np.stack(
+                [self._train(place, first, [own[index] for own in drawn]) for index, place in enumerate(places)]
+            )
+        self.measures[number, places] = np.column_stack([losses, hidden])
         shared, plain = self._shared(), self._plain()
-        replies = {}
-        for place, code in enumerate(self.institutions):
-            if code in chosen:
-                self.measures[number, place] = self._train(place, number)
-                own = {name: stack[place : place + 1] for name, stack in shared.items()}
-                replies[code] = Message(own, plain=plain)
-        return replies
+        return {
+            self.institutions[place]: Message(
+                {name: stack[place : place + 1] for name, stack in shared.items()}, plain=plain
+            )
+            for place in places
+        }
 
     @torch.no_grad()
     def receive(self, messages: Mapping[int, Message]) -> None:
@@ -133,7 +147,26 @@ class InpaintingClients:
         """Running moments of batch normalisation: averaged, without noise."""
         return frozenset(wire_name(name) for name in self.generators.buffers)
 
-    def _train(self, place: int, number: int) -> NDArray[np.float64]:
+    @cached_property
+    def _optimisers(self) -> list[list[Adam]]:
+        """Of each institution's generator, then of its discriminator."""
+        return [
+            [
+                Adam(list(stack.modules[place].parameters()), self.settings.learning_rate)
+                for stack in (self.generators, self.discriminators)
+                if stack is not None
+            ]
+            for place in range(len(self.members))
+        ]
+
+    @cached_property
+    def _stacked(self) -> StackedTraining:
+        return StackedTraining(
+            self.members, self.generators, self.discriminators, self.settings, self.k, self.wide.products
+        )
+
+    def _train(self, place: int, first: int, drawn: Sequence[DrawnMask]) -> NDArray[np.float64]:
+        """Mean losses of one institution over the epochs of its masks; `first` is the number of the first of them."""
         settings, institution = self.settings, self.members[place]
         generator = self.generators.modules[place]
         discriminator = None if self.discriminators is None else self.discriminators.modules[place]
@@ -141,12 +174,10 @@ class InpaintingClients:
             optimiser.reset()
         sums: dict[str, Tensor] = {}
         steps = 0
-        hidden = 0.0
-        for epoch in range(number * settings.local_epochs, (number + 1) * settings.local_epochs):
-            masked, fraction = mask_of_epoch(institution, epoch, self.part, self.streams, settings)
-            hidden += fraction / settings.local_epochs
-            if masked is None:
+        for epoch, own in enumerate(drawn, first):
+            if own.mask is None:
                 continue
+            masked = masked_graph(own.mask, institution, own.noise)
             _drop_gradients(generator, discriminator)
             losses = train_step(generator, discriminator, institution.nodes, masked, settings, self.k, self.wide)
             self._optimisers[place][0].step()
@@ -156,8 +187,7 @@ class InpaintingClients:
             for name, loss in losses.items():
                 sums[name] = sums[name] + loss.double() if name in sums else loss.double()
         # One synchronisation with the GPU a round.
-        means = [float(sums[name]) / steps if name in sums else np.nan for name in MEASURES[:-1]]
-        return np.array([*means, hidden])
+        return np.array([float(sums[name]) / steps if name in sums else np.nan for name in MEASURES[:-1]])
 
 
 def _below(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:

@@ -78,14 +78,25 @@ def normalised(adjacency: Tensor) -> Tensor:
     return scale[:, None] * adjacency * scale[None, :]
 
 
-def mask_of_epoch(
-    institution: Institution, epoch: int, part: str, streams: Streams, settings: InpaintingSettings
-) -> tuple[MaskedGraph | None, float]:
-    """The incomplete graph of one local epoch, and the fraction of hidden nodes.
+@dataclass(frozen=True)
+class DrawnMask:
+    """The mask of one local epoch.
 
-    Every node is a root once before any is a second time. The graph is None where the mask has fewer than two pairs:
-    batch normalisation needs two.
+    Attributes:
+        mask: None where it has fewer than two pairs: batch normalisation needs two.
+        noise: (p, 4) of its pairs, on the host.
+        fraction: of hidden nodes.
     """
+
+    mask: Mask | None
+    noise: Tensor
+    fraction: float
+
+
+def drawn_mask(
+    institution: Institution, epoch: int, part: str, streams: Streams, settings: InpaintingSettings
+) -> DrawnMask:
+    """The mask of one local epoch. Every node is a root once before any is a second time."""
     nodes = len(institution.members)
     cycle, place = divmod(epoch, nodes)
     root = int(streams.numpy("mask-roots", part, institution.number, cycle).permutation(nodes)[place])
@@ -93,9 +104,9 @@ def mask_of_epoch(
     mask = draw_mask(institution.edges, root, random, settings)
     fraction = len(mask.hidden) / nodes
     if len(mask.target) < 2:
-        return None, fraction
+        return DrawnMask(None, torch.empty(0, NOISE), fraction)
     noise = normal(streams, (len(mask.target), NOISE), "generator-noise", part, institution.number, epoch)
-    return masked_graph(mask, institution, noise), fraction
+    return DrawnMask(mask, noise, fraction)
 
 
 def visible_degree(edges: Adjacency, is_visible: NDArray[np.bool_]) -> NDArray[np.float64]:

@@ -71,18 +71,25 @@ def _number(nodes: int, settings: InpaintingSettings, random: np.random.Generato
 def _forest(adjacency: Adjacency, root: int, random: np.random.Generator) -> tuple[IntArray, IntArray]:
     """Parent (m,), -1 for roots and isolated nodes, and depth (m,) of each node in its breadth-first tree."""
     nodes = adjacency.shape[0]
-    parent, depth = np.full(nodes, -1), np.zeros(nodes, dtype=np.int64)
+    parent = np.full(nodes, -1)
     unvisited = np.diff(adjacency.indptr) > 0
     while True:
         order, predecessor = breadth_first_order(adjacency, root)
         unvisited[order] = False
         parent[order[1:]] = predecessor[order[1:]]
-        for node in order[1:]:
-            depth[node] = depth[parent[node]] + 1
         left = np.flatnonzero(unvisited)
         if len(left) == 0:
-            return parent, depth
+            return parent, _depth(parent)
         root = int(random.choice(left))
+
+
+def _depth(parent: IntArray) -> IntArray:
+    """(m,) number of ancestors, a generation of all nodes at a time."""
+    depth, ancestor = np.zeros(len(parent), dtype=np.int64), parent
+    while (has_one := ancestor >= 0).any():
+        depth += has_one
+        ancestor = np.where(has_one, parent[ancestor], -1)
+    return depth
 
 
 def _leaves(parent: IntArray, depth: IntArray, random: np.random.Generator) -> IntArray:

@@ -1,6 +1,7 @@
 """Copies of one module, one an institution, their tensors side by side for averaging."""
 
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from typing import Any, Generic, TypeVar
 
 import torch
@@ -14,13 +15,13 @@ class StackedModules(Generic[Module]):
     """M copies of one module; their learnable tensors and buffers are views of tensors (M, ...).
 
     Args:
-        make: builds the module; all institutions start from the weights of its first call.
+        make: builds the module; all institutions start from its weights.
         institutions: M.
     """
 
     def __init__(self, make: Callable[[], Module], institutions: int, device: torch.device, dtype: torch.dtype) -> None:
         first = make().to(device, dtype)
-        self.modules = [first, *(make().to(device, dtype) for _ in range(institutions - 1))]
+        self.modules = [first, *(deepcopy(first) for _ in range(institutions - 1))]
         self.weights = {name: _repeated(weight, institutions) for name, weight in first.named_parameters()}
         self.buffers = {
             name: _repeated(buffer, institutions)

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.loop import federate
 from brainfed.federation.pace import Pace
+from brainfed.federation.privacy.drawn_ahead import DrawnAhead
 from brainfed.federation.privacy.weight_noise import WeightNoise
 from brainfed.federation.strategies.fedavg import FedAvg
 from brainfed.federation.wire import Wire
@@ -69,7 +70,8 @@ def wire_of(clients: InpaintingClients, inputs: InpaintingInputs) -> Wire:
     fold = -1 if inputs.part == "all" else int(inputs.part.removeprefix("fold-"))
     axes = _axes(inputs.features.shape[1], clients.generators.modules[0])
     sizes = {institution.number: len(institution.members) for institution in clients.members}
-    noise = WeightNoise(clients.settings.noise, inputs.streams, (fold,))
+    ahead = DrawnAhead.on(clients.device, clients.settings.rounds)
+    noise = WeightNoise(clients.settings.noise, inputs.streams, (fold,), ahead=ahead)
     return Wire(Ledger(shared_tensors(clients.settings), axes, "inpainting"), sizes, noise, reported=sizes)
 
 

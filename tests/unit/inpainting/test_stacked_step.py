@@ -1,0 +1,110 @@
+"""All institutions in one step against one after the other."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from brainfed.inpainting.fedni.clients import InpaintingClients
+from brainfed.inpainting.fedni.stacked import training as stacked_training
+from brainfed.inpainting.settings import InpaintingSettings
+from brainfed.runtime.jobs.run import Run
+from inpainting_inputs import inpainting_inputs
+
+
+def rounds(inputs, settings, *, together, precision="float64"):
+    """Clients after all rounds, with one institution's weights as everybody's between them."""
+    clients = InpaintingClients(inputs, settings, Run(precision=precision))
+    clients.together = together
+    for number in range(settings.rounds):
+        replies = clients.fit(number, clients.institutions)
+        clients.receive(dict.fromkeys(clients.institutions, replies[0]))
+    return clients
+
+
+def compared(one, other):
+    """Equal operations and losses; weights up to a ten-thousandth of a step, as Adam divides by gradients near 0."""
+    last = len(one.measures) - 1
+    expected, found = one.state(last), other.state(last)
+    assert found.pop("operations") == expected.pop("operations")
+    np.testing.assert_allclose(found.pop("measures"), expected.pop("measures"), rtol=1e-7, atol=1e-10)
+    for name, array in expected.items():
+        np.testing.assert_allclose(found[name], array, rtol=0, atol=1e-7, err_msg=name)
+
+
+def unequal(**changes):
+    """A cohort of which a third of the institutions has half of its subjects in training."""
+    fitted = ~((np.arange(120) % 3 == 1) & (np.arange(120) % 2 == 0))
+    return inpainting_inputs(subjects=120, fitted=fitted, **changes)
+
+
+@pytest.mark.parametrize("phenotypes", [("sex", "age"), ("sex",), ("age",), ()])
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"reconstruction": "sum"}, {"reconstruction": "mean"}, {"discriminator": False}, {"count": "printed"},
+     {"d_interval": 2}, {"federated": "both", "alpha": 0.7, "beta": 1.3}, {"masking": "random"}],
+)  # fmt: skip
+def test_together_equals_one_after_the_other(monkeypatch, phenotypes, changes):
+    steps = []
+    monkeypatch.setattr(stacked_training.StackedStep, "__call__", counted(stacked_training.StackedStep.__call__, steps))
+    inputs = unequal(phenotypes=phenotypes)
+    settings = InpaintingSettings(rounds=2, local_epochs=3, **changes)
+    together = rounds(inputs, settings, together=True)
+    assert len(steps) == 6
+    compared(rounds(inputs, settings, together=False), together)
+    assert len(steps) == 6
+
+
+def counted(function, steps):
+    def call(self, masks):
+        steps.append(masks)
+        return function(self, masks)
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("changes", "of_inputs"),
+    [({"pairing": "hungarian"}, {}), ({}, {"subjects": 9, "k": 1}), ({}, {"institutions": 1})],
+)
+def test_a_round_that_cannot_be_stacked_goes_one_after_the_other(monkeypatch, changes, of_inputs):
+    monkeypatch.setattr(stacked_training.StackedStep, "__call__", lambda *_: pytest.fail("stacked"))
+    inputs, settings = inpainting_inputs(**of_inputs), InpaintingSettings(rounds=1, local_epochs=2, **changes)
+    compared(rounds(inputs, settings, together=False), rounds(inputs, settings, together=True))
+
+
+def test_masks_without_a_known_phenotype_or_too_large_are_not_stacked(monkeypatch):
+    settings = InpaintingSettings(rounds=1, local_epochs=2)
+    inputs = inpainting_inputs()
+    unknown = replace(inputs, sex=np.full(60, -1), age=np.full(60, np.nan))
+    monkeypatch.setattr(stacked_training.StackedStep, "__call__", lambda *_: pytest.fail("stacked"))
+    compared(rounds(unknown, settings, together=False), rounds(unknown, settings, together=True))
+    monkeypatch.setattr(stacked_training, "MOST_BYTES", 1000)
+    compared(rounds(inputs, settings, together=False), rounds(inputs, settings, together=True))
+
+
+@pytest.mark.parametrize("chosen", [(0, 2), (1,)])
+def test_some_institutions_alone_go_one_after_the_other(chosen):
+    settings = InpaintingSettings(rounds=1, local_epochs=2)
+    found = []
+    for together in (True, False):
+        clients = InpaintingClients(inpainting_inputs(), settings, Run(precision="float64"))
+        clients.together = together
+        assert tuple(clients.fit(0, chosen)) == chosen
+        found.append(clients)
+    compared(*found)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("discriminator", [True, False])
+def test_a_gpu_gives_the_cpus_weights(discriminator):
+    if not torch.cuda.is_available():
+        pytest.skip("no GPU on this machine")
+    inputs, settings = unequal(), InpaintingSettings(rounds=2, local_epochs=3, discriminator=discriminator)
+    cpu, gpu = (InpaintingClients(inputs, settings, Run(device, precision="float64")) for device in ("cpu", "cuda:0"))
+    for clients in (cpu, gpu):
+        for number in range(2):
+            clients.fit(number, clients.institutions)
+    assert gpu.together
+    compared(cpu, gpu)

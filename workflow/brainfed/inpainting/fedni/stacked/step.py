@@ -1,0 +1,223 @@
+"""One local epoch of all institutions at once, for a GPU (FedNI Algorithm 1, line 21).
+
+A step of one institution starts 400 kernels that are short beside what it takes Python to start them. Here an
+institution is an entry of a batched product. The arithmetic is that of `adversarial_step`; sums over padded pairs and
+nodes leave padding out. No number crosses from one institution to another.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy, elu, one_hot, relu, rms_norm
+
+from brainfed.inpainting.fedni.adversarial_step import LENGTHS, balanced
+from brainfed.inpainting.fedni.stacked.judge import StackedJudge, Stacks, mean_of
+from brainfed.inpainting.fedni.stacked.masks import StackedMasks
+from brainfed.inpainting.fedni.wide_layers import gradient_of
+from brainfed.inpainting.settings import InpaintingSettings
+from brainfed.models.discriminator import FIRST_WEIGHT
+from brainfed.models.discriminator import WIDTHS as JUDGE_WIDTHS
+from brainfed.models.generator import ENCODER, FEATURE, PHENOTYPE, SEXES
+from brainfed.models.products import Products
+
+MOMENTUM, EPSILON_OF_NORMAL = 0.1, 1e-5
+"""Of `torch.nn.BatchNorm1d`."""
+
+
+@dataclass(frozen=True)
+class StackedNodes:
+    """Subjects of M institutions, padded to n.
+
+    Attributes:
+        features: (M, n, d).
+        adjacency: (M, n, n) with self-loops.
+        sex: (M, n) codes, -1 unknown.
+        age: (M, n) normalised, NaN unknown.
+        subjects: number of subjects of all institutions.
+    """
+
+    features: Tensor
+    adjacency: Tensor
+    sex: Tensor
+    age: Tensor
+    subjects: int
+
+    def rows(self, places: Tensor) -> Tensor:
+        """(M, p, d) features of nodes (M, p)."""
+        return self.features[self._institution(places), places]
+
+    def phenotypes(self, places: Tensor) -> tuple[Tensor, Tensor]:
+        """Sex and age (M, p) of nodes (M, p)."""
+        institution = self._institution(places)
+        return self.sex[institution, places], self.age[institution, places]
+
+    def _institution(self, places: Tensor) -> Tensor:
+        return torch.arange(len(places), device=places.device)[:, None]
+
+
+@dataclass(frozen=True)
+class StackedStep:
+    """Losses and gradients of one local epoch.
+
+    Attributes:
+        generator: weights by name; gradients of those with an axis of d are overwritten.
+        moments: running means and variances of its batch normalisation, updated in place.
+        judge: the discriminators, if any.
+        sex, age: whether the phenotype head predicts them.
+        nodes: of all institutions.
+        settings: of the training.
+        k: of the graph.
+        products: number format of the wide products, and their count.
+    """
+
+    generator: Stacks
+    moments: Stacks
+    judge: StackedJudge | None
+    sex: bool
+    age: bool
+    nodes: StackedNodes
+    settings: InpaintingSettings
+    k: int
+    products: Products
+
+    def __call__(self, masks: StackedMasks) -> dict[str, Tensor]:
+        """The losses and lengths of `adversarial_step.train_step`, (M,) each."""
+        counted_before = self.products.operations
+        weights, features = self.generator, self.nodes.features
+        first = weights["encoder_0.weight"]
+        with torch.no_grad():
+            product = features.new_empty(*features.shape[:2], first.shape[1])
+            self.products.write_each(features, first.mT, product)
+        product.requires_grad_()
+        embedding = self._embedding(product, masks)
+        counted = self._count_loss(embedding, masks)
+        chosen = one_hot(masks.parent, features.shape[1]).to(embedding.dtype) * masks.is_pair[:, :, None]
+        expanded = self._expanded(chosen @ embedding, masks)
+        losses, back = self._wide(expanded.detach(), masks)
+        torch.autograd.backward([counted.sum(), expanded], [counted.new_ones(()), back])
+        assert product.grad is not None
+        with torch.no_grad():
+            self.products.write(product.grad.mT, features, gradient_of(first))
+        # Padding is no work.
+        self.products.operations = counted_before + self._operations(masks)
+        return {"count": counted.detach(), **losses}
+
+    def _embedding(self, product: Tensor, masks: StackedMasks) -> Tensor:
+        """(M, n, 64), FedNI eq. 5 on the visible graphs."""
+        weights, kept = self.generator, masks.visible
+        adjacency = kept[:, :, None] * self.nodes.adjacency * kept[:, None, :]
+        scale = adjacency.sum(dim=2).clamp(min=0).rsqrt()
+        scale = torch.where(torch.isfinite(scale), scale, 0)
+        propagation = scale[:, :, None] * adjacency * scale[:, None, :]
+        hidden = elu(propagation @ product + weights["encoder_0.bias"][:, None])
+        return elu(propagation @ (hidden @ weights["encoder_1.weight"].mT) + weights["encoder_1.bias"][:, None])
+
+    def _count_loss(self, embedding: Tensor, masks: StackedMasks) -> Tensor:
+        weights, known = self.generator, embedding
+        if weights["count.weight"].shape[2] > ENCODER[1]:
+            known = torch.cat([rms_norm(embedding.detach(), ENCODER[1:]), masks.degree.log1p()[:, :, None]], dim=2)
+        logits = known @ weights["count.weight"].mT + weights["count.bias"][:, None]
+        squares = (logits[:, :, 0].sigmoid() - masks.missing.clamp(max=self.k) / self.k) ** 2
+        return mean_of(squares, masks.visible)
+
+    def _expanded(self, rows: Tensor, masks: StackedMasks) -> Tensor:
+        """(M, p, 256) inputs of the last feature layer; 0 in padding."""
+        weights, found = self.generator, torch.cat([rows, masks.noise], dim=2)
+        for layer in range(len(FEATURE)):
+            linear = found @ weights[f"feature_{layer}.weight"].mT + weights[f"feature_{layer}.bias"][:, None]
+            found = self._normal(relu(linear), f"normal_{layer}", masks.is_pair)
+        return found * masks.is_pair[:, :, None]
+
+    def _normal(self, values: Tensor, name: str, there: Tensor) -> Tensor:
+        """Batch normalisation over pairs, as `torch.nn.BatchNorm1d` in training."""
+        count, within = there.sum(dim=1)[:, None], there[:, :, None]
+        mean = (values * within).sum(dim=1) / count
+        centred = (values - mean[:, None]) * within
+        variance = centred.square().sum(dim=1) / count
+        with torch.no_grad():
+            unbiased = variance * count / (count - 1)
+            for moment, value in (("mean", mean), ("var", unbiased)):
+                self.moments[f"{name}.running_{moment}"].lerp_(value, MOMENTUM)
+        scaled = centred * (variance + EPSILON_OF_NORMAL).rsqrt()[:, None]
+        return scaled * self.generator[f"{name}.weight"][:, None] + self.generator[f"{name}.bias"][:, None]
+
+    def _wide(self, source: Tensor, masks: StackedMasks) -> tuple[dict[str, Tensor], Tensor]:
+        """Losses of the generated features, and the gradient of the generator's losses by `source` (M, p, 256)."""
+        weights, products, there = self.generator, self.products, masks.is_pair[:, :, None]
+        losses: dict[str, Tensor] = {}
+        with torch.no_grad():
+            wide = weights["feature_2.weight"]
+            fake = source.new_empty(*source.shape[:2], wide.shape[1])
+            products.write(source, wide.mT, fake)
+            fake.add_(weights["feature_2.bias"][:, None]).tanh_()
+            squared = fake.new_zeros(3, len(fake))
+            total = (fake - self.nodes.rows(masks.target)).mul_(there)
+            numbers = masks.is_pair.sum(dim=1) * fake.shape[2]
+            squared[0] = torch.linalg.vector_norm(total, dim=(1, 2)) ** 2
+            by_heads: list[Tensor | None] = [None, None]
+        if self.judge is not None:
+            adversarial, upstream = self.judge(fake, self.nodes.rows(masks.hidden), masks)
+            losses |= adversarial
+            with torch.no_grad():
+                by_heads[0] = by_judge = torch.empty_like(fake)
+                products.write(upstream, self.judge.weights[FIRST_WEIGHT], by_judge)
+        if self.sex or self.age:
+            losses["phenotype"], upstream = self._phenotype(fake, masks)
+            with torch.no_grad():
+                head = weights["phenotype_0.weight"]
+                by_heads[1] = by_head = torch.empty_like(fake)
+                products.write(upstream, head, by_head)
+                products.write(upstream.mT, fake, gradient_of(head))
+        with torch.no_grad():
+            weight = 1 if self.settings.reconstruction == "mean" else fake.shape[2]
+            scale = 2 * weight / numbers
+            for row, gradient in enumerate(by_heads, 1):
+                if gradient is not None:
+                    squared[row] = torch.linalg.vector_norm(gradient, dim=(1, 2)) ** 2
+            lengths = squared.sqrt()
+            lengths[0] *= scale
+            factors = balanced(self.settings, lengths)
+            total *= (scale * factors[0])[:, None, None]
+            for factor, gradient in zip(factors[1:], by_heads, strict=True):
+                if gradient is not None:
+                    total.addcmul_(gradient, factor[:, None, None])
+            total.addcmul_(total, fake.square(), value=-1)
+            products.write(total.mT, source, gradient_of(wide))
+            torch.sum(total, dim=1, out=gradient_of(weights["feature_2.bias"]))
+            back = torch.empty_like(source)
+            self.products.write_each(total, wide, back)
+        present = (True, *(gradient is not None for gradient in by_heads))
+        shown = {
+            name: length for name, length, is_there in zip(LENGTHS, lengths * factors, present, strict=True) if is_there
+        }
+        return {"reconstruction": squared[0] / numbers, **losses, **shown}, back
+
+    def _phenotype(self, fake: Tensor, masks: StackedMasks) -> tuple[Tensor, Tensor]:
+        """L_pheno (M,), FedNI eq. 12, and its gradient by the head's first products (M, p, 32)."""
+        weights = self.generator
+        product = fake.new_empty(*fake.shape[:2], PHENOTYPE)
+        with torch.no_grad():
+            self.products.write_each(fake, weights["phenotype_0.weight"].mT, product)
+        product.requires_grad_()
+        hidden = relu(product + weights["phenotype_0.bias"][:, None])
+        outputs = hidden @ weights["phenotype_1.weight"].mT + weights["phenotype_1.bias"][:, None]
+        sex, age = self.nodes.phenotypes(masks.target)
+        loss = fake.new_zeros(len(fake))
+        if self.sex:
+            missed = cross_entropy(outputs[:, :, :SEXES].mT, sex, ignore_index=-1, reduction="none")
+            loss = loss + mean_of(missed, masks.is_pair * (sex >= 0))
+        if self.age:
+            known = masks.is_pair * ~torch.isnan(age)
+            loss = loss + mean_of((outputs[:, :, -1] - age.nan_to_num(nan=0.0)) ** 2, known)
+        loss.sum().backward()  # type: ignore[no-untyped-call]
+        assert product.grad is not None
+        return loss.detach(), product.grad
+
+    def _operations(self, masks: StackedMasks) -> int:
+        """Multiplications and additions of the wide products, as `Products` counts those of one institution."""
+        judge = 0 if self.judge is None else JUDGE_WIDTHS[0]
+        head = PHENOTYPE * (self.sex or self.age)
+        of_pairs = 3 * FEATURE[1] + 3 * judge + 3 * head
+        each = 2 * ENCODER[0] * self.nodes.subjects + of_pairs * masks.pairs + 2 * judge * masks.hidden_nodes
+        return 2 * self.nodes.features.shape[2] * each

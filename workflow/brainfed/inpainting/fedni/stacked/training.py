@@ -1,0 +1,120 @@
+"""Local training of all institutions at once, for a GPU: one step and one Adam for their stacked weights."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from brainfed.federation.adam import Adam
+from brainfed.inpainting.fedni.institution import DrawnMask, Institution
+from brainfed.inpainting.fedni.records import MEASURES
+from brainfed.inpainting.fedni.stacked.judge import StackedJudge
+from brainfed.inpainting.fedni.stacked.masks import stacked_masks
+from brainfed.inpainting.fedni.stacked.step import StackedNodes, StackedStep
+from brainfed.inpainting.fedni.stacked_modules import StackedModules
+from brainfed.inpainting.settings import InpaintingSettings
+from brainfed.models.discriminator import FIRST_WEIGHT, Discriminator
+from brainfed.models.generator import WIDE, Generator
+from brainfed.models.products import Products
+
+MOST_BYTES = 1 << 31
+BUFFERS = 6
+"""Arrays (M, p, d) of a step: generated and true features, their difference, two gradients, and one in passing."""
+
+
+class StackedTraining:
+    """Adversarial training of M institutions, whose weights are leaves that share memory with the modules.
+
+    Args:
+        members: institutions with training subjects.
+        generators, discriminators: of all members.
+        settings: of the training.
+        k: of the graph.
+        products: number format of the wide products, and their count.
+    """
+
+    def __init__(
+        self,
+        members: Sequence[Institution],
+        generators: StackedModules[Generator],
+        discriminators: StackedModules[Discriminator] | None,
+        settings: InpaintingSettings,
+        k: int,
+        products: Products,
+    ) -> None:
+        self.members, self.settings = members, settings
+        first = generators.modules[0]
+        leaves = [_leaves(stack) for stack in (generators, discriminators) if stack is not None]
+        self.step = StackedStep(
+            generator=leaves[0],
+            moments=generators.buffers,
+            judge=None if discriminators is None else StackedJudge(leaves[1], discriminators.buffers, products),
+            sex=first.sex,
+            age=first.age,
+            nodes=_stacked_nodes(members),
+            settings=settings,
+            k=k,
+            products=products,
+        )
+        self._optimisers = [Adam(list(own.values()), settings.learning_rate) for own in leaves]
+        self._narrow = [leaf for own in leaves for name, leaf in own.items() if name not in (*WIDE, FIRST_WEIGHT)]
+        phenotypes = [member.nodes.phenotype for member in members]
+        self._known = [
+            ((each.sex >= 0) & first.sex | ~each.age.isnan() & first.age).cpu().numpy() for each in phenotypes
+        ]
+
+    def takes(self, drawn: Sequence[Sequence[DrawnMask]]) -> bool:
+        """Whether every mask gives its institution a step of all heads, and the buffers of a step fit into memory.
+
+        Pairs that are matched on the host are trained one institution after the other.
+        """
+        if self.settings.pairing == "hungarian":
+            return False
+        masks = [mask.mask for own in drawn for mask in own]
+        known = [place for _ in drawn for place in self._known]
+        heads = self.step.sex or self.step.age
+        if any(mask is None or (heads and not own[mask.target].any()) for mask, own in zip(masks, known, strict=True)):
+            return False
+        pairs = max((len(mask.target) for mask in masks if mask is not None), default=0)
+        features = self.step.nodes.features
+        return BUFFERS * len(self.members) * pairs * features.shape[2] * features.element_size() <= MOST_BYTES
+
+    def train(self, first: int, drawn: Sequence[Sequence[DrawnMask]]) -> NDArray[np.float64]:
+        """(M, measures) means over the epochs of these masks; `first` is the number of the first of them."""
+        for optimiser in self._optimisers:
+            optimiser.reset()
+        sums: dict[str, Tensor] = {}
+        for epoch, masks in enumerate(stacked_masks(self.members, drawn), first):
+            for leaf in self._narrow:
+                leaf.grad = None
+            losses = self.step(masks)
+            for optimiser in self._optimisers[: 2 if epoch % self.settings.d_interval == 0 else 1]:
+                optimiser.step()
+            for name, loss in losses.items():
+                sums[name] = sums[name] + loss.double() if name in sums else loss.double()
+        found = np.full((len(self.members), len(MEASURES) - 1), np.nan)
+        # One synchronisation with the GPU a round.
+        means = torch.stack(list(sums.values()), dim=1).cpu().numpy() / len(drawn)
+        found[:, [MEASURES.index(name) for name in sums]] = means
+        return found
+
+
+def _leaves(stack: StackedModules[Generator] | StackedModules[Discriminator]) -> dict[str, Tensor]:
+    return {name: weight.detach().requires_grad_() for name, weight in stack.weights.items()}
+
+
+def _stacked_nodes(members: Sequence[Institution]) -> StackedNodes:
+    most = max(len(member.members) for member in members)
+    like = members[0].nodes.features
+    features = like.new_zeros(len(members), most, like.shape[1])
+    adjacency = like.new_zeros(len(members), most, most)
+    sex = members[0].nodes.phenotype.sex.new_full((len(members), most), -1)
+    age = like.new_full((len(members), most), torch.nan)
+    for place, member in enumerate(members):
+        own = slice(len(member.members))
+        features[place, own] = member.nodes.features
+        adjacency[place, own, own] = member.adjacency
+        sex[place, own], age[place, own] = member.nodes.phenotype.sex, member.nodes.phenotype.age
+    return StackedNodes(features, adjacency, sex, age, sum(len(member.members) for member in members))

@@ -6,6 +6,7 @@ and answers each with an exit code.
 """
 
 import atexit
+import gc
 import json
 import os
 import signal
@@ -19,7 +20,19 @@ from typing import Any
 
 PROGRAMS = {"snakemake": "snakemake.cli", "brainfed": "brainfed.__main__"}
 """Name of a command -> the module whose function `main` it calls."""
-LIBRARIES = ("snakemake.cli", "snakemake.workflow", "snakemake.dag", "pandas", "pydantic")
+LIBRARIES = (
+    "snakemake.cli",
+    "snakemake.workflow",
+    "snakemake.dag",
+    "snakemake.script",
+    "snakemake.notebook",
+    "smart_open",
+    "nbformat.v4",
+    "jsonschema",
+    "packaging.version",
+    "pandas",
+    "pydantic.dataclasses",
+)
 """What a start imports that is not of this project: a project under test may have its own copy of the workflow."""
 OURS = ("brainfed.__main__", "brainfed.configuration.layout.layout", "brainfed.configuration.outline.report")
 SECONDS = 900
@@ -71,6 +84,11 @@ def serve() -> None:
     """Answer requests until the input ends."""
     for name in sys.argv[1:]:
         import_module(name)
+    if "snakemake.cli" in sys.argv:
+        # It looks for plugins and imports them.
+        import_module("snakemake.cli").get_argument_parser()
+    # A child's collector would copy every page that holds an object.
+    gc.freeze()
     for line in sys.stdin:
         child = os.fork()
         if child == 0:

@@ -1,5 +1,7 @@
 """A tiny project on disk and the workflow run on it, for tests of the DAG."""
 
+import atexit
+import compileall
 import csv
 import os
 import re
@@ -136,7 +138,7 @@ class Project:
 
     def copy(self, folder: Path) -> "Project":
         """The project as it stands, results and times of change included, somewhere else."""
-        shutil.copytree(self.folder, folder, dirs_exist_ok=True, symlinks=True)
+        _copy_folder(self.folder, folder)
         return Project(folder)
 
 
@@ -147,19 +149,27 @@ def _forked() -> ForkedCommands:
 
 
 def copy_workflow(folder: Path) -> None:
-    """The workflow of this checkout, to run and to edit in `folder`, compiled and parsed as far as it is here."""
-    shutil.copytree(
-        REPOSITORY / "workflow", folder / "workflow", ignore=shutil.ignore_patterns("*.egg-info", "*.pyc.*")
-    )
-    (folder / ".snakemake").mkdir(exist_ok=True)
-    (folder / PARSED).write_bytes(_parsed_workflow())
+    """The workflow of this checkout, to run and to edit in `folder`, compiled and parsed."""
+    _copy_folder(_compiled_workflow(), folder)
 
 
 @cache
-def _parsed_workflow() -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        SourceTree(REPOSITORY / "workflow", memory=Path(folder) / PARSED.name)
-        return (Path(folder) / PARSED.name).read_bytes()
+def _compiled_workflow() -> Path:
+    """A folder with the workflow, each module compiled and parsed; it is removed with this process."""
+    folder = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    ignored = shutil.ignore_patterns("*.egg-info", "*.pyc.*")
+    shutil.copytree(REPOSITORY / "workflow", folder / "workflow", ignore=ignored)
+    compileall.compile_dir(folder / "workflow" / "brainfed", quiet=2)
+    (folder / ".snakemake").mkdir()
+    SourceTree(folder / "workflow", memory=folder / PARSED)
+    return folder
+
+
+def _copy_folder(source: Path, folder: Path) -> None:
+    """A copy with times and links. `cp` is twice as fast as `shutil`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["cp", "-a", f"{source}/.", folder], check=True)
 
 
 def new_project(folder: Path, subjects: int = 40, **changes: object) -> Project:

@@ -81,7 +81,7 @@ def import_closure(
 
 
 def _closure(roots: Sequence[Path | str], tree: "SourceTree", exclude: Collection[str]) -> dict[Place, Meaning]:
-    left_out = {place for place in tree.places if ".".join(_module_name(place)) in exclude}
+    left_out = tree.named(frozenset(exclude))
     waiting = [place for root in roots for place in tree.root(root)]
     # Python also looks beside a script for what the script imports.
     beside = {place[:-1] for place in waiting if (*place[:-1], "__init__.py") not in tree.places}
@@ -115,6 +115,8 @@ class SourceTree:
             paths = {self.folder.joinpath(*place): place for place in self.places}
             self._meanings = {paths[path]: meaning for path, meaning in Memory(memory).meanings(paths).items()}
         self.imported = cache(self._imported)
+        self.module = cache(self._module)
+        self.named = cache(self._named)
 
     def meaning(self, place: Place) -> Meaning:
         """The meaning of a file.
@@ -135,20 +137,24 @@ class SourceTree:
             found = [*self.module(place[:-1]), place] if place in self.places else []
         else:
             name = tuple(root.partition(":")[0].split("."))
-            found = self.module(name)
+            found = [*self.module(name)]
             found = found if found and _module_name(found[-1]) == name else []
         if not found:
             raise UserError(f"{root}: no such file or module in {self.folder}; correct the script or entry.")
         return found
 
-    def module(self, name: Place) -> list[Place]:
+    def _named(self, modules: frozenset[str]) -> frozenset[Place]:
+        """The files of these dotted modules."""
+        return frozenset(place for place in self.places if ".".join(_module_name(place)) in modules)
+
+    def _module(self, name: Place) -> tuple[Place, ...]:
         """The files that Python runs to import a module: each package's `__init__`, then the module."""
         found: list[Place] = []
         for length in range(1, len(name) + 1):
             package = (*name[:length], "__init__.py")
             module = (*name[: length - 1], f"{name[length - 1]}.py")
             found.extend(place for place in (package, module) if place in self.places)
-        return found
+        return tuple(found)
 
     def _imported(self, place: Place, searched: tuple[Place, ...]) -> tuple[Place, ...]:
         """The files that a file's import statements run; `y` of `from x import y` may be a module."""

@@ -5,8 +5,8 @@
 
 Trains each method (and its generator) of Table V on one split of `table5_on_gpu.py` for some rounds, after a warm one,
 three times: alone, under torch's profiler, and under Python's. It prints seconds alone, the share of them in which the
-device computed (its time under the profiler over the seconds alone), launches, waits for the device, the largest
-kernels, and the functions of Python that took longest.
+device computed or copied (its time under the profiler over the seconds alone), launches, copies, waits for the device,
+the largest kernels, and the functions of Python that took longest.
 """
 
 import argparse

@@ -3,9 +3,9 @@
     python benchmarks/precision_difference.py [--device cuda] [--cpu] [--features 2000] [--threads 1]
 
 Trains FedMLP and FedGCN on a made-up cohort whose patients differ from controls a little, in float32, in tf32 and
-bfloat16, with features that differ by rounding (a factor 1 + 2e-7), and with another seed, and prints what each changes
-of the float32 training's scores and metrics; `--cpu` also compares the device with this machine's processor, in float32
-and in float64.
+bfloat16, with features that differ by rounding (a factor 1 + 2^-22), and with another seed, and prints what each
+changes of the float32 training's scores and metrics; `--cpu` also compares the device with this machine's processor, in
+float32 and in float64.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from brainfed.runtime.streams import Streams
 from brainfed.samples.inputs import MethodInputs
 
 EFFECT, SHARE = 0.15, 0.05
-ROUNDED = np.float32(1 + 2e-7)
+ROUNDED = np.float32(1 + 2**-22)
 
 
 def with_patients(inputs: MethodInputs) -> tuple[MethodInputs, np.ndarray]:

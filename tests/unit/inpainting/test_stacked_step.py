@@ -13,11 +13,15 @@ from brainfed.runtime.jobs.run import Run
 from inpainting_inputs import inpainting_inputs
 
 
-def rounds(inputs, settings, *, together, precision="float64"):
-    """Clients after all rounds, with one institution's weights as everybody's between them."""
-    clients = InpaintingClients(inputs, settings, Run(precision=precision))
+def rounds(inputs, settings, *, together, after=None):
+    """Clients after all rounds, or all after those of the state `after`, with weights as everybody's between rounds."""
+    clients = InpaintingClients(inputs, settings, Run(precision="float64"))
     clients.together = together
-    for number in range(settings.rounds):
+    first = 0
+    if after is not None:
+        first, state = after
+        clients.load(first - 1, state)
+    for number in range(first, settings.rounds):
         replies = clients.fit(number, clients.institutions)
         clients.receive(dict.fromkeys(clients.institutions, replies[0]))
     return clients
@@ -82,6 +86,41 @@ def test_masks_without_a_known_phenotype_or_too_large_are_not_stacked(monkeypatc
     compared(rounds(unknown, settings, together=False), rounds(unknown, settings, together=True))
     monkeypatch.setattr(stacked_training, "MOST_BYTES", 1000)
     compared(rounds(inputs, settings, together=False), rounds(inputs, settings, together=True))
+
+
+def test_parents_as_targets_are_trained_together_too():
+    settings = InpaintingSettings(rounds=1, local_epochs=1, targets="parent")
+    compared(rounds(unequal(), settings, together=False), rounds(unequal(), settings, together=True))
+
+
+def test_an_institution_may_know_ages_alone():
+    inputs = unequal()
+    known = replace(inputs, sex=np.where(inputs.institution == 1, -1, inputs.sex))
+    settings = InpaintingSettings(rounds=1, local_epochs=3)
+    compared(rounds(known, settings, together=False), rounds(known, settings, together=True))
+
+
+def test_products_in_bfloat16_come_near_those_one_after_the_other():
+    inputs, settings = unequal(), InpaintingSettings(rounds=1, local_epochs=1, precision="bfloat16")
+    one, together = (rounds(inputs, settings, together=together).measures for together in (False, True))
+    assert not np.array_equal(one, rounds(inputs, replace(settings, precision="float32"), together=True).measures)
+    np.testing.assert_allclose(together, one, rtol=1e-3)
+
+
+def test_a_resumed_training_ends_with_the_same_bytes():
+    inputs, settings = unequal(), InpaintingSettings(rounds=3, local_epochs=2, d_interval=2)
+    whole = rounds(inputs, settings, together=True)
+    begun = rounds(inputs, replace(settings, rounds=2), together=True)
+    resumed = rounds(inputs, settings, together=True, after=(2, begun.state(1)))
+    for name, array in whole.state(2).items():
+        np.testing.assert_array_equal(resumed.state(2)[name], array, err_msg=name)
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_a_round_of_nobody_has_no_reply(together):
+    clients = InpaintingClients(inpainting_inputs(), InpaintingSettings(rounds=1, local_epochs=2), Run())
+    clients.together = together
+    assert clients.fit(0, ()) == {}
 
 
 @pytest.mark.parametrize("chosen", [(0, 2), (1,)])

@@ -31,14 +31,16 @@ def test_a_training_step_stays_on_its_device(protocol):
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize(("precision", "tolerance"), [("float32", 1e-3), ("float64", 1e-6)])
 @pytest.mark.parametrize("protocol", ["transductive", "inductive"])
 @pytest.mark.parametrize("name", list(SHORT))
-def test_a_gpu_gives_the_cpus_scores(name, protocol):
+def test_a_gpu_gives_the_cpus_scores(name, protocol, precision, tolerance):
     if not torch.cuda.is_available():
         pytest.skip("no GPU on this machine")
+    if (name, precision) == ("fedsage-plus", "float32"):
+        pytest.skip("it separates these classes so far that rounding alone moves single scores")
     inputs = method_inputs(90, 200, protocol=protocol)
-    # In float32 a training that separates the classes moves single scores by rounding alone.
-    cpu, gpu = (outcome_of(name, inputs, Run(device, precision="float64")) for device in ("cpu", "cuda:0"))
-    np.testing.assert_allclose(gpu.scores[..., 1], cpu.scores[..., 1], atol=1e-6, equal_nan=True)
+    cpu, gpu = (outcome_of(name, inputs, Run(device, precision=precision)) for device in ("cpu", "cuda:0"))
+    np.testing.assert_allclose(gpu.scores[..., 1], cpu.scores[..., 1], atol=tolerance, equal_nan=True)
     assert replace(gpu, scores=cpu.scores).counts == cpu.counts
     assert METHODS[name].gpu

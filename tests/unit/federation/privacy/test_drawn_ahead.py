@@ -46,10 +46,10 @@ def test_institutions_that_change_from_round_to_round_get_their_own_noise():
     plain, ahead = WeightNoise(0.1, streams, FOLDS), WeightNoise(0.1, streams, FOLDS, ahead=DrawnAhead(ROUNDS))
     for number, chosen in enumerate([(0, 1), (1, 2), (0,), (0, 1, 2), (2,)]):
         assert equal(added(plain, [number], chosen), added(ahead, [number], chosen))
-    assert not ahead.ahead.waiting
+    assert {number for _, number in ahead.ahead.waiting} == {4}
 
 
-def test_nothing_is_drawn_for_rounds_after_the_last_and_each_draw_is_used(monkeypatch):
+def test_nothing_is_drawn_for_rounds_after_the_last_and_each_draw_is_used():
     drawn = []
 
     def draw(stream, shape, number):
@@ -64,11 +64,36 @@ def test_nothing_is_drawn_for_rounds_after_the_last_and_each_draw_is_used(monkey
 
 
 def test_one_round_is_drawn_ahead_where_more_do_not_fit_into_memory(monkeypatch):
-    monkeypatch.setattr(drawn_ahead, "MOST_BYTES", 10)
-    monkeypatch.setattr(torch, "get_num_threads", lambda: 4)
-    ahead = DrawnAhead(ROUNDS)
-    ahead.take(lambda _stream, shape, _number: torch.zeros(shape), [((0, 0, "w"), (4, 3))], 0)
-    assert ahead.waiting == [((0, 0, "w"), 1)]
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
+    for most, rounds in ((10, 1), (130, 2), (10_000, 3)):  # a draw of 48 bytes takes 64
+        monkeypatch.setattr(drawn_ahead, "MOST_BYTES", most)
+        ahead = DrawnAhead(ROUNDS)
+        ahead.take(lambda _stream, shape, _number: torch.zeros(shape), [((0, 0, "w"), (4, 3))], 0)
+        assert ahead.waiting == [((0, 0, "w"), number) for number in range(1, rounds + 1)]
+
+
+def test_several_senders_of_one_round_keep_each_other_s_draws():
+    streams = Streams(3)
+    plain, ahead = WeightNoise(0.1, streams, FOLDS), WeightNoise(0.1, streams, FOLDS, ahead=DrawnAhead(ROUNDS))
+    for number in range(ROUNDS):
+        for sender in (0, 1):
+            assert equal(added(plain, [number], [sender]), added(ahead, [number], [sender]))
+    assert not ahead.ahead.waiting
+
+
+@pytest.mark.gpu
+def test_page_locked_memory_that_is_used_again_holds_the_same_noise():
+    if not torch.cuda.is_available():
+        pytest.skip("no GPU on this machine")
+    streams, shape = Streams(3), (1, 1000, 1000)
+    plain, ahead = WeightNoise(0.1, streams, (0,)), WeightNoise(0.1, streams, (0,), ahead=DrawnAhead(20))
+    for number in range(20):
+        found = []
+        for noise in (plain, ahead):
+            weights = torch.zeros(shape, device="cuda:0")
+            noise.add(number, {0: Message({"w": weights})})
+            found.append(weights)
+        assert torch.equal(*found)
 
 
 def test_a_draw_that_fails_ends_the_training():
@@ -82,3 +107,4 @@ def test_a_draw_that_fails_ends_the_training():
 def test_a_processor_draws_when_it_needs_the_numbers():
     assert DrawnAhead.on("cpu", 3) is None
     assert DrawnAhead.on("cuda:0", 3) is not None
+    assert DrawnAhead.on("cuda:0", 3, fraction=0.5) is None

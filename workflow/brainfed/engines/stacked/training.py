@@ -210,7 +210,7 @@ def _wire(clients: StackedClients, training: Training, ledger: Ledger) -> Wire:
     """The wire; it sends the numbers of subjects if the weights n_m / n or the number of steps depend on them."""
     schedule, stack = training.schedule, clients.network.stack
     sizes = enumerate(clients.samples[:, 0].tolist())
-    ahead = DrawnAhead.on(training.run.device, schedule.rounds)
+    ahead = DrawnAhead.on(training.run.device, schedule.rounds, schedule.fraction)
     reports = bool(training.shares and (schedule.weighting == "subjects" or schedule.batch))
     attacked = Federation(len(clients.institutions), stack.folds, training.inputs.streams, clients.start())
     return Wire(

@@ -19,7 +19,7 @@ from brainfed.inpainting.fedni.adversarial_step import train_step
 from brainfed.inpainting.fedni.institution import DrawnMask, drawn_mask, institution_of, masked_graph
 from brainfed.inpainting.fedni.records import MEASURES
 from brainfed.inpainting.fedni.shared_tensors import wire_name
-from brainfed.inpainting.fedni.stacked.training import StackedTraining
+from brainfed.inpainting.fedni.stacked.training import StackedTraining, can_be_stacked
 from brainfed.inpainting.fedni.stacked_modules import StackedModules
 from brainfed.inpainting.fedni.starts import new_discriminator, new_generator
 from brainfed.inpainting.fedni.wide_layers import CPU_BLOCK, ENCODER_BLOCK, WideLayers
@@ -75,6 +75,8 @@ class InpaintingClients:
         One after the other, or on a GPU in one step where all are chosen.
         """
         places = [place for place, code in enumerate(self.institutions) if code in chosen]
+        if not places:
+            return {}
         local = self.settings.local_epochs
         drawn = [
             [drawn_mask(self.members[place], epoch, self.part, self.streams, self.settings) for place in places]
@@ -82,7 +84,8 @@ class InpaintingClients:
         ]
         hidden = np.mean([[mask.fraction for mask in own] for own in drawn], axis=0)
         first = number * local
-        if self.together and len(places) == len(self.members) > 1 and self._stacked.takes(drawn):
+        everybody, one = len(places) == len(self.members), self.generators.modules[0]
+        if self.together and everybody and can_be_stacked(self.members, drawn, one, self.settings):
             losses = self._stacked.train(first, drawn)
         else:
             losses = np.stack(

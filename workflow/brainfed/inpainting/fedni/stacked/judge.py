@@ -31,9 +31,9 @@ class StackedJudge:
     products: Products
 
     def __call__(self, fake: Tensor, real: Tensor, masks: StackedMasks) -> tuple[dict[str, Tensor], Tensor]:
-        """L_gen and L_dis (M,), and the gradient of L_gen by fake @ W.T (M, p, 128); fills the own gradients.
+        """L_gen and L_dis (M,), and the gradient of L_gen by fake @ W.T (M, p, 128).
 
-        FedNI eq. 9 and 11, as in `losses`.
+        FedNI eq. 9 and 11, as in `losses`. Writes the discriminators' gradients.
 
         Args:
             fake: (M, p, d) generated features.

@@ -44,13 +44,18 @@ class StackedMasks:
     hidden_nodes: int
 
 
+def padded(pairs: int) -> int:
+    """The number of pairs that so many take with padding."""
+    return -(-pairs // PAIRS) * PAIRS
+
+
 def stacked_masks(institutions: Sequence[Institution], epochs: Sequence[Sequence[DrawnMask]]) -> list[StackedMasks]:
     """One `StackedMasks` an epoch, from the masks of every epoch and institution; each mask has pairs."""
     like = institutions[0].adjacency
     every = [[_mask(drawn) for drawn in own] for own in epochs]
     nodes = max(len(institution.members) for institution in institutions)
     most = max(len(mask.hidden) for own in every for mask in own)
-    pairs = -(-max(len(mask.target) for own in every for mask in own) // PAIRS) * PAIRS
+    pairs = padded(max(len(mask.target) for own in every for mask in own))
     of_nodes = np.zeros((len(every), len(institutions), 3, nodes))
     of_hidden = np.zeros((len(every), len(institutions), 2, most), dtype=np.int64)
     of_pairs = np.zeros((len(every), len(institutions), 3, pairs), dtype=np.int64)

@@ -2,7 +2,8 @@
 
 A step of one institution starts 400 kernels that are short beside what it takes Python to start them. Here an
 institution is an entry of a batched product. The arithmetic is that of `adversarial_step`; sums over padded pairs and
-nodes leave padding out. No number crosses from one institution to another.
+nodes leave padding out. No value crosses from one institution to another; sizes of padding do, and may change the last
+bits of a product.
 """
 
 from dataclasses import dataclass

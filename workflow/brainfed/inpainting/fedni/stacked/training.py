@@ -11,7 +11,7 @@ from brainfed.federation.adam import Adam
 from brainfed.inpainting.fedni.institution import DrawnMask, Institution
 from brainfed.inpainting.fedni.records import MEASURES
 from brainfed.inpainting.fedni.stacked.judge import StackedJudge
-from brainfed.inpainting.fedni.stacked.masks import stacked_masks
+from brainfed.inpainting.fedni.stacked.masks import padded, stacked_masks
 from brainfed.inpainting.fedni.stacked.step import StackedNodes, StackedStep
 from brainfed.inpainting.fedni.stacked_modules import StackedModules
 from brainfed.inpainting.settings import InpaintingSettings
@@ -20,8 +20,48 @@ from brainfed.models.generator import WIDE, Generator
 from brainfed.models.products import Products
 
 MOST_BYTES = 1 << 31
-BUFFERS = 6
-"""Arrays (M, p, d) of a step: generated and true features, their difference, two gradients, and one in passing."""
+BUFFERS, SQUARES = 6, 4
+"""Arrays (M, p, d) of a step: generated and true features, their difference, two gradients, and one in passing; and
+arrays (M, n, n): the adjacency, that of visible nodes, its scaled form, the choice of nodes."""
+
+
+def can_be_stacked(
+    members: Sequence[Institution],
+    drawn: Sequence[Sequence[DrawnMask]],
+    generator: Generator,
+    settings: InpaintingSettings,
+) -> bool:
+    """Whether each mask gives its institution a step of all heads, and a step of all fits into `MOST_BYTES`.
+
+    Pairs that are matched on the host are trained one institution after the other.
+
+    Args:
+        members: institutions.
+        drawn: their masks by epoch.
+        generator: of one of them.
+        settings: of the training.
+    """
+    masks = [mask.mask for own in drawn for mask in own]
+    if len(members) < 2 or settings.pairing == "hungarian" or any(mask is None for mask in masks):
+        return False
+    known = [_known_phenotypes(member, generator) for member in members]
+    every = [mask for mask in masks if mask is not None]
+    if generator.predicts_phenotypes and not all(
+        known[index % len(members)][mask.target].any() for index, mask in enumerate(every)
+    ):
+        return False
+    nodes = max(len(member.members) for member in members)
+    rows = nodes + max(len(mask.hidden) for mask in every) + BUFFERS * padded(max(len(mask.target) for mask in every))
+    features = members[0].nodes.features
+    numbers = len(members) * (rows * features.shape[1] + SQUARES * nodes**2)
+    return numbers * features.element_size() <= MOST_BYTES
+
+
+def _known_phenotypes(member: Institution, generator: Generator) -> NDArray[np.bool_]:
+    """(n,) whether sex or age, of those that the generator predicts, is known."""
+    sex, age = member.nodes.phenotype.sex >= 0, ~member.nodes.phenotype.age.isnan()
+    found: NDArray[np.bool_] = ((sex & generator.sex) | (age & generator.age)).cpu().numpy()
+    return found
 
 
 class StackedTraining:
@@ -60,26 +100,6 @@ class StackedTraining:
         )
         self._optimisers = [Adam(list(own.values()), settings.learning_rate) for own in leaves]
         self._narrow = [leaf for own in leaves for name, leaf in own.items() if name not in (*WIDE, FIRST_WEIGHT)]
-        phenotypes = [member.nodes.phenotype for member in members]
-        self._known = [
-            ((each.sex >= 0) & first.sex | ~each.age.isnan() & first.age).cpu().numpy() for each in phenotypes
-        ]
-
-    def takes(self, drawn: Sequence[Sequence[DrawnMask]]) -> bool:
-        """Whether every mask gives its institution a step of all heads, and the buffers of a step fit into memory.
-
-        Pairs that are matched on the host are trained one institution after the other.
-        """
-        if self.settings.pairing == "hungarian":
-            return False
-        masks = [mask.mask for own in drawn for mask in own]
-        known = [place for _ in drawn for place in self._known]
-        heads = self.step.sex or self.step.age
-        if any(mask is None or (heads and not own[mask.target].any()) for mask, own in zip(masks, known, strict=True)):
-            return False
-        pairs = max((len(mask.target) for mask in masks if mask is not None), default=0)
-        features = self.step.nodes.features
-        return BUFFERS * len(self.members) * pairs * features.shape[2] * features.element_size() <= MOST_BYTES
 
     def train(self, first: int, drawn: Sequence[Sequence[DrawnMask]]) -> NDArray[np.float64]:
         """(M, measures) means over the epochs of these masks; `first` is the number of the first of them."""

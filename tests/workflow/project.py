@@ -162,7 +162,10 @@ def _compiled_workflow() -> Path:
     shutil.copytree(REPOSITORY / "workflow", folder / "workflow", ignore=ignored)
     compileall.compile_dir(folder / "workflow" / "brainfed", quiet=2)
     (folder / ".snakemake").mkdir()
-    SourceTree(folder / "workflow", memory=folder / PARSED)
+    sources = SourceTree(folder / "workflow", memory=folder / PARSED)
+    for place in sources.places:
+        sources.meaning(place)
+    sources.remember()
     return folder
 
 

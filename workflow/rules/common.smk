@@ -1,5 +1,6 @@
 """The plan of this run, and where its files lie."""
 
+import atexit
 import re
 import sys
 from dataclasses import asdict
@@ -92,7 +93,8 @@ from brainfed.runtime.records.records import Records
 from brainfed.runtime.records.snakemake_records import install
 
 # Parsed files are remembered beside Snakemake's own records of the runs in this folder.
-SOURCES = SourceTree(BASE, memory=Path(".snakemake") / "brainfed-sources.json")
+SOURCES = SourceTree(BASE, memory=Path.cwd() / ".snakemake" / "brainfed-sources.json")
+atexit.register(SOURCES.remember)
 
 FETCHING = any(
     argument.partition(":")[0] in ("fetch_abide", "fetch_atlases", "fetch_tudatasets")

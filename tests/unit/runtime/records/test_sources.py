@@ -36,7 +36,10 @@ def memory(tmp_path: Path) -> Path:
 def digest(base: Path, memory: Path | None = None) -> str:
     """The digest in a new process, which knows only the cache."""
     sources.meaning_of.cache_clear()
-    return code_digest("scripts/train.py", base=SourceTree(base, memory))
+    tree = SourceTree(base, memory)
+    found = code_digest("scripts/train.py", base=tree)
+    tree.remember()
+    return found
 
 
 def test_a_cached_file_is_not_parsed_again(base: Path, memory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,7 +67,7 @@ def test_a_cache_that_is_damaged_or_of_another_python_is_made_anew(base: Path, m
     memory.parent.mkdir()
     memory.write_text(content)
     assert digest(base, memory) == digest(base)
-    assert len(json.loads(memory.read_text())["meanings"]) == 4
+    assert len(json.loads(memory.read_text())["meanings"]) == 3
 
 
 def test_a_cache_of_another_parser_does_not_count(base: Path, memory: Path) -> None:
@@ -103,6 +106,31 @@ def test_two_nodes_with_the_same_process_number_write_apart(memory: Path, monkey
 def test_a_cache_that_cannot_be_written_costs_nothing_but_time(base: Path, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     assert digest(base, tmp_path / "file" / "sources.json") == digest(base)
+
+
+def test_what_another_target_needed_stays_remembered_until_many_edits_are(
+    base: Path, memory: Path, monkeypatch
+) -> None:
+    def remembered() -> int:
+        return len(json.loads(memory.read_text())["meanings"])
+
+    digest(base, memory)
+    for number in range(3):
+        (base / "pack" / "layers.py").write_text(f"DEPTH = {number}")
+        digest(base, memory)
+    assert remembered() == 3 + 3
+    monkeypatch.setattr(sources, "MOST_REMEMBERED", 6)
+    (base / "pack" / "layers.py").write_text("DEPTH = 9")
+    digest(base, memory)
+    assert remembered() == 3
+
+
+def test_a_file_that_no_digest_needs_is_not_parsed(base: Path, memory: Path, monkeypatch) -> None:
+    parsed, plain = [], sources.ast.parse
+    monkeypatch.setattr(sources.ast, "parse", lambda content: parsed.append(content) or plain(content))
+    digest(base, memory)
+    assert len(parsed) == 3
+    assert (base / "pack" / "other.py").read_bytes() not in parsed
 
 
 def test_an_invalid_file_stops_its_importers_alone(base: Path, memory: Path) -> None:

@@ -103,31 +103,31 @@ class SourceTree:
 
     Args:
         folder: the folder that is on the import path.
-        memory: a file that caches parsed files from one run to the next; without it each file is parsed
-            when a digest needs it.
+        memory: a file that caches parsed files from one run to the next. A file is parsed when a digest needs it.
     """
 
     def __init__(self, folder: Path | str, memory: Path | None = None) -> None:
         self.folder = Path(folder).resolve()
         self.places = frozenset(_places(str(self.folder), ()))
-        self._meanings: dict[Place, Meaning] = {}
-        if memory:
-            paths = {self.folder.joinpath(*place): place for place in self.places}
-            self._meanings = {paths[path]: meaning for path, meaning in Memory(memory).meanings(paths).items()}
+        self._memory = Memory(memory) if memory else None
+        self.meaning = cache(self._meaning)
         self.imported = cache(self._imported)
         self.module = cache(self._module)
         self.named = cache(self._named)
 
-    def meaning(self, place: Place) -> Meaning:
+    def remember(self) -> None:
+        """Write the parsed files into the memory."""
+        if self._memory is not None:
+            self._memory.write()
+
+    def _meaning(self, place: Place) -> Meaning:
         """The meaning of a file.
 
         Raises:
             UserError: it is not valid Python.
         """
-        if place not in self._meanings:
-            path = self.folder.joinpath(*place)
-            self._meanings[place] = meaning_of(path.read_bytes(), path)
-        return self._meanings[place]
+        path = self.folder.joinpath(*place)
+        return meaning_of(path.read_bytes(), path) if self._memory is None else self._memory.meaning(path)
 
     def root(self, root: Path | str) -> list[Place]:
         """The files that Python runs for one root of a closure."""

@@ -1,16 +1,16 @@
-"""The meaning of each Python file of the workflow, parsed once for all runs.
+"""The meaning of each Python file that a digest needs, parsed once for all runs.
 
-A meaning is cached under the digest of the file's bytes, so the cache is never out of date. Reading all files
-takes milliseconds; parsing them would take most of a second at every start of Snakemake.
+A meaning is cached under the digest of the file's bytes, so the cache is never out of date. Reading the files takes
+milliseconds; parsing them would take seconds at every start of Snakemake.
 """
 
 import ast
 import hashlib
 import json
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,8 @@ from brainfed.runtime.parts import write_whole
 # Of `runtime.settings.setting(...)` only the default reaches a job, not its description and bounds.
 SETTING = "setting"
 VALUES_OF_A_SETTING = frozenset({"default", "factory"})
+MOST_REMEMBERED = 4096
+"""Files; after so many edits only those of the last run are remembered."""
 
 
 @dataclass(frozen=True)
@@ -50,19 +52,25 @@ class Memory:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._remembered = _read(path)
+        self._used: dict[str, Meaning] = {}
 
-    def meanings(self, files: Iterable[Path]) -> dict[Path, Meaning]:
-        """Path -> meaning of those of the files that are valid Python; they alone are remembered from now on."""
-        found, kept = {}, {}
-        for path in files:
-            content = path.read_bytes()
-            key = hashlib.sha256(content).hexdigest()
-            with suppress(UserError):
-                found[path] = kept[key] = self._remembered.get(key) or meaning_of(content, path)
-        if kept.keys() != self._remembered.keys():
-            _write(self.path, kept)
-        self._remembered = kept
-        return found
+    def meaning(self, path: Path) -> Meaning:
+        """The meaning of a file.
+
+        Raises:
+            UserError: it is not valid Python.
+        """
+        content = path.read_bytes()
+        key = hashlib.sha256(content).hexdigest()
+        self._used[key] = self._remembered.get(key) or meaning_of(content, path)
+        return self._used[key]
+
+    def write(self) -> None:
+        """Write what was asked for, and what was known before, as another target may need it."""
+        if self._used.keys() <= self._remembered.keys():
+            return
+        kept = self._remembered | self._used
+        _write(self.path, kept if len(kept) <= MOST_REMEMBERED else self._used)
 
 
 @lru_cache(maxsize=4096)
@@ -109,13 +117,17 @@ def _read(path: Path) -> dict[str, Meaning]:
         return {}
 
 
+def _as_lists(meaning: Meaning) -> list[Any]:
+    return [meaning.digest, [[each.level, each.module, each.names] for each in meaning.imports], meaning.empty]
+
+
 def _restored(digest: str, imports: list[Any], empty: bool) -> Meaning:
     statements = (ImportStatement(level, tuple(module), tuple(names)) for level, module, names in imports)
     return Meaning(digest, tuple(statements), empty)
 
 
 def _write(path: Path, meanings: Mapping[str, Meaning]) -> None:
-    content = {"by": _by(), "meanings": {key: astuple(meaning) for key, meaning in meanings.items()}}
+    content = {"by": _by(), "meanings": {key: _as_lists(meaning) for key, meaning in meanings.items()}}
     with suppress(OSError):
         write_whole(path, json.dumps(content))
 

@@ -7,9 +7,10 @@ its experiment has none: no other model stands in for it.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import fields
 from typing import Any, Literal
 
+from brainfed.configuration.defaults import defaults_of
 from brainfed.configuration.planning.experiments import Experiment, Variant
 from brainfed.configuration.stages.registry import kinds_of, stage_keys
 from brainfed.federation.schedule import FederationSettings
@@ -72,7 +73,7 @@ def _twin(variant: Variant, variants: Sequence[Variant], side: Side, differs: Se
     own, cannot = _model(variant, method)
     if cannot:
         return {"name": "", "differs": [], "missing": f"{method.title} has no setting {cannot}"}
-    wanted = asdict(method.settings()) | settings | own
+    wanted = {**defaults_of(method.settings), **settings, **own}
     fitting = [
         other
         for other in variants
@@ -93,7 +94,7 @@ def _model(variant: Variant, method: Method) -> tuple[dict[str, Any], str]:
     """The settings that a twin must share, and those that it lacks; empty where it has all."""
     twins = variant.method.twins
     federation = {field.name for field in fields(FederationSettings)} - OPTIMISER | set(twins.apart if twins else ())
-    known, usual = {field.name for field in fields(method.settings)}, asdict(variant.method.settings())
+    known, usual = {field.name for field in fields(method.settings)}, defaults_of(variant.method.settings)
     model = {key: value for key, value in variant.settings.items() if key not in federation}
     cannot = [
         f"{key}: {value}"
@@ -133,7 +134,7 @@ def _definition(
     own: Mapping[str, Any],
 ) -> str:
     """The entry to add to a config: the name of a shipped variant, or a line that defines one."""
-    usual = asdict(method.settings())
+    usual = defaults_of(method.settings)
     changed = {key: value for key, value in own.items() if usual[key] != value}
     stages = _changed_stages(variant, plain, method, pooled=side == "pooled")
     if not changed and not stages:
@@ -149,7 +150,7 @@ def _changed_stages(
     """Settings of the shared stages that differ from the plain variant's, or from the defaults."""
     found: dict[str, dict[str, Any]] = {}
     for kind in kinds_of(twin):
-        usual = plain.stage_settings()[kind.key] if plain else asdict(kind.settings_class(twin)())
+        usual = plain.stage_settings()[kind.key] if plain else defaults_of(kind.settings_class(twin))
         shared = kind.shared(variant.stage_settings()[kind.key], pooled=pooled)
         changed = {key: value for key, value in shared.items() if value != usual[key]}
         found |= {kind.key: kind.shortened(changed)} if changed else {}

@@ -95,7 +95,8 @@ def scopes_of(variants: Sequence[Variant]) -> tuple[Stage | None, Stage | None]:
     held = [graph for variant in variants if (graph := variant.stage("graph")) is not None]
     graphs = [graph for graph in held if not graph.settings.shuffle]
     cut = [graph for graph in graphs if graph.settings.scope == "global_cut"]
-    pairs = [(graph, own) for graph in cut for own in graphs if own.settings == replace(graph.settings, scope="local")]
+    alone = {id(graph): replace(graph.settings, scope="local") for graph in cut}
+    pairs = [(graph, own) for graph in cut for own in graphs if own.settings == alone[id(graph)]]
     return next(((one, own) for one, own in pairs if one.parents == own.parents), (cut[0] if cut else None, None))
 
 

@@ -9,9 +9,11 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
+from brainfed.configuration.defaults import defaults_of
 from brainfed.configuration.project import ProjectSettings
 from brainfed.configuration.stages.regime import Regime
 from brainfed.methods.inpainter import Inpainter
@@ -53,13 +55,17 @@ class Stage:
     @property
     def values(self) -> dict[str, Any]:
         """Its settings as builtins."""
+        return dict(self._values)
+
+    @cached_property
+    def _values(self) -> dict[str, Any]:
         return asdict(self.settings)
 
     @property
     def chosen(self) -> dict[str, Any]:
         """The values that differ from the defaults: a setting that is added later renames no stage."""
-        usual = asdict(type(self.settings)())
-        return {name: value for name, value in self.values.items() if value != usual[name]}
+        usual = defaults_of(type(self.settings))
+        return {name: value for name, value in self._values.items() if value != usual[name]}
 
     def parent(self, kind: str) -> "Stage":
         """The stage of that kind that its job reads."""

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from brainfed.graphs.propagation import dense_block, normalised_adjacency
+from brainfed.graphs.propagation import block_edges, dense_block, edges_by_block, normalised_adjacency
 
 # Node 0 and 1 joined by weight 3, all with self-loops of 1: row sums 4, 4, 1.
 ROW, COLUMN = np.array([0, 0, 1, 1, 2]), np.array([0, 1, 0, 1, 2])
@@ -50,3 +50,15 @@ def test_the_dense_block_of_members_has_no_edges_to_others():
     value = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
     np.testing.assert_array_equal(dense_block(ROW, COLUMN, value, np.array([1, 2]), 3), [[4, 0], [0, 5]])
     np.testing.assert_array_equal(dense_block(ROW, COLUMN, value, np.array([1, 0]), 3), [[4, 3], [2, 1]])
+
+
+def test_edges_of_all_groups_at_once_are_those_of_each():
+    random = np.random.default_rng(4)
+    row, column = random.integers(0, 40, (2, 300))
+    value = random.random(300)
+    order = random.permutation(40)
+    groups = [np.sort(part) for part in (order[:12], order[12:13], order[13:13], order[13:35])]
+    found = edges_by_block(row, column, value, groups, 40)
+    for members, edges in zip(groups, found, strict=True):
+        for one, other in zip(edges, block_edges(row, column, value, members, 40), strict=True):
+            np.testing.assert_array_equal(one, other)

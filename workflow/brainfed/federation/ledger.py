@@ -47,6 +47,7 @@ class Ledger:
     stage: Stage = "classifier"
     _rows: dict[tuple[str, str], dict[str, int | str]] = field(default_factory=dict)
     _rounds: dict[tuple[str, str], set[int]] = field(default_factory=dict)
+    _institutions: dict[tuple[str, str], set[int]] = field(default_factory=dict)
 
     def record(
         self,
@@ -98,7 +99,10 @@ class Ledger:
             },
         )
         row["shape"] = _with_shape(str(row["shape"]), shape)
-        row["institutions"] = _with_code(str(row["institutions"]), institution)
+        known = self._institutions.setdefault((name, direction), set())
+        if institution not in known:
+            known.add(institution)
+            row["institutions"] = " ".join(map(str, sorted(known)))
         row["tensors"] = int(row["tensors"]) + times
         rounds = self._rounds.setdefault((name, direction), set())
         rounds.add(round_index)
@@ -136,17 +140,13 @@ class Ledger:
         """Load the rows of an interrupted run."""
         self._rows = {(str(row["name"]), str(row["direction"])): dict(row) for row in rows}
         self._rounds = {key: set(range(int(row["rounds"]))) for key, row in self._rows.items()}
+        self._institutions = {key: set(map(int, str(row["institutions"]).split())) for key, row in self._rows.items()}
 
     def _declared_axes(self, name: str) -> tuple[str, ...]:
         for declared, axes in self.declared.items():
             if declared == name:
                 return axes
         raise UndeclaredCrossing(f"{name} may not leave an institution: declared are {_listing(self.declared)}")
-
-
-def _with_code(codes: str, institution: int) -> str:
-    """`0 2` with 1: `0 1 2`."""
-    return " ".join(map(str, sorted({*map(int, codes.split()), institution})))
 
 
 def _with_shape(known: str, shape: Sequence[int]) -> str:

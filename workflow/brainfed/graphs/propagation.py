@@ -1,5 +1,7 @@
 """GCN propagation D^-1/2 A D^-1/2 with D the row sums of A (FedNI Sec. III-A; Kipf & Welling 2017)."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -29,6 +31,19 @@ def block_edges(
     place[members] = np.arange(len(members))
     inside = (place[row] >= 0) & (place[column] >= 0)
     return place[row[inside]], place[column[inside]], value[inside].astype(np.float64)
+
+
+def edges_by_block(
+    row: IntArray, column: IntArray, value: FloatArray, groups: Sequence[IntArray], nodes: int
+) -> list[tuple[IntArray, IntArray, NDArray[np.float64]]]:
+    """`block_edges` of each of several groups without a common member, in one pass over the edges."""
+    group, place = np.full(nodes, -1, dtype=np.int64), np.zeros(nodes, dtype=np.int64)
+    for number, members in enumerate(groups):
+        group[members], place[members] = number, np.arange(len(members))
+    inside = np.flatnonzero((group[row] >= 0) & (group[row] == group[column]))
+    order = inside[np.argsort(group[row[inside]], kind="stable")]
+    ends = np.searchsorted(group[row[order]], np.arange(1, len(groups)))
+    return [(place[row[own]], place[column[own]], value[own].astype(np.float64)) for own in np.split(order, ends)]
 
 
 def dense_block(

@@ -27,7 +27,7 @@ from brainfed.federation.ledger import Ledger
 from brainfed.federation.link import Arrays
 from brainfed.federation.sharing import add_up
 from brainfed.graphs.graph import Graph
-from brainfed.graphs.propagation import block_edges, dense_block, normalised_adjacency
+from brainfed.graphs.propagation import dense_block, edges_by_block, normalised_adjacency
 from brainfed.models.classifier import Read
 from brainfed.samples.inputs import MethodInputs
 from brainfed.samples.standardise import training_moments
@@ -199,12 +199,9 @@ def stack_graphs(
     graphs = [inputs.graphs[fold] for fold in folds] if len(inputs.graphs) > 1 else [inputs.graphs[0]]
     width = max(len(member.nodes) for member in trained)
     if len(trained) * len(graphs) * width**2 > DENSE_NUMBERS:
-        normal = [(*propagate(graph), graph.nodes) for graph in graphs]
-        blocks = [
-            [block_edges(row, column, value, member.nodes, nodes) for row, column, value, nodes in normal]
-            for member in trained
-        ]
-        return SparsePropagation.of_edges(blocks, width, dtype)
+        groups = [member.nodes for member in trained]
+        blocks = [edges_by_block(*propagate(graph), groups, graph.nodes) for graph in graphs]
+        return SparsePropagation.of_edges([*zip(*blocks, strict=True)], width, dtype)
     dense = torch.zeros(len(trained), len(graphs), width, width, dtype=dtype)
     for position, graph in enumerate(graphs):
         row, column, value = propagate(graph)

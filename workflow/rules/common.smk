@@ -93,8 +93,9 @@ from brainfed.runtime.records.records import Records
 from brainfed.runtime.records.snakemake_records import install
 
 # Parsed files are remembered beside Snakemake's own records of the runs in this folder.
-SOURCES = SourceTree(BASE, memory=Path.cwd() / ".snakemake" / "brainfed-sources.json")
-atexit.register(SOURCES.remember)
+PARSED = Path.cwd() / ".snakemake" / "brainfed-sources.json"
+SOURCES = SourceTree(BASE, memory=PARSED)
+atexit.register(lambda: SOURCES.remember() if PARSED.parent.exists() else None)
 
 FETCHING = any(
     argument.partition(":")[0] in ("fetch_abide", "fetch_atlases", "fetch_tudatasets")

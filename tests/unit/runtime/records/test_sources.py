@@ -108,21 +108,26 @@ def test_a_cache_that_cannot_be_written_costs_nothing_but_time(base: Path, tmp_p
     assert digest(base, tmp_path / "file" / "sources.json") == digest(base)
 
 
-def test_what_another_target_needed_stays_remembered_until_many_edits_are(
-    base: Path, memory: Path, monkeypatch
-) -> None:
+def test_what_another_target_needed_stays_remembered_until_it_is_edited(base: Path, memory: Path, monkeypatch) -> None:
     def remembered() -> int:
         return len(json.loads(memory.read_text())["meanings"])
 
     digest(base, memory)
-    for number in range(3):
-        (base / "pack" / "layers.py").write_text(f"DEPTH = {number}")
-        digest(base, memory)
-    assert remembered() == 3 + 3
-    monkeypatch.setattr(sources, "MOST_REMEMBERED", 6)
+    (base / "scripts" / "other.py").write_text("import pack.other")
+    tree = SourceTree(base, memory)
+    code_digest("scripts/other.py", base=tree)
+    tree.remember()
+    assert remembered() == 3 + 2
     (base / "pack" / "layers.py").write_text("DEPTH = 9")
     digest(base, memory)
-    assert remembered() == 3
+    assert remembered() == 3 + 2
+
+
+def test_an_edit_during_a_run_changes_no_digest_of_the_run(base: Path, memory: Path) -> None:
+    plain, tree = digest(base), SourceTree(base, memory)
+    (base / "pack" / "layers.py").write_text("def")
+    (base / "scripts" / "train.py").unlink()
+    assert code_digest("scripts/train.py", base=tree) == plain
 
 
 def test_a_file_that_no_digest_needs_is_not_parsed(base: Path, memory: Path, monkeypatch) -> None:

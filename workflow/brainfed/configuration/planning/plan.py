@@ -73,7 +73,7 @@ def make_plan(project: ProjectSettings) -> Plan:
     definitions = expand({**SHIPPED_VARIANTS, **project.variants})
     for name, definition in definitions.single.items():
         # A test checks those shipped; an experiment checks those that it uses.
-        if definition != SHIPPED_VARIANTS.get(name):
+        if name in project.variants or name not in SHIPPED_VARIANTS:
             check_definition(project, name, definition)
         check_name("variants", name)
     experiments = _experiments(project, definitions)

@@ -17,7 +17,7 @@ from brainfed.runtime.errors import UserError
 
 
 def check_definition(project: ProjectSettings, name: str, definition: Definition) -> None:
-    """Validate a variant, also one that no experiment uses.
+    """Validate a variant of a config, also one that no experiment uses.
 
     Raises:
         UserError: an unknown method or setting, with the nearest valid name.

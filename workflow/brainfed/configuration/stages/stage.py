@@ -54,7 +54,7 @@ class Stage:
 
     @property
     def values(self) -> dict[str, Any]:
-        """Its settings as builtins."""
+        """Its settings as builtins; mappings among them are not to be changed."""
         return dict(self._values)
 
     @cached_property

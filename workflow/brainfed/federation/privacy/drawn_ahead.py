@@ -2,7 +2,7 @@
 
 Torch draws one stream serially, 0.1 to 0.2 billion numbers a second. A round of FedSage+'s generator needs 25 million
 at d = 19,900. Drawn in advance into page-locked memory, they cost the training a copy. Torch keeps page-locked memory
-to the end of the job, twice `MOST_BYTES` at most where a round needs less.
+to the end of the job, about twice `MOST_BYTES`, more where a round needs more.
 """
 
 from collections.abc import Callable, Sequence

@@ -19,7 +19,7 @@ from brainfed.inpainting.fedni.adversarial_step import train_step
 from brainfed.inpainting.fedni.institution import DrawnMask, drawn_mask, institution_of, masked_graph
 from brainfed.inpainting.fedni.records import MEASURES
 from brainfed.inpainting.fedni.shared_tensors import wire_name
-from brainfed.inpainting.fedni.stacked.training import StackedTraining, can_be_stacked
+from brainfed.inpainting.fedni.stacked.training import StackedTraining, can_be_stacked, known_phenotypes
 from brainfed.inpainting.fedni.stacked_modules import StackedModules
 from brainfed.inpainting.fedni.starts import new_discriminator, new_generator
 from brainfed.inpainting.fedni.wide_layers import CPU_BLOCK, ENCODER_BLOCK, WideLayers
@@ -84,8 +84,8 @@ class InpaintingClients:
         ]
         hidden = np.mean([[mask.fraction for mask in own] for own in drawn], axis=0)
         first = number * local
-        everybody, one = len(places) == len(self.members), self.generators.modules[0]
-        if self.together and everybody and can_be_stacked(self.members, drawn, one, self.settings):
+        everybody = len(places) == len(self.members)
+        if self.together and everybody and can_be_stacked(self.members, drawn, self._known, self.settings):
             losses = self._stacked.train(first, drawn)
         else:
             losses = np.stack(
@@ -161,6 +161,11 @@ class InpaintingClients:
             ]
             for place in range(len(self.members))
         ]
+
+    @cached_property
+    def _known(self) -> list[NDArray[np.bool_]] | None:
+        generator = self.generators.modules[0]
+        return [known_phenotypes(each, generator) for each in self.members] if generator.predicts_phenotypes else None
 
     @cached_property
     def _stacked(self) -> StackedTraining:

@@ -103,13 +103,17 @@ class SourceTree:
 
     Args:
         folder: the folder that is on the import path.
-        memory: a file that caches parsed files from one run to the next. A file is parsed when a digest needs it.
+        memory: a file that caches parsed files from one run to the next; with it all files are read at once, so that
+            an edit during a run changes no digest of the run. A file is parsed when a digest needs it.
     """
 
     def __init__(self, folder: Path | str, memory: Path | None = None) -> None:
         self.folder = Path(folder).resolve()
         self.places = frozenset(_places(str(self.folder), ()))
         self._memory = Memory(memory) if memory else None
+        self._contents: dict[Place, bytes] = {}
+        if memory:
+            self._contents = {place: self.folder.joinpath(*place).read_bytes() for place in self.places}
         self.meaning = cache(self._meaning)
         self.imported = cache(self._imported)
         self.module = cache(self._module)
@@ -118,7 +122,7 @@ class SourceTree:
     def remember(self) -> None:
         """Write the parsed files into the memory."""
         if self._memory is not None:
-            self._memory.write()
+            self._memory.write(self._contents.values())
 
     def _meaning(self, place: Place) -> Meaning:
         """The meaning of a file.
@@ -127,7 +131,9 @@ class SourceTree:
             UserError: it is not valid Python.
         """
         path = self.folder.joinpath(*place)
-        return meaning_of(path.read_bytes(), path) if self._memory is None else self._memory.meaning(path)
+        if self._memory is None:
+            return meaning_of(path.read_bytes(), path)
+        return self._memory.meaning(self._contents[place], path)
 
     def root(self, root: Path | str) -> list[Place]:
         """The files that Python runs for one root of a closure."""

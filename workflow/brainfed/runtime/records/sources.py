@@ -8,7 +8,7 @@ import ast
 import hashlib
 import json
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,8 +21,6 @@ from brainfed.runtime.parts import write_whole
 # Of `runtime.settings.setting(...)` only the default reaches a job, not its description and bounds.
 SETTING = "setting"
 VALUES_OF_A_SETTING = frozenset({"default", "factory"})
-MOST_REMEMBERED = 4096
-"""Files; after so many edits only those of the last run are remembered."""
 
 
 @dataclass(frozen=True)
@@ -54,23 +52,24 @@ class Memory:
         self._remembered = _read(path)
         self._used: dict[str, Meaning] = {}
 
-    def meaning(self, path: Path) -> Meaning:
-        """The meaning of a file.
+    def meaning(self, content: bytes, path: Path) -> Meaning:
+        """The meaning of a file of this content.
 
         Raises:
             UserError: it is not valid Python.
         """
-        content = path.read_bytes()
         key = hashlib.sha256(content).hexdigest()
         self._used[key] = self._remembered.get(key) or meaning_of(content, path)
         return self._used[key]
 
-    def write(self) -> None:
-        """Write what was asked for, and what was known before, as another target may need it."""
+    def write(self, contents: Iterable[bytes]) -> None:
+        """Write what was asked for, and what was known before of files with these contents: other targets need it."""
         if self._used.keys() <= self._remembered.keys():
             return
-        kept = self._remembered | self._used
-        _write(self.path, kept if len(kept) <= MOST_REMEMBERED else self._used)
+        present = {hashlib.sha256(content).hexdigest() for content in contents}
+        kept = {key: meaning for key, meaning in self._remembered.items() if key in present} | self._used
+        _write(self.path, kept)
+        self._remembered = kept
 
 
 @lru_cache(maxsize=4096)

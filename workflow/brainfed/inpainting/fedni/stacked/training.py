@@ -20,15 +20,15 @@ from brainfed.models.generator import WIDE, Generator
 from brainfed.models.products import Products
 
 MOST_BYTES = 1 << 31
-BUFFERS, SQUARES = 6, 4
-"""Arrays (M, p, d) of a step: generated and true features, their difference, two gradients, and one in passing; and
-arrays (M, n, n): the adjacency, that of visible nodes, its scaled form, the choice of nodes."""
+BUFFERS, SQUARES, CHOICES = 6, 3, 4
+"""Arrays (M, p, d) of a step: generated and true features, their difference, two gradients, and one in passing;
+(M, n, n): the adjacency, that of visible nodes, its scaled form; (M, p, n): the choice of nodes, int64 and float."""
 
 
 def can_be_stacked(
     members: Sequence[Institution],
     drawn: Sequence[Sequence[DrawnMask]],
-    generator: Generator,
+    known: Sequence[NDArray[np.bool_]] | None,
     settings: InpaintingSettings,
 ) -> bool:
     """Whether each mask gives its institution a step of all heads, and a step of all fits into `MOST_BYTES`.
@@ -38,26 +38,26 @@ def can_be_stacked(
     Args:
         members: institutions.
         drawn: their masks by epoch.
-        generator: of one of them.
+        known: of each member, (n,) whether a phenotype that the generator predicts is known; None: it predicts none.
         settings: of the training.
     """
     masks = [mask.mask for own in drawn for mask in own]
     if len(members) < 2 or settings.pairing == "hungarian" or any(mask is None for mask in masks):
         return False
-    known = [_known_phenotypes(member, generator) for member in members]
     every = [mask for mask in masks if mask is not None]
-    if generator.predicts_phenotypes and not all(
+    if known is not None and not all(
         known[index % len(members)][mask.target].any() for index, mask in enumerate(every)
     ):
         return False
     nodes = max(len(member.members) for member in members)
-    rows = nodes + max(len(mask.hidden) for mask in every) + BUFFERS * padded(max(len(mask.target) for mask in every))
+    pairs = padded(max(len(mask.target) for mask in every))
+    rows = nodes + max(len(mask.hidden) for mask in every) + BUFFERS * pairs
     features = members[0].nodes.features
-    numbers = len(members) * (rows * features.shape[1] + SQUARES * nodes**2)
+    numbers = len(members) * (rows * features.shape[1] + SQUARES * nodes**2 + CHOICES * pairs * nodes)
     return numbers * features.element_size() <= MOST_BYTES
 
 
-def _known_phenotypes(member: Institution, generator: Generator) -> NDArray[np.bool_]:
+def known_phenotypes(member: Institution, generator: Generator) -> NDArray[np.bool_]:
     """(n,) whether sex or age, of those that the generator predicts, is known."""
     sex, age = member.nodes.phenotype.sex >= 0, ~member.nodes.phenotype.age.isnan()
     found: NDArray[np.bool_] = ((sex & generator.sex) | (age & generator.age)).cpu().numpy()

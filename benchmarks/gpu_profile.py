@@ -9,16 +9,15 @@ device computed or copied (its time under the profiler over the seconds alone), 
 the largest kernels, and the functions of Python that took longest.
 """
 
-import argparse
 import cProfile
 import pstats
 from collections.abc import Callable
 from typing import Any
 
 import torch
-from made_up_cohort import CC200_FEATURES, MadeUpCohort
+from made_up_cohort import MadeUpCohort
 from matrix_rate import synchronise
-from table5_on_gpu import Table
+from table5_on_gpu import Table, options
 from torch.autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile
 
@@ -70,11 +69,7 @@ def counted() -> dict[str, tuple[str, ...]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--device", default="cuda")
-    parser.add_argument("--threads", type=int, default=8)
-    parser.add_argument("--precision", default="float32", choices=["float32", "tf32", "bfloat16"])
-    parser.add_argument("--features", type=int, default=CC200_FEATURES)
+    parser = options(__doc__)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--largest", type=int, default=8, help="kernels and functions to print")
     parser.add_argument("--methods", nargs="+", default=["fedni", "fedsage-plus", "fedgcn"])

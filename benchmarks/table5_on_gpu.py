@@ -7,13 +7,13 @@
 Random numbers of ABIDE's size (1035 subjects, 19,900 connections, five institutions), stored as float16, 41 MB.
 Every repeat has its own institutions, folds and graph, as in the workflow; FedNI and FedSage+ train their generators,
 fuse, and train on the fused graphs. Counted as work are the products with an axis of d, as time all of training with
-its set-up, but not the making of cohorts, graphs and fused graphs. Weight noise is drawn on the host, on so
-many threads.
+its set-up, but not the making of cohorts, graphs and fused graphs. Weight noise is drawn on the host, on so many
+threads.
 
-`--side-by-side` gives every repeat a process of its own on the one device, as the workflow does where
-BRAINFED_JOBS_PER_GPU lets it, and prints the seconds of the wall from when all are warm to the end of the last, fusing
-among them: steps are short beside what Python takes to start them, so that one process leaves the device idle most of
-the time.
+`--side-by-side` gives every repeat a process of its own on the one device, like jobs that share a GPU
+(BRAINFED_JOBS_PER_GPU), and prints the seconds of the wall from when all are warm to the end of the last, fusing among
+them: steps are short beside what Python takes to start them, so that one process leaves the device idle most of the
+time.
 """
 
 import argparse
@@ -158,12 +158,18 @@ def measure_side_by_side(arguments: argparse.Namespace) -> None:
     print(f"{'together':24} {end - start:8.2f} {work / 1e3:8.2f}   {work / (end - start):.0f} GFLOP/s")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def options(description: str | None) -> argparse.ArgumentParser:
+    """The options of the training of Table V on a device."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--threads", type=int, default=8)
     parser.add_argument("--precision", default="float32", choices=["float32", "tf32", "bfloat16"])
     parser.add_argument("--features", type=int, default=CC200_FEATURES)
+    return parser
+
+
+def main() -> None:
+    parser = options(__doc__)
     parser.add_argument("--repeats", type=int, default=REPEATS)
     parser.add_argument("--rounds", type=int, default=0, help="of every training; 0: each method's own number")
     parser.add_argument("--side-by-side", action="store_true", help="a process a repeat, all at once")

@@ -73,22 +73,24 @@ def test_together_equals_one_after_the_other(steps, phenotypes, changes):
 
 @pytest.mark.parametrize(
     ("changes", "of_inputs"),
-    [({"pairing": "hungarian"}, {}), ({}, {"subjects": 9, "k": 1}), ({}, {"institutions": 1})],
+    [({"pairing": "hungarian"}, {"subjects": 120}), ({}, {"subjects": 9, "k": 1}), ({}, {"institutions": 1})],
 )
-def test_a_round_that_cannot_be_stacked_goes_one_after_the_other(monkeypatch, changes, of_inputs):
-    monkeypatch.setattr(stacked_training.StackedStep, "__call__", lambda *_: pytest.fail("stacked"))
+def test_a_round_that_cannot_be_stacked_goes_one_after_the_other(steps, changes, of_inputs):
     inputs, settings = inpainting_inputs(**of_inputs), InpaintingSettings(rounds=1, local_epochs=2, **changes)
     compared(rounds(inputs, settings, together=False), rounds(inputs, settings, together=True))
+    assert not steps
 
 
-def test_masks_without_a_known_phenotype_or_too_large_are_not_stacked(monkeypatch):
-    settings = InpaintingSettings(rounds=1, local_epochs=2)
-    inputs = inpainting_inputs()
-    unknown = replace(inputs, sex=np.full(60, -1), age=np.full(60, np.nan))
-    monkeypatch.setattr(stacked_training.StackedStep, "__call__", lambda *_: pytest.fail("stacked"))
+def test_masks_without_a_known_phenotype_or_too_large_are_not_stacked(monkeypatch, steps):
+    inputs, settings = unequal(), InpaintingSettings(rounds=1, local_epochs=2)
+    unknown = replace(inputs, sex=np.full(120, -1), age=np.full(120, np.nan))
     compared(rounds(unknown, settings, together=False), rounds(unknown, settings, together=True))
+    assert not steps
+    rounds(inputs, settings, together=True)
+    assert len(steps) == 2
     monkeypatch.setattr(stacked_training, "MOST_BYTES", 1000)
     compared(rounds(inputs, settings, together=False), rounds(inputs, settings, together=True))
+    assert len(steps) == 2
 
 
 def test_parents_as_targets_are_trained_together_too(steps):

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 def defaults_of(kind: type[Any]) -> Mapping[str, Any]:
     """All defaults of a settings dataclass as builtins, not to be changed."""
+    # To mypy a `type[Any]` is not hashable.
     return _defaults_of(cast(Hashable, kind))
 
 

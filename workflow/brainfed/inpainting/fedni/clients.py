@@ -77,13 +77,12 @@ class InpaintingClients:
         places = [place for place, code in enumerate(self.institutions) if code in chosen]
         if not places:
             return {}
-        local = self.settings.local_epochs
+        first = number * self.settings.local_epochs
         drawn = [
             [drawn_mask(self.members[place], epoch, self.part, self.streams, self.settings) for place in places]
-            for epoch in range(number * local, (number + 1) * local)
+            for epoch in range(first, first + self.settings.local_epochs)
         ]
         hidden = np.mean([[mask.fraction for mask in own] for own in drawn], axis=0)
-        first = number * local
         everybody = len(places) == len(self.members)
         if self.together and everybody and can_be_stacked(self.members, drawn, self._known, self.settings):
             losses = self._stacked.train(first, drawn)

@@ -13,12 +13,12 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy, elu, one_hot, relu, rms_norm
 
 from brainfed.inpainting.fedni.adversarial_step import LENGTHS, balanced
-from brainfed.inpainting.fedni.stacked.judge import StackedJudge, Stacks, mean_of
+from brainfed.inpainting.fedni.stacked.discriminators import StackedDiscriminators, Stacks, mean_of
 from brainfed.inpainting.fedni.stacked.masks import StackedMasks
 from brainfed.inpainting.fedni.wide_layers import gradient_of
 from brainfed.inpainting.settings import InpaintingSettings
 from brainfed.models.discriminator import FIRST_WEIGHT
-from brainfed.models.discriminator import WIDTHS as JUDGE_WIDTHS
+from brainfed.models.discriminator import WIDTHS as DISCRIMINATOR
 from brainfed.models.generator import ENCODER, FEATURE, PHENOTYPE, SEXES
 from brainfed.models.products import Products
 
@@ -64,7 +64,7 @@ class StackedStep:
     Attributes:
         generator: weights by name; gradients of those with an axis of d are overwritten.
         moments: running means and variances of its batch normalisation, updated in place.
-        judge: the discriminators, if any.
+        discriminators: of all institutions, if there are any.
         sex, age: whether the phenotype head predicts them.
         nodes: of all institutions.
         settings: of the training.
@@ -74,7 +74,7 @@ class StackedStep:
 
     generator: Stacks
     moments: Stacks
-    judge: StackedJudge | None
+    discriminators: StackedDiscriminators | None
     sex: bool
     age: bool
     nodes: StackedNodes
@@ -115,6 +115,7 @@ class StackedStep:
         return elu(propagation @ (hidden @ weights["encoder_1.weight"].mT) + weights["encoder_1.bias"][:, None])
 
     def _count_loss(self, embedding: Tensor, masks: StackedMasks) -> Tensor:
+        """(M,) squared error of predicted shares of k, as `losses.count_loss`."""
         weights, known = self.generator, embedding
         if weights["count.weight"].shape[2] > ENCODER[1]:
             known = torch.cat([rms_norm(embedding.detach(), ENCODER[1:]), masks.degree.log1p()[:, :, None]], dim=2)
@@ -157,12 +158,12 @@ class StackedStep:
             numbers = masks.is_pair.sum(dim=1) * fake.shape[2]
             squared[0] = torch.linalg.vector_norm(total, dim=(1, 2)) ** 2
             by_heads: list[Tensor | None] = [None, None]
-        if self.judge is not None:
-            adversarial, upstream = self.judge(fake, self.nodes.rows(masks.hidden), masks)
+        if self.discriminators is not None:
+            adversarial, upstream = self.discriminators(fake, self.nodes.rows(masks.hidden), masks)
             losses |= adversarial
             with torch.no_grad():
-                by_heads[0] = by_judge = torch.empty_like(fake)
-                products.write(upstream, self.judge.weights[FIRST_WEIGHT], by_judge)
+                by_heads[0] = by_discriminators = torch.empty_like(fake)
+                products.write(upstream, self.discriminators.weights[FIRST_WEIGHT], by_discriminators)
         if self.sex or self.age:
             losses["phenotype"], upstream = self._phenotype(fake, masks)
             with torch.no_grad():
@@ -187,7 +188,7 @@ class StackedStep:
             products.write(total.mT, source, gradient_of(wide))
             torch.sum(total, dim=1, out=gradient_of(weights["feature_2.bias"]))
             back = torch.empty_like(source)
-            self.products.write_each(total, wide, back)
+            products.write_each(total, wide, back)
         present = (True, *(gradient is not None for gradient in by_heads))
         shown = {
             name: length for name, length, is_there in zip(LENGTHS, lengths * factors, present, strict=True) if is_there
@@ -217,8 +218,8 @@ class StackedStep:
 
     def _operations(self, masks: StackedMasks) -> int:
         """Multiplications and additions of the wide products, as `Products` counts those of one institution."""
-        judge = 0 if self.judge is None else JUDGE_WIDTHS[0]
+        discriminator = 0 if self.discriminators is None else DISCRIMINATOR[0]
         head = PHENOTYPE * (self.sex or self.age)
-        of_pairs = 3 * FEATURE[1] + 3 * judge + 3 * head
-        each = 2 * ENCODER[0] * self.nodes.subjects + of_pairs * masks.pairs + 2 * judge * masks.hidden_nodes
+        of_pairs = 3 * FEATURE[1] + 3 * discriminator + 3 * head
+        each = 2 * ENCODER[0] * self.nodes.subjects + of_pairs * masks.pairs + 2 * discriminator * masks.hidden_nodes
         return 2 * self.nodes.features.shape[2] * each

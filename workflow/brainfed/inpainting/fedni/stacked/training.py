@@ -10,7 +10,7 @@ from torch import Tensor
 from brainfed.federation.adam import Adam
 from brainfed.inpainting.fedni.institution import DrawnMask, Institution
 from brainfed.inpainting.fedni.records import MEASURES
-from brainfed.inpainting.fedni.stacked.judge import StackedJudge
+from brainfed.inpainting.fedni.stacked.discriminators import StackedDiscriminators
 from brainfed.inpainting.fedni.stacked.masks import padded, stacked_masks
 from brainfed.inpainting.fedni.stacked.step import StackedNodes, StackedStep
 from brainfed.inpainting.fedni.stacked_modules import StackedModules
@@ -87,10 +87,11 @@ class StackedTraining:
         self.members, self.settings = members, settings
         first = generators.modules[0]
         leaves = [_leaves(stack) for stack in (generators, discriminators) if stack is not None]
+        judges = None if discriminators is None else StackedDiscriminators(leaves[1], discriminators.buffers, products)
         self.step = StackedStep(
             generator=leaves[0],
             moments=generators.buffers,
-            judge=None if discriminators is None else StackedJudge(leaves[1], discriminators.buffers, products),
+            discriminators=judges,
             sex=first.sex,
             age=first.age,
             nodes=_stacked_nodes(members),

@@ -17,7 +17,7 @@ Stacks = Mapping[str, Tensor]
 
 
 @dataclass(frozen=True)
-class StackedJudge:
+class StackedDiscriminators:
     """Discriminators of M institutions.
 
     Attributes:

@@ -8,6 +8,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from brainfed.evaluation.metrics import METRICS, metrics
+from brainfed.evaluation.pooled.roc import roc
 from reference.ranking import auc_by_pairs
 
 # Called patients: the first three; 2 true positives, 1 false positive, 1 false negative, 4 true negatives.
@@ -76,3 +77,6 @@ def test_agrees_with_scikit_learn(rows):
     assert found["recall"] == pytest.approx(sk.recall_score(label, called))
     assert found["specificity"] == pytest.approx(sk.recall_score(label, called, pos_label=0))
     assert found["f1"] == pytest.approx(sk.f1_score(label, called))
+    assert found["auc"] == pytest.approx(sk.roc_auc_score(label, score), abs=1e-15)
+    for own, theirs in zip(roc(label, score), sk.roc_curve(label, score, drop_intermediate=False), strict=False):
+        np.testing.assert_allclose(own, theirs, rtol=0, atol=1e-15)

@@ -9,9 +9,9 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import accuracy_score, confusion_matrix, precision_recall_fscore_support, roc_auc_score
+from sklearn.metrics import accuracy_score, confusion_matrix, precision_recall_fscore_support
 
-from brainfed.evaluation.metrics import METRICS
+from brainfed.evaluation.metrics import METRICS, auc
 
 OF_ONE_CLASS = ("auc", "precision", "recall", "specificity", "f1")
 """Metrics with a value for every class; the value of all classes is their mean."""
@@ -63,13 +63,8 @@ def _single(
     others = len(label) - counts.sum(axis=1)
     called = counts.sum(axis=0) - np.diagonal(counts)
     specificity = np.divide(others - called, others, out=np.full(len(codes), np.nan), where=others > 0)
-    present = [0 < int((label == code).sum()) < len(label) for code in codes]
-    area = [
-        roc_auc_score(label == code, scores[:, code]) if held else np.nan
-        for code, held in zip(codes, present, strict=True)
-    ]
     return {
-        "auc": np.array(area, dtype=np.float64),
+        "auc": np.array([auc((label == code).astype(np.int64), scores[:, code]) for code in codes]),
         "precision": precision,
         "recall": recall,
         "specificity": specificity,

@@ -5,7 +5,6 @@ Metrics of more classes are in `evaluation.class_metrics`.
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import roc_auc_score
 
 METRICS = ("accuracy", "balanced_accuracy", "auc", "precision", "recall", "specificity", "f1")
 
@@ -37,8 +36,14 @@ def metrics(label: NDArray[np.int64], score: NDArray[np.float64], threshold: flo
 
 
 def auc(label: NDArray[np.int64], score: NDArray[np.float64]) -> float:
-    """Area under the ROC curve; NaN with one class."""
-    return float(roc_auc_score(label, score)) if len(np.unique(label)) == 2 else np.nan
+    """Area under the ROC curve: the share of pairs of a patient and a control in which the patient's score is higher.
+
+    A tie counts half (Hanley & McNeil 1982, Radiology 143, Sec. II); NaN with one class.
+    """
+    patients, controls = score[label == 1], np.sort(score[label != 1])
+    pairs = len(patients) * len(controls)
+    below, up_to = (int(np.searchsorted(controls, patients, side).sum()) for side in ("left", "right"))
+    return _ratio(below + up_to, 2 * pairs)
 
 
 def _ratio(part: int, whole: int) -> float:

@@ -106,7 +106,11 @@ def interval(runs: pd.DataFrame, variant: str, metric: str, ratio: float, scope:
         ratio: n_test / n_train of a run.
         scope: one scope.
     """
-    found = values(runs, variant, metric, scope)
+    return interval_of(values(runs, variant, metric, scope), ratio)
+
+
+def interval_of(found: np.ndarray[tuple[int], np.dtype[np.float64]], ratio: float) -> Interval:
+    """The same from the defined values themselves, one a run."""
     test = corrected_t_test(found, ratio)
     return Interval(
         test.difference,

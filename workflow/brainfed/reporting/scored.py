@@ -1,18 +1,23 @@
 """The scores of an experiment for its figures: means with intervals, differences with tests."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import cast
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from brainfed.evaluation.experiment import ratio_of_splits, test_train_ratio
 from brainfed.evaluation.scores import INSTITUTION
 from brainfed.evaluation.statistics import compare, paired_difference
-from brainfed.reporting.intervals import Interval, interval
+from brainfed.reporting.intervals import Interval, interval, interval_of
 from brainfed.reporting.outline import ExperimentOutline
 from brainfed.reporting.rounding import SIGNIFICANT
 from brainfed.runtime.artefacts import read_table
+
+NOWHERE = np.zeros(0, dtype=np.intp)
 
 
 @dataclass(frozen=True)
@@ -31,7 +36,7 @@ class Scored:
 
     def interval(self, variant: str, metric: str, scope: str = INSTITUTION) -> Interval:
         """Mean over runs with its corrected 95 % interval; by default of the means over institutions."""
-        return interval(self.runs, variant, metric, self.ratio, scope)
+        return interval_of(self._of(variant, metric, scope)["value"].to_numpy(dtype=np.float64), self.ratio)
 
     def difference(self, variant: str, other: str, metric: str, scope: str = INSTITUTION) -> Interval:
         """One variant minus another, paired by run, with its corrected 95 % interval."""
@@ -60,9 +65,20 @@ class Scored:
 
     def _pairs(self, variant: str, other: str, metric: str, scope: str = INSTITUTION) -> pd.DataFrame:
         """`repeat` and `fold` of the runs in which both are defined."""
-        rows = self.runs[(self.runs["metric"] == metric) & (self.runs["scope"] == scope)].dropna(subset=["value"])
-        one, two = (rows.loc[rows["variant"] == name, ["repeat", "fold"]] for name in (variant, other))
+        one, two = (self._of(name, metric, scope)[["repeat", "fold"]] for name in (variant, other))
         return one.merge(two, on=["repeat", "fold"])
+
+    def _of(self, variant: str, metric: str, scope: str) -> pd.DataFrame:
+        """The runs with a defined value."""
+        return self.runs.iloc[self._places.get((variant, metric, scope), NOWHERE)]
+
+    @cached_property
+    def _places(self) -> Mapping[tuple[str, str, str], NDArray[np.intp]]:
+        """(variant, metric, scope) -> rows of `runs` with a defined value; a page asks for a thousand of them."""
+        defined = np.flatnonzero(self.runs["value"].notna())
+        keys = self.runs.iloc[defined].groupby(["variant", "metric", "scope"], sort=False, observed=True)
+        found = cast("dict[tuple[str, str, str], NDArray[np.intp]]", keys.indices)
+        return {key: defined[places] for key, places in found.items()}
 
 
 def read_scored(outline: ExperimentOutline) -> Scored:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -107,7 +108,7 @@ class ShownVariant:
     clusters: bool = False
     beside: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def title(self) -> str:
         """`FedGCN (no noise)` for the variant `fedgcn-no-noise` of the method `fedgcn`, `FedGCN (k = 5)` in a sweep."""
         title, words = self._parted
@@ -120,7 +121,7 @@ class ShownVariant:
         """What its title says beside the method's: `no noise`, `k = 5`; empty where that is nothing."""
         return ", ".join(word for word in self._parted[1] if word)
 
-    @property
+    @cached_property
     def _parted(self) -> tuple[str, list[str]]:
         """The title of the method, or the name of a variant that is not called after it, and what is added."""
         given, title = self._after_method

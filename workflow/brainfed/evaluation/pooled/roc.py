@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.metrics import roc_curve
 
 FloatVector = NDArray[np.float64]
 
@@ -46,8 +45,23 @@ def mean_roc(predictions: pd.DataFrame, points: int = 101) -> MeanRoc:
 
 def _interpolated(run: pd.DataFrame, grid: FloatVector) -> FloatVector:
     """The run's curve on the grid; a vertical rise takes its upper end."""
-    fpr, tpr, _ = roc_curve(run["label"].to_numpy(dtype=np.int64), run["score"].to_numpy(dtype=np.float64))
+    fpr, tpr = roc(run["label"].to_numpy(dtype=np.int64), run["score"].to_numpy(dtype=np.float64))
     return np.asarray(np.interp(grid, fpr, tpr), dtype=np.float64)
+
+
+def roc(label: NDArray[np.int64], score: FloatVector) -> tuple[FloatVector, FloatVector]:
+    """False- and true-positive rates at every threshold, from (0, 0) to (1, 1) (Fawcett 2006, Algorithm 1).
+
+    Args:
+        label: (n,) 1 patient, 0 control; both occur.
+        score: (n,); equal scores are one threshold.
+    """
+    order = np.argsort(-score, kind="stable")
+    falling, is_patient = score[order], label[order] == 1
+    last = np.flatnonzero(np.append(falling[1:] != falling[:-1], True))
+    patients = np.append(0, np.cumsum(is_patient)[last])
+    called = np.append(0, last + 1)
+    return (called - patients) / (len(label) - patients[-1]), patients / patients[-1]
 
 
 def sensitivities(predictions: pd.DataFrame, specificity: float) -> pd.DataFrame:

@@ -11,6 +11,7 @@ from typing import Any
 
 import altair as alt
 import vl_convert
+from altair.utils.schemapi import disable_debug_mode
 
 from brainfed.reporting.figures.style import FAINT, INK
 from brainfed.runtime.artefacts import atomic
@@ -25,6 +26,9 @@ HIDDEN = "hidden"
 FONT = "DejaVu Sans, Verdana, Arial, sans-serif"
 SOURCE = "dc:source"
 """Element of the SVG that holds the specification."""
+
+# Altair would check each part when it is made; `save_chart` checks the whole chart.
+disable_debug_mode()
 
 
 def config(*, dark: bool = False) -> dict[str, Any]:

@@ -3,9 +3,11 @@
 import hashlib
 import os
 import platform
+import re
 import subprocess
 import sys
-from importlib.metadata import PackageNotFoundError, version
+from collections.abc import Iterable
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 PACKAGES = {
@@ -23,22 +25,26 @@ NOT_COMPUTING = frozenset({"brainfed", "snakemake", "pydantic"})
 
 def versions() -> dict[str, str]:
     """Versions of Python and of the installed packages that results depend on; nothing is imported."""
-    found = {"python": platform.python_version()}
-    for name in PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
+    return {"python": platform.python_version(), **_versions_of(PACKAGES)}
 
 
 def imported_versions() -> dict[str, str]:
     """Versions of Python and of the computing packages that this process has imported."""
-    return {
-        name: known
-        for name, known in versions().items()
-        if name == "python" or (name not in NOT_COMPUTING and PACKAGES[name] in sys.modules)
-    }
+    imported = (name for name, module in PACKAGES.items() if name not in NOT_COMPUTING and module in sys.modules)
+    return {"python": platform.python_version(), **_versions_of(imported)}
+
+
+def _versions_of(packages: Iterable[str]) -> dict[str, str]:
+    """Of those that are installed. `importlib.metadata.version` would parse a package's whole description."""
+    found = {}
+    for name in packages:
+        try:
+            known = distribution(name)
+        except PackageNotFoundError:
+            continue
+        stated = re.search(r"^Version: *(\S+)", known.read_text("METADATA") or "", re.MULTILINE)
+        found[name] = stated[1] if stated else known.version
+    return found
 
 
 def machine() -> dict[str, str | int]:

@@ -14,6 +14,7 @@ import pytest
 
 from awaited import until_true
 from brainfed.runtime.forking import client
+from brainfed.runtime.forking.server import most_nodes
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="jobs are forked on Linux alone")
 
@@ -364,3 +365,46 @@ def test_nothing_is_left_after_many_jobs(start: Start, owner: "subprocess.Popen[
     owner.kill()
     owner.wait()
     until_true(lambda: not processes_of(owner))
+
+
+LAST_WORDS = """
+import atexit
+import sys
+import threading
+import time
+from pathlib import Path
+
+atexit.register(Path("at-exit").touch)
+print("no line end", end="")
+sys.stderr.write("nor here")
+
+
+def late():
+    time.sleep(0.3)
+    print(", and late", end="")
+
+
+if {waits}:
+    threading.Thread(target=late).start()
+"""
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_job_ends_as_a_python_does(start: Start, tmp_path: Path, waits: bool) -> None:
+    job = start(LAST_WORDS.format(waits=waits))
+    assert job.communicate(timeout=60) == (f"no line end{', and late' if waits else ''}", "nor here")
+    assert job.returncode == 0
+    assert (tmp_path / "at-exit").exists()
+
+
+def test_what_cannot_be_printed_is_an_error_at_the_end(start: Start) -> None:
+    found = []
+    for forks in ("", "off"):
+        job = start("import os\nos.close(1)\nprint('to nobody')\n", forks)
+        job.communicate(timeout=60)
+        found.append(job.returncode)
+    assert found[0] == found[1] != 0
+
+
+def test_a_machine_with_more_memory_keeps_more_nodes() -> None:
+    assert [most_nodes(gigabytes << 30) for gigabytes in (0, 4, 12, 64)] == [6, 6, 12, 24]

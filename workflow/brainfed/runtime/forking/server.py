@@ -32,8 +32,12 @@ LAYERS = (
     frozenset({"numpy", "pandas", "safetensors.numpy", "torch"}),
 )
 """Nodes of which others are forked: what nearly all jobs import, and what takes longest."""
-MOST = 6
-"""Nodes that are kept besides the layers; one has about 100 MB of its own."""
+FEWEST, MOST = 6, 24
+"""Nodes that are kept besides the layers: one has about 100 MB of its own, and a run imports two dozen sets."""
+SHARE = 0.1
+"""Of the memory that is available at the start, for nodes."""
+OF_A_NODE = 100 << 20
+"""Bytes."""
 TRIES = 3
 """To find a node that lives."""
 LINE_S = 1.0
@@ -76,6 +80,7 @@ class Server:
 
     def __init__(self, listener: socket.socket, ended: int) -> None:
         self._listener, self._ended = listener, ended
+        self._most = most_nodes(_available_bytes())
         self._nodes: dict[frozenset[str], socket.socket] = {}
 
     def serve(self) -> Node | None:
@@ -134,7 +139,7 @@ class Server:
     def _make(self, imports: frozenset[str]) -> None:
         """Fork a node of the one that has most of its imports."""
         passing = [known for known in self._nodes if known and known not in LAYERS]
-        if len(passing) >= MOST:
+        if len(passing) >= self._most:
             self._nodes.pop(passing[0]).close()
         best = max((known for known in self._nodes if known <= imports), key=len)
         own, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -142,6 +147,20 @@ class Server:
             names = "\0".join(sorted(imports - best)).encode()
             socket.send_fds(self._nodes[best], [NODE + names], [its.fileno()])
         self._nodes[imports] = own
+
+
+def most_nodes(available: int) -> int:
+    """Number of nodes for so many bytes of memory."""
+    return min(max(int(SHARE * available) // OF_A_NODE, FEWEST), MOST)
+
+
+def _available_bytes() -> int:
+    """Memory that the machine can give; 0 where it does not say."""
+    try:
+        stated = re.search(r"^MemAvailable: *(\d+) kB", Path("/proc/meminfo").read_text("ascii"), re.MULTILINE)
+    except OSError:
+        return 0
+    return int(stated[1]) << 10 if stated else 0
 
 
 def _is_closed(node: socket.socket) -> bool:

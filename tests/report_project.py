@@ -1,9 +1,7 @@
 """A whole small project as artefacts on disk, without Snakemake: what the report's tests draw and render."""
 
-import fcntl
 import itertools
 import json
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -11,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pytest
 
 from brainfed.cohort.class_words import ClassWords, class_words
 from brainfed.cohort.quality.crossings import crossings_of_checksums, crossings_of_likeness
@@ -44,6 +41,7 @@ from brainfed.reporting.outline import ReportOutline, read_experiment, read_outl
 from brainfed.reporting.tables.subjects.follow import write_followed
 from brainfed.reporting.variants import read_variant
 from brainfed.runtime.artefacts import canonical_json, write_arrays, write_table, write_text, write_tsv
+from made_once import made_once
 from report_experiments import write_fused
 
 CAPTIONS = sorted(str(path) for path in (Path(__file__).parents[1] / "workflow" / "report").glob("*.rst"))
@@ -105,10 +103,16 @@ def subject_ids() -> list[str]:
 
 def write_project(folder: Path, *, show_subjects: bool = False, **options: Any) -> Path:
     """Draw the project (`draw_project`) under `folder`, write its report, and return the report."""
-    outline = draw_project(folder, show_subjects=show_subjects, **options)
+    draw_project(folder, show_subjects=show_subjects, **options)
+    return write_page(folder, show_subjects=show_subjects, classes=options.get("classes", ()))
+
+
+def write_page(folder: Path, *, show_subjects: bool, classes: Sequence[str] = ()) -> Path:
+    """Write the report of a project that is drawn, and return it."""
+    outline = outline_of(folder, show_subjects=show_subjects, classes=classes)
     experiments = outline["cohorts"][0]["experiments"]
     experiments.append(with_figure(experiments[0]))
-    report = folder / "results" / "reports" / "toy.html"
+    report = folder / "results" / "reports" / ("subjects.html" if show_subjects else "toy.html")
     write_report(read(outline), CAPTIONS, [], str(report), PAPERS)
     return report
 
@@ -135,23 +139,14 @@ def draw_project(
             if predict is not None:
                 folder_of_run = cohort / "methods" / name / f"repeat-{repeat}"
                 write_table(folder_of_run / "predictions.parquet", predict(name, repeat, cohort))
-    outline = outline_of(folder, show_subjects=show_subjects)
-    outline["cohorts"][0]["classes"] = list(classes)
+    outline = outline_of(folder, show_subjects=show_subjects, classes=classes)
     _draw(outline["cohorts"][0], graph, splits, class_words("diagnosis", classes))
     return outline
 
 
-def shared_project(folders: pytest.TempPathFactory) -> Path:
+def shared_project() -> Path:
     """Folder of the project without its report, drawn once for all processes of a test run: to be read only."""
-    base = folders.getbasetemp()
-    base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    folder, drawn = base / "shared-project", base / "shared-project-drawn"
-    with (base / "shared-project-lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not drawn.exists():
-            draw_project(folder)
-            drawn.touch()
-    return folder
+    return made_once("shared-project", draw_project)
 
 
 def read(outline: Mapping[str, Any]) -> ReportOutline:
@@ -373,7 +368,7 @@ def twins_of(name: str) -> dict[str, Any]:
     return {"alone": local, "pooled": {"name": "", "missing": "add centralgcn"}}
 
 
-def outline_of(folder: Path, *, show_subjects: bool) -> dict[str, Any]:
+def outline_of(folder: Path, *, show_subjects: bool, classes: Sequence[str] = ()) -> dict[str, Any]:
     cohort = folder / "results" / "toy"
     figures = cohort / "figures"
 
@@ -416,6 +411,7 @@ def outline_of(folder: Path, *, show_subjects: bool) -> dict[str, Any]:
     shown = [*FIGURES["cohort"], *FIGURES["connectivity"], *FIGURES["graphs"]]
     toy = {
         "name": "toy",
+        "classes": list(classes),
         "source": "timeseries",
         "atlas": "toy14",
         "parcellation": "",

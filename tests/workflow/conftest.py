@@ -1,16 +1,21 @@
 """One finished tiny project that the tests of this folder copy."""
 
+from pathlib import Path
+
 import pytest
 
+from made_once import made_once
 from workflow.project import Project, new_project
 
 
 @pytest.fixture(scope="session")
-def finished(tmp_path_factory) -> Project:
+def finished() -> Project:
     """A tiny project after a whole run of its tables."""
-    project = new_project(tmp_path_factory.mktemp("finished"))
-    project.snakemake("--cores", "2", "tables")
-    return project
+    return Project(made_once("finished", _finish))
+
+
+def _finish(folder: Path) -> None:
+    new_project(folder).snakemake("--cores", "2", "tables")
 
 
 @pytest.fixture

@@ -1,13 +1,11 @@
 """A tiny project on disk and the workflow run on it, for tests of the DAG."""
 
-import atexit
 import compileall
 import csv
 import os
 import re
 import shutil
 import subprocess
-import tempfile
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,6 +17,7 @@ import yaml
 
 from brainfed.runtime.records.digests import SourceTree
 from forked_cli import LIBRARIES, ForkedCommands
+from made_once import made_once
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SITES = ("alpha", "beta")
@@ -150,14 +149,11 @@ def _forked() -> ForkedCommands:
 
 def copy_workflow(folder: Path) -> None:
     """The workflow of this checkout, to run and to edit in `folder`, compiled and parsed."""
-    _copy_folder(_compiled_workflow(), folder)
+    _copy_folder(made_once("compiled-workflow", _compile_workflow), folder)
 
 
-@cache
-def _compiled_workflow() -> Path:
-    """A folder with the workflow, each module compiled and parsed; it is removed with this process."""
-    folder = Path(tempfile.mkdtemp())
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+def _compile_workflow(folder: Path) -> None:
+    """The workflow in a folder, each module compiled and parsed."""
     ignored = shutil.ignore_patterns("*.egg-info", "*.pyc.*")
     shutil.copytree(REPOSITORY / "workflow", folder / "workflow", ignore=ignored)
     compileall.compile_dir(folder / "workflow" / "brainfed", quiet=2)
@@ -166,7 +162,6 @@ def _compiled_workflow() -> Path:
     for place in sources.places:
         sources.meaning(place)
     sources.remember()
-    return folder
 
 
 def _copy_folder(source: Path, folder: Path) -> None:

@@ -98,7 +98,7 @@ def test_killed_in_the_middle_it_resumes_and_spends_no_step_twice_or_for_nothing
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     ) as running:  # fmt: skip
         while running.poll() is None and not rounds_done(project):
-            time.sleep(0.002)
+            time.sleep(0.005)
         assert running.poll() is None, "the workflow ended before it could be killed"
         os.killpg(running.pid, signal.SIGKILL)
     kept = rounds_done(project)

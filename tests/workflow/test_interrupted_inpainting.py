@@ -43,7 +43,7 @@ def run_until(project, number):
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     ) as running:  # fmt: skip
         while running.poll() is None and rounds_done(results) < KILLED_IN - 1:
-            time.sleep(0.002)
+            time.sleep(0.02)
         assert running.poll() is None, "the workflow ended before it could be killed"
         os.killpg(running.pid, number)
     return rounds_done(results)

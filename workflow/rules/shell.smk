@@ -1,12 +1,12 @@
-"""The shell that Snakemake starts a job in, how often Snakemake chooses jobs, and how it ends."""
+"""The shell that Snakemake starts a job in, how often Snakemake looks for jobs, and how it ends."""
 
 from snakemake.exceptions import WorkflowError
 
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.forking.measured import measure_forked_jobs
 from brainfed.runtime.forking.prefix import forking_prefix
-from brainfed.runtime.scheduling.choosing import choose_once_a_second
 from brainfed.runtime.scheduling.ending import end_when_asked
+from brainfed.runtime.scheduling.timer import keep_one_timer
 
 # A job is one command, its script. It takes the place of the shell, as it does by itself from bash 5.1 on: an older one
 # would die of a signal to all processes (Ctrl-C, a cluster that wants its node back) while the job ends its round, and
@@ -19,5 +19,5 @@ except UserError as error:
     raise WorkflowError(str(error)) from None
 shell.prefix(f"set -euo pipefail; exec {FORKING}")
 measure_forked_jobs()
-choose_once_a_second()
+keep_one_timer()
 end_when_asked()

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from brainfed.evaluation.metrics import METRICS, metrics
+from brainfed.evaluation.metrics import METRICS, auc, metrics
 from brainfed.evaluation.pooled.roc import roc
 from reference.ranking import auc_by_pairs
 
@@ -77,6 +77,22 @@ def test_agrees_with_scikit_learn(rows):
     assert found["recall"] == pytest.approx(sk.recall_score(label, called))
     assert found["specificity"] == pytest.approx(sk.recall_score(label, called, pos_label=0))
     assert found["f1"] == pytest.approx(sk.f1_score(label, called))
-    assert found["auc"] == pytest.approx(sk.roc_auc_score(label, score), abs=1e-15)
+    agrees_in_ranks(label, score)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 1), st.floats(-1e6, 1e6, width=32)), min_size=2, max_size=60).filter(
+        lambda rows: len({label for label, _ in rows}) == 2
+    )
+)
+@hypothesis_settings(max_examples=60, deadline=None)
+def test_ranks_of_any_scores_agree_with_scikit_learn(rows):
+    label, score = (np.array(values) for values in zip(*rows, strict=True))
+    agrees_in_ranks(label, score)
+    agrees_in_ranks(label, score.astype(np.float32))
+
+
+def agrees_in_ranks(label, score):
+    assert auc(label, score) == pytest.approx(sk.roc_auc_score(label, score), abs=1e-15)
     for own, theirs in zip(roc(label, score), sk.roc_curve(label, score, drop_intermediate=False), strict=False):
         np.testing.assert_allclose(own, theirs, rtol=0, atol=1e-15)

@@ -25,9 +25,9 @@ def words(page):
 
 
 @pytest.fixture(scope="module")
-def outline(tmp_path_factory):
+def outline():
     """That of a site, whose federated methods have no twin but one that the coordinator may add."""
-    outline = outline_of(shared_project(tmp_path_factory), show_subjects=False) | {"study": STUDY}
+    outline = outline_of(shared_project(), show_subjects=False) | {"study": STUDY}
     (experiment,) = outline["cohorts"][0]["experiments"]
     experiment["split"] = {**experiment["split"], "institutions": "sites"}
     for variant in experiment["variants"]:

@@ -30,8 +30,8 @@ from report_project import CAPTIONS, outline_of, page_of, shared_project, with_f
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return shared_project(tmp_path_factory)
+def folder():
+    return shared_project()
 
 
 @pytest.fixture

@@ -23,8 +23,8 @@ FRAME = Box(0, 0, 600, 300)
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return shared_project(tmp_path_factory)
+def folder():
+    return shared_project()
 
 
 @pytest.fixture

@@ -24,8 +24,8 @@ ALSO_A_FIGURE = {"motion"}
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return shared_project(tmp_path_factory)
+def folder():
+    return shared_project()
 
 
 @pytest.fixture

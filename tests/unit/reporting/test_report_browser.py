@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from brainfed.reporting.outcome.page import write_outcome
-from report_project import subject_ids, write_project
+from report_project import draw_project, subject_ids, write_page
 from study_outcome import SITES, outline_of
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -57,11 +57,15 @@ addEventListener("load", () => {
 
 AXE_CORE = (files("axe_core_python") / "axe.min.js").read_text(encoding="utf-8").replace("</script>", "<\\/script>")
 AXE = """<script>
-addEventListener("load", () => axe.run(document, {resultTypes: ["violations"]}).then(({violations}) => {
+addEventListener("load", () => axe.run(document, {resultTypes: ["violations"], ...OPTIONS}).then(({violations}) => {
   const found = violations.map(({id, impact, nodes}) => [id, impact, nodes.length, nodes[0].html.slice(0, 200)]);
   document.documentElement.setAttribute("data-axe", JSON.stringify(found));
 }));
 </script>"""
+EVERYTHING: dict[str, object] = {}
+OF_LAYOUT = {"rules": {"color-contrast": {"enabled": False}}}
+OF_COLOURS = {"runOnly": ["color-contrast", "link-in-text-block"]}
+"""Rules of axe: contrasts take most of its time and do not depend on the width."""
 USE = """<script>
 const saved = [];
 URL.createObjectURL = (content) => { saved.push(content); return "data:,"; };
@@ -150,13 +154,21 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def report(tmp_path_factory):
-    return write_project(tmp_path_factory.mktemp("project"), sites=14)
+def drawn(tmp_path_factory):
+    """A project of many sites, and its subjects one by one."""
+    folder = tmp_path_factory.mktemp("project")
+    draw_project(folder, show_subjects=True, sites=14)
+    return folder
 
 
 @pytest.fixture(scope="module")
-def asked(tmp_path_factory):
-    return write_project(tmp_path_factory.mktemp("asked"), show_subjects=True)
+def report(drawn):
+    return write_page(drawn, show_subjects=False)
+
+
+@pytest.fixture(scope="module")
+def asked(drawn):
+    return write_page(drawn, show_subjects=True)
 
 
 @pytest.fixture(scope="module")
@@ -200,9 +212,29 @@ PATIENT = "--virtual-time-budget=300000"
 DARK = "--blink-settings=preferredColorScheme=0"
 
 
-@pytest.mark.parametrize(("width", "flags"), [(1280, ()), (500, ()), (1280, (DARK,))])
-def test_axe_finds_no_barrier(report, tmp_path, width, flags):
-    assert measured(report, tmp_path, width, f"<script>{AXE_CORE}</script>{AXE}", "data-axe", *flags) == []
+def barriers(page, tmp_path, width, options, *flags):
+    """What axe finds by these of its rules."""
+    script = AXE.replace("OPTIONS", json.dumps(options))
+    return measured(page, tmp_path, width, f"<script>{AXE_CORE}</script>{script}", "data-axe", *flags)
+
+
+@pytest.mark.parametrize(
+    ("width", "options", "flags"), [(1280, EVERYTHING, ()), (500, OF_LAYOUT, ()), (500, OF_COLOURS, (DARK,))]
+)
+def test_axe_finds_no_barrier(report, tmp_path, width, options, flags):
+    assert barriers(report, tmp_path, width, options, *flags) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [(EVERYTHING, {"color-contrast", "image-alt"}), (OF_LAYOUT, {"image-alt"}), (OF_COLOURS, {"color-contrast"})],
+)
+def test_axe_finds_a_barrier(tmp_path, options, found):
+    page = tmp_path / "grey.html"
+    body = '<body style="background: #fff; color: #ddd"><p>hardly seen</p><img src="data:,"></body>'
+    page.write_text(f"<html><head></head>{body}</html>")
+    rules = {rule for rule, *_ in barriers(page, tmp_path, 1280, options)}
+    assert rules & {"color-contrast", "image-alt"} == found
 
 
 def test_every_table_has_a_caption_and_heads_with_a_scope(report, tmp_path):
@@ -216,7 +248,7 @@ def test_the_outcome_of_a_study_opens_without_errors_requests_overflow_or_barrie
     assert [seen[name] for name in ("problems", "requests", "broken", "twice")] == [[], [], [], []]
     assert seen["overflow"] == 0
     assert seen["sorted"] == sorted(seen["sorted"], reverse=True)
-    assert measured(outcome, tmp_path, width, f"<script>{AXE_CORE}</script>{AXE}", "data-axe", *flags) == []
+    assert barriers(outcome, tmp_path, width, EVERYTHING, *flags) == []
     assert measured(outcome, tmp_path, width, CAPTIONS, "data-bare", *flags) == []
     drawn = measured(outcome, tmp_path, width, DRAWN, "data-drawn", PATIENT, *flags, height=2700)
     assert drawn["problems"] == [] and {"berlin", "oslo", "FedTangent"} <= set(drawn["words"])

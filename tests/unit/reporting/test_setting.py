@@ -23,8 +23,8 @@ WHOLE = "4-fold cross-validation; 2 repeats (8 test folds)"
         ),
     ],
 )
-def test_one_institution_is_singular(drawn, one, two, tmp_path, tmp_path_factory):
-    outline = outline_of(shared_project(tmp_path_factory), show_subjects=False)
+def test_one_institution_is_singular(drawn, one, two, tmp_path):
+    outline = outline_of(shared_project(), show_subjects=False)
     (experiment,) = outline["cohorts"][0]["experiments"]
     experiment["split"] = {**experiment["split"], "institutions": drawn}
     assert setting(outline) == f"{two}; {WHOLE}"

@@ -39,6 +39,10 @@ def auc(label: NDArray[np.int64], score: NDArray[np.float64]) -> float:
     """Area under the ROC curve: the share of pairs of a patient and a control in which the patient's score is higher.
 
     A tie counts half (Hanley & McNeil 1982, Radiology 143, Sec. II); NaN with one class.
+
+    Args:
+        label: (n,) 1 patient, 0 control.
+        score: (n,) finite.
     """
     patients, controls = score[label == 1], np.sort(score[label != 1])
     pairs = len(patients) * len(controls)

@@ -110,7 +110,7 @@ def interval(runs: pd.DataFrame, variant: str, metric: str, ratio: float, scope:
 
 
 def interval_of(found: np.ndarray[tuple[int], np.dtype[np.float64]], ratio: float) -> Interval:
-    """The same from the defined values themselves, one a run."""
+    """Mean of these values, one a run, with the corrected interval, kept inside [0, 1]."""
     test = corrected_t_test(found, ratio)
     return Interval(
         test.difference,

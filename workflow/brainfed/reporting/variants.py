@@ -122,12 +122,12 @@ class ShownVariant:
         return ", ".join(word for word in self._parted[1] if word)
 
     @cached_property
-    def _parted(self) -> tuple[str, list[str]]:
+    def _parted(self) -> tuple[str, tuple[str, ...]]:
         """The title of the method, or the name of a variant that is not called after it, and what is added."""
         given, title = self._after_method
         rest, swept = without_sweep(given, self.settings)
         words = [label_in_words(rest), *swept] if title else swept
-        return title or (rest.removeprefix("-") if rest else self.method_title), words
+        return title or (rest.removeprefix("-") if rest else self.method_title), tuple(words)
 
     @property
     def _after_method(self) -> tuple[str, str]:

@@ -35,7 +35,10 @@ def imported_versions() -> dict[str, str]:
 
 
 def _versions_of(packages: Iterable[str]) -> dict[str, str]:
-    """Of those that are installed. `importlib.metadata.version` would parse a package's whole description."""
+    """Versions of the installed ones among these packages.
+
+    `importlib.metadata.version` would parse a package's whole description.
+    """
     found = {}
     for name in packages:
         try:

@@ -375,6 +375,8 @@ import time
 from pathlib import Path
 
 atexit.register(Path("at-exit").touch)
+left_open = open("left-open", "w")
+left_open.write("all of it")
 print("no line end", end="")
 sys.stderr.write("nor here")
 
@@ -390,11 +392,13 @@ if {waits}:
 
 
 @pytest.mark.parametrize("waits", [False, True])
-def test_a_job_ends_as_a_python_does(start: Start, tmp_path: Path, waits: bool) -> None:
-    job = start(LAST_WORDS.format(waits=waits))
+@pytest.mark.parametrize("forks", ["", "off"])
+def test_a_job_ends_as_a_python_does(start: Start, tmp_path: Path, waits: bool, forks: str) -> None:
+    job = start(LAST_WORDS.format(waits=waits), forks)
     assert job.communicate(timeout=60) == (f"no line end{', and late' if waits else ''}", "nor here")
     assert job.returncode == 0
     assert (tmp_path / "at-exit").exists()
+    assert (tmp_path / "left-open").read_text() == "all of it"
 
 
 def test_what_cannot_be_printed_is_an_error_at_the_end(start: Start) -> None:

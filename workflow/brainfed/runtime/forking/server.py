@@ -38,6 +38,8 @@ SHARE = 0.1
 """Of the memory that is available at the start, for nodes."""
 OF_A_NODE = 100 << 20
 """Bytes."""
+LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+"""Files with the bytes that a container may use."""
 TRIES = 3
 """To find a node that lives."""
 LINE_S = 1.0
@@ -155,12 +157,17 @@ def most_nodes(available: int) -> int:
 
 
 def _available_bytes() -> int:
-    """Memory that the machine can give; 0 where it does not say."""
+    """Memory that the machine can give, of a container at most its limit; 0 where it does not say."""
+    stated = re.search(r"^MemAvailable: *(\d+) kB", _text("/proc/meminfo"), re.MULTILINE)
+    limits = (int(text) for path in LIMITS if (text := _text(path).strip()).isdecimal())
+    return min(int(stated[1]) << 10 if stated else 0, *limits, sys.maxsize)
+
+
+def _text(path: str) -> str:
     try:
-        stated = re.search(r"^MemAvailable: *(\d+) kB", Path("/proc/meminfo").read_text("ascii"), re.MULTILINE)
+        return Path(path).read_text("ascii")
     except OSError:
-        return 0
-    return int(stated[1]) << 10 if stated else 0
+        return ""
 
 
 def _is_closed(node: socket.socket) -> bool:

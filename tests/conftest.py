@@ -1,5 +1,6 @@
 """Settings of the whole test suite."""
 
+import gc
 import os
 
 import pytest
@@ -23,3 +24,9 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 def _folders_of_all_processes(tmp_path_factory):
     base = tmp_path_factory.getbasetemp()
     keep_below(base.parent if "PYTEST_XDIST_WORKER" in os.environ else base)
+
+
+def pytest_collection_finish():
+    """Spare later collections of garbage a look at each object of each library."""
+    gc.collect()
+    gc.freeze()

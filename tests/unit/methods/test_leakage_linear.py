@@ -6,8 +6,8 @@ from importlib import import_module
 import numpy as np
 import pytest
 from scipy.stats import t as student
-from sklearn.metrics import roc_auc_score
 
+from brainfed.evaluation.metrics import auc
 from brainfed.methods.baselines import majority, motion, phenotype
 from brainfed.methods.fedtangent import fedtangent, ridge_federated
 from brainfed.methods.linear import logistic, ridge, svm
@@ -123,7 +123,7 @@ def test_permuted_labels_are_predicted_no_better_than_by_chance(variant):
         inputs = method_inputs(diagnosis=labels, features=plain.features[0], seed=permutation)
         scores = scores_of(variant, inputs)
         tested = [inputs.tested(fold) for fold in range(inputs.folds)]
-        means.append(np.mean([roc_auc_score(labels[rows], scores[fold, rows]) for fold, rows in enumerate(tested)]))
+        means.append(np.mean([auc(labels[rows], scores[fold, rows]) for fold, rows in enumerate(tested)]))
     assert diagnosis_of(inputs).tolist() == labels.tolist()
     margin = student.ppf(0.975, 19) * np.std(means, ddof=1) / np.sqrt(20)
     assert np.mean(means) - margin <= 0.5 <= np.mean(means) + margin

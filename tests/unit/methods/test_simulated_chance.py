@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import t as student
-from sklearn.metrics import roc_auc_score
 
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.settings.simulation import SimulatedSite, SimulateSettings
@@ -18,6 +17,7 @@ from brainfed.cohort.sources.simulated.phenotype import simulate_subjects
 from brainfed.cohort.sources.simulated.simulate import region_signals
 from brainfed.cohort.splits.institutions import split
 from brainfed.configuration.stages.registry import stage_settings
+from brainfed.evaluation.metrics import auc
 from brainfed.graphs.graph import Graph
 from brainfed.graphs.population.build import build_graph
 from brainfed.graphs.settings import GraphSettings
@@ -197,7 +197,7 @@ def aucs(name: str, effect: float, cohorts: int, **short: int | tuple[float, ...
             for fold in range(4)
             for institution in range(2)
         ]
-        found.append(np.mean([roc_auc_score(diagnosis[cell], scores[fold, cell]) for fold, cell in cells]))
+        found.append(np.mean([auc(diagnosis[cell], scores[fold, cell]) for fold, cell in cells]))
     return np.array(found)
 
 

@@ -12,7 +12,7 @@ from made_once import keep_below
 settings.register_profile("brainfed", deadline=None)
 settings.load_profile("brainfed")
 
-# The jobs of all runs, of all workers, are forked from one process, which ends with the whole.
+# The jobs of all runs, of all workers, are forked from one process, which ends with the test run.
 os.environ.setdefault("BRAINFED_FORKS", f"{os.getpid()}-tests")
 
 # Workers side by side have a core each; libraries read this when they are first imported.
@@ -27,6 +27,6 @@ def _folders_of_all_processes(tmp_path_factory):
 
 
 def pytest_collection_finish():
-    """Spare later collections of garbage a look at each object of each library."""
+    """Keep the objects of all libraries out of later garbage collections."""
     gc.collect()
     gc.freeze()

@@ -77,7 +77,7 @@ def test_agrees_with_scikit_learn(rows):
     assert found["recall"] == pytest.approx(sk.recall_score(label, called))
     assert found["specificity"] == pytest.approx(sk.recall_score(label, called, pos_label=0))
     assert found["f1"] == pytest.approx(sk.f1_score(label, called))
-    agrees_in_ranks(label, score)
+    assert_that_ranks_agree(label, score)
 
 
 @given(
@@ -88,11 +88,11 @@ def test_agrees_with_scikit_learn(rows):
 @hypothesis_settings(max_examples=60, deadline=None)
 def test_ranks_of_any_scores_agree_with_scikit_learn(rows):
     label, score = (np.array(values) for values in zip(*rows, strict=True))
-    agrees_in_ranks(label, score)
-    agrees_in_ranks(label, score.astype(np.float32))
+    assert_that_ranks_agree(label, score)
+    assert_that_ranks_agree(label, score.astype(np.float32))
 
 
-def agrees_in_ranks(label, score):
+def assert_that_ranks_agree(label, score):
     assert auc(label, score) == pytest.approx(sk.roc_auc_score(label, score), abs=1e-15)
     for own, theirs in zip(roc(label, score), sk.roc_curve(label, score, drop_intermediate=False), strict=False):
         np.testing.assert_allclose(own, theirs, rtol=0, atol=1e-15)

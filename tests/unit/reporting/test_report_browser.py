@@ -65,7 +65,7 @@ addEventListener("load", () => axe.run(document, {resultTypes: ["violations"], .
 EVERYTHING: dict[str, object] = {}
 OF_LAYOUT = {"rules": {"color-contrast": {"enabled": False}}}
 OF_COLOURS = {"runOnly": ["color-contrast", "link-in-text-block"]}
-"""Rules of axe: contrasts take most of its time and do not depend on the width."""
+"""Rules of axe: contrasts take most of its time, and are checked at one width in each colour scheme."""
 USE = """<script>
 const saved = [];
 URL.createObjectURL = (content) => { saved.push(content); return "data:,"; };
@@ -213,7 +213,7 @@ DARK = "--blink-settings=preferredColorScheme=0"
 
 
 def barriers(page, tmp_path, width, options, *flags):
-    """What axe finds by these of its rules."""
+    """The violations that axe finds with these options."""
     script = AXE.replace("OPTIONS", json.dumps(options))
     return measured(page, tmp_path, width, f"<script>{AXE_CORE}</script>{script}", "data-axe", *flags)
 

@@ -18,6 +18,7 @@ from brainfed.reporting.rounding import SIGNIFICANT
 from brainfed.runtime.artefacts import read_table
 
 NOWHERE = np.zeros(0, dtype=np.intp)
+"""Rows of a variant without a defined value."""
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,7 @@ class Forked:
             os._exit(1)
 
     def run(self) -> None:
-        """Become the process that `python SCRIPT` would be, and run it; a script that comes to its end ends it."""
+        """Run the script as the process that `python SCRIPT` would be, and end that process after a success."""
         for number, stream in enumerate(self.streams):
             os.dup2(stream, number)
             os.close(stream)

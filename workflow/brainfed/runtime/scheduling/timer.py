@@ -34,7 +34,7 @@ def _start(scheduler: Any, delay: float) -> None:
 
 
 def _ended(scheduler: Any) -> None:
-    """Let it look, and wait on for what was asked meanwhile."""
+    """Let the scheduler look, and start a timer for a later request."""
     left = scheduler._look_at - monotonic()
     if left > 0:
         _start(scheduler, left)

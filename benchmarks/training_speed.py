@@ -59,7 +59,10 @@ def gram_operations(inputs: MethodInputs, training: str) -> int:
 
 
 def measure(variant: str, inputs: MethodInputs, device: torch.device, rounds: int) -> tuple[float, float, float, float]:
-    """GFLOP/s at the variant's own number of rounds and in a round, the machine's, and seconds of all rounds."""
+    """GFLOP/s at the variant's own number of rounds and in a round, the machine's, and seconds of all rounds.
+
+    Without a rate for a method that does not count its operations: it trains until it converges.
+    """
     named = dict(SHIPPED_VARIANTS[variant])
     method = METHODS[named.pop("method")]
     settings = restore(method.settings, named)
@@ -78,6 +81,8 @@ def measure(variant: str, inputs: MethodInputs, device: torch.device, rounds: in
     if linear:
         work = gram_operations(inputs, settings.training)
         return work / watch.seconds / 1e9, work / watch.seconds / 1e9, watch.gemm, watch.seconds
+    if "first_layer_operations" not in outcome.counts:
+        return float("nan"), float("nan"), watch.gemm, watch.seconds
     work = outcome.counts["first_layer_operations"] / rounds
     lap = float(np.median(watch.laps[1:]))
     seconds = watch.laps[0] + lap * (whole - 1)

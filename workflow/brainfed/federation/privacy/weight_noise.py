@@ -15,12 +15,18 @@ from torch import Tensor
 
 from brainfed.federation.message import Message
 from brainfed.federation.privacy.drawn_ahead import DrawnAhead, Stream
+from brainfed.federation.privacy.in_pieces import add_normal
 from brainfed.runtime.streams import Streams
+
+
+def stream_of(streams: Streams, purpose: str, *parts: int | str) -> torch.Generator:
+    """Torch's generator of a keyed stream, on the CPU."""
+    return torch.Generator().manual_seed(streams.key(purpose, *parts))
 
 
 def normal(streams: Streams, shape: Sequence[int], purpose: str, *parts: int | str, pinned: bool = False) -> Tensor:
     """Standard normal numbers of a keyed stream, float32, always drawn on the CPU, into page-locked memory if asked."""
-    generator = torch.Generator().manual_seed(streams.key(purpose, *parts))
+    generator = stream_of(streams, purpose, *parts)
     return torch.randn(tuple(shape), generator=generator, dtype=torch.float32, pin_memory=pinned)
 
 
@@ -86,17 +92,24 @@ class WeightNoise:
 
         @torch.no_grad()
         def add(slot: _Slot) -> None:
-            slot.weights.add_(self._drawn(slot.stream, slot.weights.shape, number).to(slot.weights), alpha=self.scale)
+            if slot.weights.is_cpu and not self.streams.secret:
+                add_normal(slot.weights, self.scale, stream_of(self.streams, *self._key(slot.stream, number)))
+            else:
+                noise = self._drawn(slot.stream, slot.weights.shape, number)
+                slot.weights.add_(noise.to(slot.weights), alpha=self.scale)
 
         with ThreadPoolExecutor(torch.get_num_threads()) as pool:
             list(pool.map(add, slots))
 
     def _drawn(self, stream: Stream, shape: Sequence[int], number: int) -> Tensor:
-        institution, fold, name = stream
-        key = ("weight-noise", institution, fold, number, name)
+        key = self._key(stream, number)
         if self.streams.secret:
             return secret_normal(self.streams, shape, *key)
         return normal(self.streams, shape, *key, pinned=self.ahead is not None and torch.cuda.is_available())
+
+    def _key(self, stream: Stream, number: int) -> tuple[str, int, int, int, str]:
+        institution, fold, name = stream
+        return "weight-noise", institution, fold, number, name
 
     def _slots(self, institution: int, message: Message) -> list["_Slot"]:
         return [

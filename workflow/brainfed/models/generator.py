@@ -83,9 +83,13 @@ class Generator(nn.Module):
         first = elu(propagation @ product + self.encoder_0.bias)
         return elu(propagation @ (first @ self.encoder_1.weight.T) + self.encoder_1.bias)
 
+    def project(self, features: Tensor) -> Tensor:
+        """X W of the first layer (n, 256), of X (n, d); the same on every graph of these nodes."""
+        return features @ self.encoder_0.weight.T
+
     def encode(self, features: Tensor, propagation: Tensor) -> Tensor:
         """FedNI eq. 4: Z = f_g(X-, A-), embeddings (n, 64) of X (n, d) on the graph P (n, n)."""
-        return self.embed(features @ self.encoder_0.weight.T, propagation)
+        return self.embed(self.project(features), propagation)
 
     def missing(self, embedding: Tensor, degree: Tensor) -> Tensor:
         """(n,) sigmoid(f_n(z)), missing neighbours as a share of k, from z (n, 64) and visible neighbours (n,)."""

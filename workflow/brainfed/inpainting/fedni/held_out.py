@@ -48,7 +48,7 @@ def held_out(
 ) -> HeldOut:
     """Compare the predictions of a generator in evaluation mode with the nodes that `MASKS` fresh masks hide."""
     features, own = institution.nodes.features, len(institution.members)
-    mean = features.mean(dim=0)
+    mean, product = features.mean(dim=0), generator.project(features)
     predicted, missing, degree, errors, mean_errors, other_errors = ([] for _ in range(6))
     generated: list[Tensor] = []
     hidden: list[Tensor] = []
@@ -59,7 +59,7 @@ def held_out(
             continue
         noise = normal(streams, (len(mask.target), NOISE), "held-out-noise", part, institution.number, number)
         masked = masked_graph(mask, institution, noise)
-        embedding = generator.encode(features, masked.propagation)
+        embedding = generator.embed(product, masked.propagation)
         predicted.append(k * generator.missing(embedding[masked.visible], masked.degree))
         missing.append(masked.missing)
         degree.append(masked.degree)

@@ -1,4 +1,4 @@
-"""The tables of benchmarks/training_speed.py and inpainting_speed.py: a variant of each kind has a row; rounds add up."""
+"""The tables of benchmarks/training_speed.py and inpainting_speed.py: each kind of variant has a row; rounds add up."""
 
 import math
 import sys

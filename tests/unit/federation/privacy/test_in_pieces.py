@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from brainfed.federation.privacy.in_pieces import GROUP, PIECE, add_normal
+from brainfed.federation.privacy import in_pieces
+from brainfed.federation.privacy.in_pieces import GROUP, PIECE, WHOLE, add_normal
 
 ROWS_OF_256 = PIECE // 256
 SHAPES = [
@@ -19,10 +20,16 @@ SHAPES = [
     (2 * PIECE + 1, 3),
     (4 * PIECE // 7, 7),
     (40, 19_900),
+    (0, 5),
     (3, PIECE),
     (2, PIECE // 2, 3),
     (1000, 5, 64),
 ]
+
+
+@pytest.fixture(autouse=True)
+def _pieces_of_all_but_small_weights(monkeypatch):
+    monkeypatch.setattr(in_pieces, "WHOLE", PIECE)
 
 
 def by_one_draw(weights, scale, seed):
@@ -56,6 +63,14 @@ def test_weights_that_are_not_in_one_piece_of_memory():
     add_normal(weights, 0.1, torch.Generator().manual_seed(3))
     assert torch.equal(weights, wanted)
     assert kept[:, 1].eq(0).all()
+
+
+def test_weights_as_large_as_those_that_are_drawn_in_pieces(monkeypatch):
+    monkeypatch.undo()
+    weights = torch.zeros(WHOLE // 256 + 3, 256)
+    wanted = by_one_draw(weights, 0.1, 5)
+    add_normal(weights, 0.1, torch.Generator().manual_seed(5))
+    assert torch.equal(weights, wanted)
 
 
 def test_the_generator_stands_where_one_draw_leaves_it():

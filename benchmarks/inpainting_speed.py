@@ -6,10 +6,11 @@
 Trains FedNI's generator and discriminator, or FedSage+'s generators, of five institutions on correlations of a made-up
 cohort of ABIDE's size (1035 subjects) on its own population graph, and prints their rate beside that of a large square
 float32 product, which is measured after every unit of work and its time taken out. Only products with an axis of d are
-counted as work, all time is counted as time: masks, Adam, the narrow layers, weight noise, averaging. FedSage+ trains
-`--rounds` local epochs and as many federated rounds for each institution. The share stands for the method's own number
-of rounds: the first, which holds the set-up, and the median of the others so many times. The last column is what five
-repeats would take at that rate, one after the other.
+counted as work. All time of the rounds is counted as time: masks, Adam, the narrow layers, weight noise, averaging; the
+held-out masks after FedNI's last round are left out. FedSage+ trains `--rounds` local epochs and as many federated
+rounds for each institution. The share stands for the method's own number of rounds: the first, which holds the set-up,
+and the median of the others so many times. The last column is what five repeats would take at that rate, one after the
+other.
 """
 
 import argparse
@@ -35,6 +36,7 @@ def settings_of(method: str, rounds: int, precision: str) -> tuple[Any, int]:
     """Settings of so many rounds, and the method's own number; FedSage+ has as many local epochs."""
     if method == "fedsage":
         sage = FedSageSettings()
+        assert sage.rounds == sage.local_epochs
         return replace(sage, rounds=rounds, local_epochs=rounds), sage.rounds
     known = InpaintingSettings()
     return replace(known, rounds=rounds, precision=precision), known.rounds
@@ -42,6 +44,7 @@ def settings_of(method: str, rounds: int, precision: str) -> tuple[Any, int]:
 
 def seconds_of(laps: Sequence[float], rounds: int, own: int) -> float:
     """Seconds of `own` rounds in place of `rounds`, for each training: its first lap holds its set-up."""
+    assert len(laps) % rounds == 0, (len(laps), rounds)
     trainings = [laps[start : start + rounds] for start in range(0, len(laps), rounds)]
     return sum(first + statistics.median(others) * (own - 1) for first, *others in trainings)
 

@@ -12,10 +12,10 @@ from torch import Tensor
 
 GROUP = 16
 """Torch draws fewer numbers than these one by one, and the last ones of a draw in a group of their own."""
-PIECE = 1 << 16
-"""Numbers; 256 KiB, beside as many weights."""
+PIECE = 1 << 15
+"""Numbers; 128 KiB, beside as many weights. Torch adds as many on one thread."""
 WHOLE = 1 << 22
-"""So many numbers are drawn at once: the system gives memory of this size without clearing it again."""
+"""So many numbers are drawn at once: glibc gives memory of this size again as it is."""
 
 
 @torch.no_grad()
@@ -23,21 +23,23 @@ def add_normal(weights: Tensor, scale: float, generator: torch.Generator) -> Non
     """Add N(0, scale^2) in place: `weights.add_(torch.randn(weights.shape, generator=generator), alpha=scale)`.
 
     Args:
-        weights: on the CPU, float32 or float64, (rows, ...) of any strides.
+        weights: on the CPU, float32 or float64, (rows, ...) of any strides; wide rows that do not lie in one piece of
+            memory are drawn sixteen at a time.
         scale: standard deviation.
         generator: of the CPU; it draws float32.
     """
-    width = prod(weights.shape[1:])
     if weights.numel() <= WHOLE:
         weights.add_(torch.randn(weights.shape, generator=generator, dtype=torch.float32).to(weights), alpha=scale)
         return
+    rows_of = weights.view(-1) if weights.is_contiguous() else weights
+    width = prod(rows_of.shape[1:])
     rows = GROUP * max(1, round(PIECE / (GROUP * width)))
-    room = torch.empty(rows + ceil(GROUP / width), width, dtype=torch.float32)
+    room = torch.empty(min(rows + ceil(GROUP / width), len(rows_of)), width, dtype=torch.float32)
     start = 0
-    while start < len(weights):
-        stop = start + rows
-        if (len(weights) - stop) * width < GROUP:
-            stop = len(weights)
-        noise = room[: stop - start].view(stop - start, *weights.shape[1:])
-        weights[start:stop].add_(noise.normal_(generator=generator).to(weights), alpha=scale)
+    while start < len(rows_of):
+        stop = min(start + rows, len(rows_of))
+        if (len(rows_of) - stop) * width < GROUP:
+            stop = len(rows_of)
+        noise = room[: stop - start].view(stop - start, *rows_of.shape[1:])
+        rows_of[start:stop].add_(noise.normal_(generator=generator).to(weights), alpha=scale)
         start = stop

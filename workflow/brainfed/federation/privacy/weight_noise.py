@@ -19,14 +19,14 @@ from brainfed.federation.privacy.in_pieces import add_normal
 from brainfed.runtime.streams import Streams
 
 
-def stream_of(streams: Streams, purpose: str, *parts: int | str) -> torch.Generator:
+def generator_of(streams: Streams, purpose: str, *parts: int | str) -> torch.Generator:
     """Torch's generator of a keyed stream, on the CPU."""
     return torch.Generator().manual_seed(streams.key(purpose, *parts))
 
 
 def normal(streams: Streams, shape: Sequence[int], purpose: str, *parts: int | str, pinned: bool = False) -> Tensor:
     """Standard normal numbers of a keyed stream, float32, always drawn on the CPU, into page-locked memory if asked."""
-    generator = stream_of(streams, purpose, *parts)
+    generator = generator_of(streams, purpose, *parts)
     return torch.randn(tuple(shape), generator=generator, dtype=torch.float32, pin_memory=pinned)
 
 
@@ -93,7 +93,7 @@ class WeightNoise:
         @torch.no_grad()
         def add(slot: _Slot) -> None:
             if slot.weights.is_cpu and not self.streams.secret:
-                add_normal(slot.weights, self.scale, stream_of(self.streams, *self._key(slot.stream, number)))
+                add_normal(slot.weights, self.scale, generator_of(self.streams, *self._key(slot.stream, number)))
             else:
                 noise = self._drawn(slot.stream, slot.weights.shape, number)
                 slot.weights.add_(noise.to(slot.weights), alpha=self.scale)
@@ -102,6 +102,7 @@ class WeightNoise:
             list(pool.map(add, slots))
 
     def _drawn(self, stream: Stream, shape: Sequence[int], number: int) -> Tensor:
+        """All numbers of a stream at once: for a GPU, in advance, or of a secret key."""
         key = self._key(stream, number)
         if self.streams.secret:
             return secret_normal(self.streams, shape, *key)

@@ -89,12 +89,11 @@ class WideOutput:
         kept = self._made
         if (kept.shape[1], kept.dtype, kept.device) != (width, hidden.dtype, hidden.device) or len(kept) < len(hidden):
             self._made = hidden.new_empty(len(hidden), width)
-        made, room = self._made[: len(hidden)], hidden.new_empty(len(hidden) * min(self.block, width))
+        made = self._made[: len(hidden)]
         for block in self._blocks(width):
             rows = slice(start + block.start, start + block.stop)
             # A product is faster into one piece of memory than into rows that lie far apart.
-            size = block.stop - block.start
-            product = room[: len(hidden) * size].view(len(hidden), size)
+            product = made if self.block >= width else hidden.new_empty(len(hidden), block.stop - block.start)
             torch.mm(hidden, output.weight[rows].T, out=product)
             torch.tanh(product.add_(output.bias[rows]), out=made[:, block])
         return made

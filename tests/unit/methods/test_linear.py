@@ -75,6 +75,32 @@ def test_svm_is_the_linear_machine_on_explicit_features(shape, standardise, cost
     np.testing.assert_allclose(svm.fit_svm(subjects, [cost]).scores(features), direct, rtol=0, atol=1e-5)
 
 
+@pytest.mark.parametrize(("shape", "is_hard_at"), [(MORE_FEATURES_THAN_SUBJECTS, 10.0), (FEWER, np.inf)])
+@pytest.mark.parametrize("seed", range(3))
+def test_inner_svms_of_larger_costs_are_the_one_of_a_hard_margin(shape, is_hard_at, seed, monkeypatch):
+    _, labels, subjects = training_set(*shape, seed=seed)
+    costs, seen, made = (0.1, 1.0, 10.0, 30.0, 100.0), [], []
+    machine, choose = svm._machine, svm.choose_cost
+
+    def watched(costs, labels, fold, margins, loss):
+        def watch(cost, kept, held_out):
+            seen.append((cost, kept, held_out, margins(cost, kept, held_out)))
+            return seen[-1][-1]
+
+        return choose(costs, labels, fold, watch, loss)
+
+    monkeypatch.setattr(svm, "choose_cost", watched)
+    monkeypatch.setattr(svm, "_machine", lambda cost: made.append(cost) or machine(cost))
+    svm.fit_svm(subjects, costs)
+    gram = subjects.span.gram
+    for cost, kept, held_out, margins in seen:
+        plain = SVC(C=cost, kernel="precomputed", tol=1e-8).fit(gram[np.ix_(kept, kept)], labels[kept])
+        np.testing.assert_allclose(margins, plain.decision_function(gram[np.ix_(held_out, kept)]), rtol=0, atol=1e-5)
+    inner = made[:-1]
+    folds = len(seen) // len(costs)
+    assert [inner.count(cost) for cost in costs] == [folds if cost <= is_hard_at else 0 for cost in costs]
+
+
 @cases
 @pytest.mark.parametrize("cost", [0.1, 1.0, 100.0])
 def test_logistic_is_the_logistic_regression_on_explicit_features(shape, standardise, cost):

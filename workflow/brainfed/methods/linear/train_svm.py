@@ -30,11 +30,21 @@ def train(inputs: MethodInputs, settings: SVMSettings, run: Run) -> Outcome:
 
 
 def fit_svm(subjects: TrainingSet, costs: Sequence[float]) -> LinearModel:
-    """The support vector machine of the best cost, fitted to all the training subjects."""
+    """The support vector machine of the best cost, fitted to all the training subjects.
+
+    Args:
+        subjects: of the fit.
+        costs: ascending. Once a machine has a hard margin, larger costs have the same one.
+    """
     gram, labels = subjects.span.gram, subjects.labels
+    hard: dict[bytes, SVC] = {}
 
     def margins(cost: float, kept: IntArray, held_out: IntArray) -> NDArray[np.float64]:
-        machine = _machine(cost).fit(gram[np.ix_(kept, kept)], labels[kept])
+        machine = hard.get(kept.tobytes())
+        if machine is None:
+            machine = _machine(cost).fit(gram[np.ix_(kept, kept)], labels[kept])
+            if _has_hard_margin(machine):
+                hard[kept.tobytes()] = machine
         return np.asarray(machine.decision_function(gram[np.ix_(held_out, kept)]))
 
     cost = choose_cost(costs, labels, inner_folds(labels, subjects.twins, subjects.seed), margins, _error)
@@ -46,6 +56,11 @@ def fit_svm(subjects: TrainingSet, costs: Sequence[float]) -> LinearModel:
 
 def _machine(cost: float) -> SVC:
     return SVC(C=cost, kernel="precomputed", tol=1e-6)
+
+
+def _has_hard_margin(machine: SVC) -> bool:
+    """Whether no dual variable is at its bound: then the optimality conditions hold for every larger cost."""
+    return bool(np.abs(machine.dual_coef_).max() < machine.C)
 
 
 def _error(labels: IntArray, margins: NDArray[np.float64]) -> float:

@@ -8,7 +8,7 @@ and the script ends with an error. Seconds are those of the wall, the least of t
 sides in turn. `in float64` is the largest difference where both sides compute in float64, of rows that are timed in
 float32. MiB are what a run adds to the memory of the process at its peak. Flower's engine needs Ray, which
 `pip install "flwr[simulation]==1.41.0"` installs; without it its rows give the reason. `--quick` takes tiny sizes, to
-try the script. `--only` takes some of: fedmlp fedgcn gcfl tangent ridge ridge-inner extraction fedmlp-flower
+try the script. `--only` takes some of: fedmlp fedgcn gcfl fedsage tangent ridge ridge-inner extraction fedmlp-flower
 fedgcn-flower.
 """
 
@@ -26,6 +26,7 @@ from matrix_rate import Stopwatch
 from peers.classifiers import fedgcn, fedmlp
 from peers.comparison import Comparison, DifferentResultsError, LeftOutError
 from peers.extraction import extraction
+from peers.fedsage import fedsage
 from peers.gcfl import gcfl
 from peers.ridge import inner_folds, leave_one_out
 from peers.tangent import tangent
@@ -45,6 +46,7 @@ COMPARISONS: Mapping[str, Callable[[bool, int], Comparison]] = {
     "fedmlp": lambda quick, _: fedmlp(quick),
     "fedgcn": lambda quick, _: fedgcn(quick),
     "gcfl": lambda quick, _: gcfl(quick),
+    "fedsage": lambda quick, _: fedsage(quick),
     "tangent": tangent,
     "ridge": lambda quick, _: leave_one_out(quick),
     "ridge-inner": lambda quick, _: inner_folds(quick),

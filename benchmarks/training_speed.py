@@ -7,7 +7,7 @@ five institutions, five folds side by side), and prints their rate beside that o
 measured after every round and its time taken out. Counted as work are the products with an axis of d alone, forward
 and backward (of a linear model: the Gram matrices of its fits, in float64, against the rate in float64); all else is
 time: noise, Adam, averaging, scoring after each round. `share` has the set-up in it and stands for the variant's own
-number of rounds: set-up, plus that many of the rounds measured.
+number of rounds: set-up, plus that many of the rounds measured. `nan`: nobody counts the operations of this variant.
 """
 
 import argparse

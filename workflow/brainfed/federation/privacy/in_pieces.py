@@ -31,15 +31,15 @@ def add_normal(weights: Tensor, scale: float, generator: torch.Generator) -> Non
     if weights.numel() <= WHOLE:
         weights.add_(torch.randn(weights.shape, generator=generator, dtype=torch.float32).to(weights), alpha=scale)
         return
-    rows_of = weights.view(-1) if weights.is_contiguous() else weights
-    width = prod(rows_of.shape[1:])
-    rows = GROUP * max(1, round(PIECE / (GROUP * width)))
-    room = torch.empty(min(rows + ceil(GROUP / width), len(rows_of)), width, dtype=torch.float32)
+    rows = weights.view(-1) if weights.is_contiguous() else weights
+    width = prod(rows.shape[1:])
+    count = GROUP * max(1, round(PIECE / (GROUP * width)))
+    room = torch.empty(min(count + ceil(GROUP / width), len(rows)), width, dtype=torch.float32)
     start = 0
-    while start < len(rows_of):
-        stop = min(start + rows, len(rows_of))
-        if (len(rows_of) - stop) * width < GROUP:
-            stop = len(rows_of)
-        noise = room[: stop - start].view(stop - start, *rows_of.shape[1:])
-        rows_of[start:stop].add_(noise.normal_(generator=generator).to(weights), alpha=scale)
+    while start < len(rows):
+        stop = min(start + count, len(rows))
+        if (len(rows) - stop) * width < GROUP:
+            stop = len(rows)
+        noise = room[: stop - start].view(stop - start, *rows.shape[1:])
+        rows[start:stop].add_(noise.normal_(generator=generator).to(weights), alpha=scale)
         start = stop

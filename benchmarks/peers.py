@@ -2,13 +2,13 @@
 
     python benchmarks/peers.py [--threads 1] [--only ridge tangent ...] [--quick]
 
-Both sides of a row get the same data from a fixed seed, the same initial weights and the same number of threads.
-Noise on weights and dropout are off. Their results must agree to the tolerance before either is timed; else the row
-is left out and the script ends with an error. Seconds are those of the wall, the least of three runs after one that
-warms up, both sides in turn. `in float64` is the largest difference where both sides compute in float64, of rows that are timed in
-float32. MiB are what a run adds to the memory of the process at its peak. Flower's engine needs Ray, which
-`pip install "flwr[simulation]==1.41.0"` installs; without it its rows give the reason. `--quick` takes tiny sizes, to
-try the script. `--only` takes some of: fedmlp fedgcn gcfl fedsage tangent ridge ridge-inner extraction fedmlp-flower
+Both sides of a row get the same data from a fixed seed, the same initial weights and the same number of threads. Noise
+on weights and dropout are off. Their results must agree to the tolerance before either is timed; else the row is left
+out and the script ends with an error. Seconds are those of the wall, the least of three runs after one that warms up,
+both sides in turn. `in float64` is the largest difference where both sides compute in float64, of rows that are timed
+in float32. MiB are what a run adds to the memory of the process at its peak. Flower's engine needs Ray, which `pip
+install "flwr[simulation]==1.41.0"` installs; without it its rows give the reason. `--quick` takes tiny sizes, to try
+the script. `--only` takes some of: fedmlp fedgcn gcfl fedsage tangent ridge ridge-inner extraction fedmlp-flower
 fedgcn-flower.
 """
 

@@ -117,6 +117,8 @@ def clean_means(
         low_pass=settings.low_pass,
         high_pass=settings.high_pass,
         t_r=None if np.isnan(tr) else tr,
+        # All regions in one call of scipy; without a copy nilearn filters one region after the other.
+        butterworth__copy=True,
     )
     cleaned = np.where(rounding_regions(cleaned, means), 0.0, cleaned)
     return np.asarray(standardize_signal(cleaned, standardize="zscore_sample") if settings.standardise else cleaned)

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow.dataset
+import pyarrow.parquet  # noqa: F401  pandas imports both at its first table; here a process that forks jobs has them.
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file

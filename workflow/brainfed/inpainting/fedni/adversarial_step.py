@@ -13,6 +13,7 @@ from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 from torch.nn.functional import one_hot
 
+from brainfed.inpainting.backpropagation import carried
 from brainfed.inpainting.fedni.losses import Phenotype, count_loss, discriminator_loss, generator_loss, phenotype_loss
 from brainfed.inpainting.fedni.wide_layers import Upstream, WideLayers
 from brainfed.inpainting.settings import InpaintingSettings
@@ -85,7 +86,7 @@ def train_step(
     chosen = one_hot(masked.parent, len(embedding)).to(embedding.dtype)
     expanded = generator.expand(chosen @ embedding, masked.noise)
     losses, back = _train_wide(generator, discriminator, nodes, masked, settings, wide, expanded.detach())
-    torch.autograd.backward([counted, expanded], [torch.ones_like(counted), back])
+    (counted + carried(back, expanded)).backward()  # type: ignore[no-untyped-call]
     assert product.grad is not None
     with torch.no_grad():
         wide.encoder_gradient(generator, nodes.features, product.grad)

@@ -15,6 +15,7 @@ from torch import Tensor
 from brainfed.federation.adam import Adam
 from brainfed.federation.clients import Arrays
 from brainfed.federation.message import Message
+from brainfed.inpainting.backpropagation import carried
 from brainfed.inpainting.fedsage.draws import Draws
 from brainfed.inpainting.fedsage.losses import count_loss
 from brainfed.inpainting.fedsage.owner import Owner
@@ -89,7 +90,7 @@ def local_gradient(
     count = count_loss(generator.dgen(embeddings), owner.counts)
     expanded = draws.expanded(generator.fgen, embeddings[owner.targeted], *key)
     feature, back = wide.add_gradients(generator.fgen.output, expanded.detach(), [owner.targets])
-    torch.autograd.backward([count, expanded], [torch.ones_like(count), back])
+    (count + carried(back, expanded)).backward()  # type: ignore[no-untyped-call]
     return float(count.detach()), float(feature)
 
 

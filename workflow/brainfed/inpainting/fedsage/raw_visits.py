@@ -12,6 +12,7 @@ from torch import Tensor
 
 from brainfed.federation.message import Message
 from brainfed.federation.privacy.weight_noise import WeightNoise
+from brainfed.inpainting.backpropagation import carried
 from brainfed.inpainting.fedsage.draws import Draws
 from brainfed.inpainting.fedsage.losses import nearest_missing
 from brainfed.inpainting.fedsage.owner import Owner
@@ -106,7 +107,7 @@ class RawVisitor(Visitor):
     def aggregate(self, number: int, replies: Mapping[int, Message]) -> None:
         """One step of Adam by the gradients of all vectors."""
         for code, reply in replies.items():
-            self._vectors[code].backward(reply.tensors[RETURNED][0])  # type: ignore[no-untyped-call]
+            carried(reply.tensors[RETURNED][0], self._vectors[code]).backward()  # type: ignore[no-untyped-call]
         for parameter, noisy in zip(self.fgen.parameters(), self._noisy.parameters(), strict=True):
             if noisy.grad is not None:
                 parameter.grad = noisy.grad if parameter.grad is None else parameter.grad + noisy.grad

@@ -16,6 +16,7 @@ from torch import Tensor
 from brainfed.federation.adam import Adam
 from brainfed.federation.clients import Arrays
 from brainfed.federation.message import Message
+from brainfed.inpainting.backpropagation import carried
 from brainfed.inpainting.fedsage.draws import Draws
 from brainfed.inpainting.fedsage.owner import Owner
 from brainfed.inpainting.fedsage.visited import Visited
@@ -89,7 +90,7 @@ class Hosts(Visited):
         )
         targets = [self.owners[code].targets for code in codes]
         losses, back = self.wide.add_gradients(fgen.output, expanded.detach(), targets)
-        expanded.backward(back)  # type: ignore[no-untyped-call]
+        carried(back, expanded).backward()  # type: ignore[no-untyped-call]
         return [float(loss) for loss in losses]
 
 

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy, elu, one_hot, relu, rms_norm
 
+from brainfed.inpainting.backpropagation import carried
 from brainfed.inpainting.fedni.adversarial_step import LENGTHS, balanced
 from brainfed.inpainting.fedni.stacked.discriminators import StackedDiscriminators, Stacks, mean_of
 from brainfed.inpainting.fedni.stacked.masks import StackedMasks
@@ -96,7 +97,7 @@ class StackedStep:
         chosen = one_hot(masks.parent, features.shape[1]).to(embedding.dtype) * masks.is_pair[:, :, None]
         expanded = self._expanded(chosen @ embedding, masks)
         losses, back = self._wide(expanded.detach(), masks)
-        torch.autograd.backward([counted.sum(), expanded], [counted.new_ones(()), back])
+        (counted.sum() + carried(back, expanded)).backward()  # type: ignore[no-untyped-call]
         assert product.grad is not None
         with torch.no_grad():
             self.products.write(product.grad.mT, features, gradient_of(first))

@@ -44,7 +44,7 @@ def plain_owners(inputs, settings):
 
 @pytest.mark.parametrize("part", ["all", "fold-2"])
 @pytest.mark.parametrize("noise", [0.0, 0.01, 0.5])
-@pytest.mark.parametrize("block", [4, 512])
+@pytest.mark.parametrize("block", [2, 1024])
 def test_training_owner_by_owner_equals_the_rounds_of_the_plain_loop(block, noise, part, monkeypatch):
     monkeypatch.setattr(fedsage, "CPU_BLOCK", block)
     inputs = cohort(46, seed=4, part=part)

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from brainfed.inpainting.fedsage.losses import nearest_missing
-from brainfed.inpainting.fedsage.wide import Targets, WideOutput
+from brainfed.inpainting.fedsage.wide import FEW_NODES, Targets, WideOutput
 from reference.fedsage import greedy_feature_loss
 
 
@@ -49,6 +49,7 @@ def test_without_missing_neighbours_loss_and_gradient_are_zero(dtype):
     st.integers(1, 7),
     st.integers(1, 9),
 )
+@example(seed=0, nodes=FEW_NODES + 1, hidden=3, slots=2, features=7, block=2)
 def test_loss_and_gradients_are_those_of_autograd_over_the_plain_loop(seed, nodes, hidden, slots, features, block):
     random = np.random.default_rng(seed)
     wide = WideOutput(block)

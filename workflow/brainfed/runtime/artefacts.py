@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow.dataset
-import pyarrow.parquet  # noqa: F401  pandas imports both at its first table; here a process that forks jobs has them.
+import pyarrow.parquet  # noqa: F401  pandas would import both at the first table, a forked job too.
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file

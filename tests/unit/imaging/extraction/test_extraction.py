@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from nilearn.maskers import NiftiLabelsMasker
+from nilearn.signal import clean
 
 from brainfed.cohort.settings.cohort import CohortSettings, ExtractionSettings
 from brainfed.imaging.extraction.extract_shard import extract_shard
@@ -148,6 +149,20 @@ def test_cleaning_equals_that_of_nilearns_masker(tmp_path):
     )
     expected = masker.fit_transform(files.image)
     assert np.allclose(extract("s1", files, atlas, CLEANED).series, expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("scrubbed", [(), (3, 4, 40)])
+@pytest.mark.parametrize("band", [{}, {"low_pass": None}, {"high_pass": None}])
+def test_cleaning_all_regions_at_once_gives_the_bytes_of_one_after_the_other(band, scrubbed):
+    random = np.random.default_rng(0)
+    means, motion = 1000 + random.standard_normal((VOLUMES, 7)), random.standard_normal((VOLUMES, 3))
+    settings = replace(CLEANED, standardise=False, **band)
+    kept = np.setdiff1d(np.arange(VOLUMES), scrubbed)
+    expected = clean(
+        means, detrend=True, standardize=None, confounds=motion, sample_mask=kept,
+        low_pass=settings.low_pass, high_pass=settings.high_pass, t_r=TR,
+    )  # fmt: skip
+    assert np.array_equal(clean_means(means, settings, TR, motion, kept), expected) and expected.any(axis=0).all()
 
 
 def test_an_atlas_of_another_resolution_is_resampled_to_the_scan(tmp_path):

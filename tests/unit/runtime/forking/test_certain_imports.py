@@ -37,6 +37,11 @@ def test_imports_of_modules_of_the_workflow_count_and_those_inside_its_functions
     assert "torch" in imports_of(tmp_path, "from brainfed.models.gcn import GCN\n")
 
 
+def test_what_reads_tables_is_imported_before_the_first_of_them(tmp_path: Path) -> None:
+    found = imports_of(tmp_path, "from brainfed.runtime.artefacts import read_table\n")
+    assert server.LAYERS[0] <= found and "torch" not in found
+
+
 def test_an_entry_point_in_the_parameters_counts(tmp_path: Path) -> None:
     text = "snakemake = loads(b'\\x8c\\x05entry\\x94\\x8c\\x20brainfed.methods.gcn.train:train_fedgcn\\x94')\n"
     assert "torch" in imports_of(tmp_path, text)

@@ -15,7 +15,7 @@ from brainfed.inpainting.fedsage.losses import nearest_missing
 
 CPU_BLOCK = 1024
 FEW_NODES = 64
-"""Blocks of up to so many nodes have twice the features: for fewer, Python takes as long as the products."""
+"""For at most this many nodes a block has twice the features."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class WideOutput:
     """Forward, loss and backward of the layer; one object serves all owners of a device.
 
     Attributes:
-        block: number of features at a time, for more than a few nodes.
+        block: number of features at a time, for more than `FEW_NODES` nodes.
     """
 
     block: int = CPU_BLOCK

@@ -27,10 +27,8 @@ from brainfed.runtime.forking.node import JOB, NODE, Node
 
 FIRST = ("ctypes", "snakemake.iocontainers", "snakemake.logging")
 """What a node, and every script of Snakemake, imports."""
-LAYERS = (
-    frozenset({"numpy", "pandas", "safetensors.numpy"}),
-    frozenset({"numpy", "pandas", "safetensors.numpy", "torch"}),
-)
+ARTEFACTS = frozenset({"numpy", "pandas", "pyarrow.dataset", "pyarrow.parquet", "safetensors.numpy"})
+LAYERS = (ARTEFACTS, ARTEFACTS | {"torch"})
 """Nodes of which others are forked: what nearly all jobs import, and what takes longest."""
 FEWEST, MOST = 6, 24
 """Nodes that are kept besides the layers: one has about 100 MB of its own, and a run imports two dozen sets."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from brainfed.checking import images, table
 from brainfed.checking.exclusions import exclude_known
 from brainfed.checking.files import check_files, check_orphans
-from brainfed.checking.finding import Finding, Severity
+from brainfed.checking.finding import Finding, Severity, boundary, collected, found_at
 from brainfed.checking.found_cohorts import check_derivative, check_graphs, check_measures
 from brainfed.checking.further_measures import check_further_measures, without_further
 from brainfed.checking.people import Checked, Look, Person, leavers_among, people_of, twins_among
@@ -33,17 +33,21 @@ Remarks = Callable[[Mapping[str, Look], tuple[ListedSubject, ...]], Iterable[Fin
 
 def check_cohort(name: str, settings: CohortSettings) -> Checked:
     """Findings and participants of a cohort, from its tables and headers."""
-    if not further_measures(settings) or settings.simulates_thickness:
-        return SOURCES[settings.source](name, settings)
-    checked = SOURCES[settings.source](name, without_further(settings))
-    return replace(checked, findings=(*checked.findings, *check_further_measures(name, settings)))
+    place = _place(name, "files")
+    failed: list[Finding] = []
+    checked, beside = Checked((), (), (), 0), False
+    with boundary(f"Cohort {name!r}", lambda error: failed.append(found_at(place, error))):
+        beside = bool(further_measures(settings)) and not settings.simulates_thickness
+        checked = SOURCES[settings.source](name, without_further(settings) if beside else settings)
+    further = collected(_place(name, "measures"), check_further_measures, name, settings) if beside else []
+    return replace(checked, findings=(*failed, *checked.findings, *further))
 
 
 def check_series(name: str, settings: CohortSettings) -> Checked:
     """A cohort of region series in text files."""
     series = SeriesCheck(name, settings)
     place = _place(name, "parcellation")
-    mistakes = tuple(Finding("stops", place, str(error)) for error in series.mistakes)
+    mistakes = tuple(found_at(place, error) for error in series.mistakes)
 
     checked = _check_table(
         name, settings, series.look, lambda *_: series.remarks(_place(name, "series")), series.regions
@@ -90,19 +94,19 @@ SOURCES: dict[str, Callable[[str, CohortSettings], Checked]] = {
 def _check_table(name: str, settings: CohortSettings, look: Looking, remarks: Remarks | None, regions: int) -> Checked:
     """The table, the files that it names, and the header of each."""
     files = _place(name, "files")
-    findings = [Finding("stops", files, str(mistake)) for mistake in missing_inputs(name, settings)]
+    findings = collected(files, _missing, name, settings, files)
     if settings.series is None or not settings.tables or not all(map(os.path.isfile, settings.tables)):
         return Checked(tuple(findings), (), (), regions)
     place = _place(name, "phenotype table")
     roster, found = table.read_roster(name, settings, place)
-    findings = [*found, *findings, *check_files(name, roster.listed, settings, files)]
+    findings = [*found, *findings, *collected(files, check_files, name, roster.listed, settings, files)]
     if roster.complete:
-        findings += table.remarks(roster.participants, settings, place)
-        findings += check_orphans(roster.listed, settings, files)
+        findings += collected(place, table.remarks, roster.participants, settings, place)
+        findings += collected(files, check_orphans, roster.listed, settings, files)
     content = _place(name, "series" if settings.source == "timeseries" else "images")
     looks, wrong = _look_at_all(roster.listed, look)
     severity: Severity = "stops" if settings.on_invalid == "error" else "drops"
-    findings += [Finding(severity, content, str(error), (subject,)) for subject, error in wrong]
+    findings += [found_at(content, error, severity, (subject,)) for subject, error in wrong]
     fixed = {one.subject: Look(0, one.subject) for one in roster.listed if one.absence not in ("no series", EXCLUDED)}
     everybody = people_of(roster.participants, fixed | looks if settings.on_invalid == "error" else looks)
     people = tuple(one for one in everybody if settings.unlabelled == "keep" or one.diagnosis is not None)
@@ -118,7 +122,10 @@ def _check_table(name: str, settings: CohortSettings, look: Looking, remarks: Re
             f"{len(everybody)}; fix columns.{settings.target}, its codes or the table."
         )
         findings.append(Finding("stops", place, sentence))
-    findings += [*twins_among(content, people), *(remarks(looks, roster.listed) if remarks else ())]
+    findings += [
+        *twins_among(content, people),
+        *(collected(content, remarks, looks, roster.listed) if remarks else ()),
+    ]
     mean_fd = {subject: person.mean_fd for subject, person in roster.participants.items()}
     people, excluded, reasons = exclude_known(content, people, looks, mean_fd, settings)
     findings += excluded
@@ -130,6 +137,11 @@ def _check_table(name: str, settings: CohortSettings, look: Looking, remarks: Re
     return Checked(tuple(findings), people if roster.complete else (), sites, regions, leavers)
 
 
+def _missing(name: str, settings: CohortSettings, place: str) -> Iterable[Finding]:
+    """Files of the settings that do not exist."""
+    return (found_at(place, mistake) for mistake in missing_inputs(name, settings))
+
+
 def _look_at_all(
     everybody: Iterable[ListedSubject], look: Looking
 ) -> tuple[dict[str, Look], list[tuple[str, UserError]]]:
@@ -138,7 +150,10 @@ def _look_at_all(
     mistakes: list[tuple[str, UserError]] = []
     for listed in everybody:
         wrong: list[UserError] = []
-        seen = look(listed, wrong.append) if listed.has_series else None
+        seen = None
+        if listed.has_series:
+            with boundary(f"Subject {listed.subject}, {listed.series}", wrong.append):
+                seen = look(listed, wrong.append)
         mistakes += [(listed.subject, error) for error in wrong]
         if seen is not None and not wrong:
             looks[listed.subject] = seen
@@ -149,10 +164,13 @@ def _atlas(settings: CohortSettings, place: str) -> tuple[Atlas | ProbabilisticA
     files = atlas_files(settings)
     if files.parcellation is None or not all(Path(path).is_file() for path in files if path is not None):
         return None, []
-    try:
+    mistakes: list[Finding] = []
+    with boundary(
+        f"Parcellation {files.parcellation}, region table {files.labels}",
+        lambda error: mistakes.append(found_at(place, error)),
+    ):
         return load_atlas(settings.atlas, files.parcellation, files.labels), []
-    except UserError as error:
-        return None, [Finding("stops", place, str(error))]
+    return None, mistakes
 
 
 def _place(name: str, part: str) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from brainfed.checking.finding import Finding
+from brainfed.checking.finding import Finding, boundary, found_at
 from brainfed.checking.people import Look, Person
 from brainfed.cohort.quality.exclusion import RULES, active_rules, exclusion_kind
 from brainfed.cohort.quality.inclusion import reason_to_leave
@@ -31,11 +31,11 @@ def exclude_known(
     reasons: dict[str, str] = {}
     findings: list[Finding] = []
     for one in people:
-        try:
+        reasons[one.subject] = ""
+        mistakes: list[UserError] = []
+        with boundary(f"Subject {one.subject}", mistakes.append):
             reasons[one.subject] = reason_to_leave(_known(one, looks, mean_fd, settings), settings)
-        except UserError as error:
-            reasons[one.subject] = ""
-            findings.append(Finding("stops", place, str(error), (one.subject,)))
+        findings += [found_at(place, error, subjects=(one.subject,)) for error in mistakes]
     stay = tuple(one for one in people if not reasons[one.subject])
     findings += _by_rule(place, reasons, len(people))
     if people and not stay:

@@ -1,10 +1,14 @@
 """Mistakes of a project before it runs: one finding a mistake, those of a kind reported together."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, ParamSpec
 
+from brainfed.runtime.errors import Refuse, UserError
+
+Given = ParamSpec("Given")
 Severity = Literal["stops", "drops", "notes"]
 
 WORDS: dict[Severity, str] = {"stops": "stops the run", "drops": "drops a subject", "notes": "worth knowing"}
@@ -28,6 +32,43 @@ class Finding:
     place: str
     sentence: str
     subjects: tuple[str, ...] = ()
+
+
+class UnexpectedError(UserError):
+    """The failure of a library or of the system in one sentence: no setting lets a job go on after it."""
+
+
+@contextmanager
+def boundary(where: str, refuse: Refuse) -> Iterator[None]:
+    """Give what fails inside to `refuse`, as one sentence, and go on behind it; interrupts pass.
+
+    Everything that a check reads is read in here, by the function of the job that will read it.
+
+    Args:
+        where: what is read, as the sentence on an unexpected failure begins.
+        refuse: called with the mistake.
+    """
+    try:
+        yield
+    except UserError as error:
+        refuse(error)
+    except Exception as error:
+        refuse(UnexpectedError(_unexpected(where, error)))
+
+
+def found_at(place: str, error: UserError, severity: Severity = "stops", subjects: tuple[str, ...] = ()) -> Finding:
+    """The finding of a mistake; an unexpected failure always stops the run."""
+    return Finding("stops" if isinstance(error, UnexpectedError) else severity, place, str(error), subjects)
+
+
+def collected(
+    place: str, check: Callable[Given, Iterable[Finding]], *given: Given.args, **named: Given.kwargs
+) -> list[Finding]:
+    """All findings of a check, and one more if it fails on the way."""
+    held: list[Finding] = []
+    with boundary(place, lambda error: held.append(found_at(place, error))):
+        held.extend(check(*given, **named))
+    return held
 
 
 def gathered(findings: Iterable[Finding]) -> list[Finding]:
@@ -64,6 +105,17 @@ def named(subjects: Sequence[str]) -> str:
     """The first few of some names, and how many there are besides."""
     more = len(subjects) - SHOWN
     return ", ".join(subjects[:SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def _unexpected(where: str, error: Exception) -> str:
+    """One sentence on a failure that no reader of ours has a sentence for."""
+    message = " ".join(str(error.strerror if isinstance(error, OSError) and error.strerror else error).split())
+    cause = f"{type(error).__name__}: {message}" if message else type(error).__name__
+    file = f"{error.filename}: " if isinstance(error, OSError) and error.filename else ""
+    return (
+        f"{where}: {file}expected a file that can be read, found one that its reader fails on ({cause}); check the "
+        "file and its permissions, and report the error if they are right."
+    )
 
 
 def _kind(sentence: str) -> str:

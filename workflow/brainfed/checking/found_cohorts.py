@@ -7,7 +7,7 @@ import pandas as pd
 
 from brainfed.checking import images
 from brainfed.checking.exclusions import exclude_known
-from brainfed.checking.finding import Finding, Severity, named
+from brainfed.checking.finding import Finding, Severity, boundary, found_at, named
 from brainfed.checking.people import Checked, Look, Person, leavers_among, twins_among
 from brainfed.checking.runs import look_at_runs
 from brainfed.cohort.phenotype.ingest import ingest
@@ -40,8 +40,10 @@ def check_derivative(
         found: list[Finding] = []
         for listed in (one for one in listing.subjects if one.has_series):
             wrong: list[UserError] = []
-            look = look_at_runs(listed, settings, space, wrong.append)
-            found += [_wrong(place, str(error), listed.subject, settings) for error in wrong]
+            look = None
+            with boundary(f"Subject {listed.subject}", wrong.append):
+                look = look_at_runs(listed, settings, space, wrong.append)
+            found += [_wrong(place, error, listed.subject, settings) for error in wrong]
             if look is not None and not wrong:
                 looks[listed.subject] = look
         return looks, [*found, *images.remarks(looks, listing.subjects, settings, space, place)]
@@ -57,11 +59,15 @@ def check_measures(name: str, settings: CohortSettings) -> Checked:
 
     def look_at_all(listing: Listing) -> tuple[dict[str, Look], list[Finding]]:
         identities = {one.subject: str(one.series) for one in listing.subjects if one.has_series}
-        try:
+        failed: list[UserError] = []
+        with boundary(place, failed.append):
             measures = read_measures(identities, settings)
-        except UserError as error:
-            return {}, [Finding("stops", place, str(error))]
-        wrong = [_wrong(place, problem, subject, settings) for subject, problem in sorted(measures.problems.items())]
+        if failed:
+            return {}, [found_at(place, error) for error in failed]
+        wrong = [
+            _wrong(place, UserError(problem), subject, settings)
+            for subject, problem in sorted(measures.problems.items())
+        ]
         return {str(subject): Look(0, str(subject)) for subject in measures.values.index}, wrong
 
     return _check(name, settings, look_at_all, place)
@@ -70,13 +76,12 @@ def check_measures(name: str, settings: CohortSettings) -> Checked:
 def check_graphs(name: str, settings: CohortSettings) -> Checked:
     """A cohort of graphs: every missing file, or the first mistake in the labels."""
     place = f"cohort {name}: graphs"
-    missing = [*missing_graphs(f"Cohort {name!r}", settings.tudataset, settings.fetch)]
-    if missing:
-        return Checked(tuple(Finding("stops", place, str(mistake)) for mistake in missing), (), (), 0)
-    try:
-        graphs = ingest(list_graphs(name, settings).phenotype, settings, {})
-    except UserError as error:
-        return Checked((Finding("stops", place, str(error)),), (), (), 0)
+    wrong = [*missing_graphs(f"Cohort {name!r}", settings.tudataset, settings.fetch)]
+    if not wrong:
+        with boundary(place, wrong.append):
+            graphs = ingest(list_graphs(name, settings).phenotype, settings, {})
+    if wrong:
+        return Checked(tuple(found_at(place, mistake) for mistake in wrong), (), (), 0)
     rows = graphs[["subject", "site", "diagnosis"]].itertuples(index=False)
     people = tuple(Person(subject, site, int(label), subject, 0) for subject, site, label in rows)
     return Checked((), people, tuple(sorted(set(graphs["site"]))), 0)
@@ -85,11 +90,12 @@ def check_graphs(name: str, settings: CohortSettings) -> Checked:
 def _check(name: str, settings: CohortSettings, look_at_all: LookAtAll, place: str) -> Checked:
     """The tables and files as the workflow lists them, then the content of the files."""
     tables = f"cohort {name}: tables and files"
-    try:
+    wrong: list[UserError] = []
+    with boundary(tables, wrong.append):
         listing = list_cohort(name, replace(settings, on_invalid="drop"))
         participants = ingest(listing.phenotype, settings, listing.absences, listing.motion_tables)
-    except UserError as error:
-        return Checked((Finding("stops", tables, str(error)),), (), (), 0)
+    if wrong:
+        return Checked(tuple(found_at(tables, error) for error in wrong), (), (), 0)
     looks, found = look_at_all(listing)
     everybody = _people(participants, listing.subjects, looks, settings)
     mean_fd = dict(zip(participants["subject"], participants["mean_fd"].astype("float64"), strict=True))
@@ -152,6 +158,6 @@ def _left_out(listing: Listing, place: str, settings: CohortSettings) -> Iterato
         )
 
 
-def _wrong(place: str, sentence: str, subject: str, settings: CohortSettings) -> Finding:
+def _wrong(place: str, error: UserError, subject: str, settings: CohortSettings) -> Finding:
     severity: Severity = "stops" if settings.on_invalid == "error" else "drops"
-    return Finding(severity, place, sentence, (subject,))
+    return found_at(place, error, severity, (subject,))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from brainfed.checking.finding import Finding, named
+from brainfed.checking.finding import Finding, boundary, found_at, named
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.settings.freesurfer import FreeSurferSettings
 from brainfed.cohort.sources.freesurfer.further import further_identities, unusable_measures
@@ -22,16 +22,13 @@ def check_further_measures(name: str, settings: CohortSettings) -> Iterator[Find
     place = f"cohort {name}: measures"
     try:
         listing = list_cohort(name, replace(without_further(settings), on_invalid="drop"))
-    except UserError:
+    except UserError:  # The check of the scans has its sentence.
         return
     wrong = [*unusable_measures(name, listing.subjects, settings)]
     if not wrong:
-        identities = further_identities(name, listing.subjects, settings)
-        try:
-            found = read_measures(identities, settings)
-        except UserError as error:
-            wrong = [error]
-    yield from (Finding("stops", place, str(error)) for error in wrong)
+        with boundary(place, wrong.append):
+            found = read_measures(further_identities(name, listing.subjects, settings), settings)
+    yield from (found_at(place, error) for error in wrong)
     lacking = () if wrong else tuple(sorted({*listing.with_series} - {*map(str, found.values.index)}))
     if lacking:
         sentence = (

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from brainfed.checking.finding import Finding, named
+from brainfed.checking.finding import Finding, boundary, named
 from brainfed.checking.people import Look
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.sources.listed import ListedSubject
@@ -21,7 +21,7 @@ from brainfed.imaging.scans.region_means import grid_of
 from brainfed.imaging.scans.scan import ScanHeader, read_header, read_scan
 from brainfed.imaging.scans.space import AtlasGrid, same_grid
 from brainfed.imaging.series.shard import check_length
-from brainfed.runtime.errors import UserError
+from brainfed.runtime.errors import Refuse
 
 DIFFERENT_TR = 0.01
 """Two repetition times differ if one is longer by more than this fraction."""
@@ -69,16 +69,20 @@ class Space:
             self.resampled.append(subject)
 
 
-def look_at_image(
-    listed: ListedSubject, settings: CohortSettings, space: Space, refuse: Callable[[UserError], None]
-) -> Look | None:
+def look_at_image(listed: ListedSubject, settings: CohortSettings, space: Space, refuse: Refuse) -> Look | None:
     """The look at the header of one subject's image; mistakes go to `refuse`; None if the header cannot be read."""
     subject, file = listed.subject, str(listed.series)
-    try:
+    header = None
+    where = f"Subject {subject}, {file}"
+    with boundary(where, refuse):
         header = read_whole_header(subject, file)
-    except UserError as error:
-        refuse(error)
+    if header is None:
         return None
+    return _look_at(header, listed, settings, space, refuse)
+
+
+def _look_at(header: ScanHeader, listed: ListedSubject, settings: CohortSettings, space: Space, refuse: Refuse) -> Look:
+    subject, file = listed.subject, str(listed.series)
     volumes = header.shape[3]
     tr = settings.tr.get(listed.site, header.tr)
     checks: tuple[Callable[[], object], ...] = (
@@ -88,10 +92,8 @@ def look_at_image(
         lambda: _check_confounds(listed, settings, volumes),
     )
     for check in checks:
-        try:
+        with boundary(f"Subject {subject}, {file}", refuse):
             check()
-        except UserError as error:
-            refuse(error)
     return Look(volumes, content_of(file), header.tr)
 
 

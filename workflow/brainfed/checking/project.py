@@ -4,9 +4,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from brainfed.checking.cohort import check_cohort
-from brainfed.checking.config import check_config
+from brainfed.checking.config import PLACE as CONFIG
+from brainfed.checking.config import UsableConfig, check_config
 from brainfed.checking.disk import check_disk, needed_bytes
-from brainfed.checking.finding import Finding, gathered
+from brainfed.checking.finding import Finding, boundary, collected, found_at, gathered
 from brainfed.checking.people import Checked
 from brainfed.checking.split import check_harmonisation, check_public, check_sites_left_out, check_splits
 from brainfed.cohort.splits.own_subjects import require_own
@@ -14,6 +15,7 @@ from brainfed.configuration.planning.experiments import Experiment
 from brainfed.graphs.connectome.settings import require_connections
 from brainfed.runtime.errors import UserError
 
+DISK = "disk"
 AT_THE_SITES = (
     "This is the coordinator's config of a study between sites: paths and files of the cohort are the sites' own; each "
     "site checks them in its own config. If this is a site's config, set `study.site`."
@@ -25,7 +27,9 @@ def check_project(config: Path, results: Path = Path("results")) -> list[Finding
 
     Region series are read as the jobs read them; of images the headers alone, and voxels where a file looks cut off.
     """
-    usable, findings = check_config(config)
+    usable, findings = UsableConfig({}, (), 0), list[Finding]()
+    with boundary(str(config), lambda error: findings.append(found_at(CONFIG, error))):
+        usable, findings = check_config(config)
     found: list[Finding] = []
     needed: dict[str, int] = {}
     for name, settings in usable.cohorts.items():
@@ -36,18 +40,19 @@ def check_project(config: Path, results: Path = Path("results")) -> list[Finding
         found += checked.findings
         experiments = [experiment for experiment in usable.experiments if name in experiment.cohorts]
         place = f"cohort {name}: institutions and folds"
-        foreign = list(check_own(checked, usable.site, place))
+        foreign = collected(place, check_own, checked, usable.site, place)
         found += foreign
         if checked.people and not foreign:
-            found += check_splits(
-                checked, experiments, usable.seed, place, settings.classes, settings.target, usable.sites
-            )
-            found += check_public(checked, experiments, usable.seed, place, settings.classes, settings.target)
-            found += check_sites_left_out(checked, experiments, place)
-        found += check_harmonisation(experiments, place)
-        found += check_connectomes(checked.regions, experiments, f"cohort {name}: connectomes")
-        needed[name] = needed_bytes(checked, experiments)
-    return [*findings, *gathered(found), *check_disk(needed, results, "disk")]
+            learnt = settings.classes, settings.target
+            found += collected(place, check_splits, checked, experiments, usable.seed, place, *learnt, usable.sites)
+            found += collected(place, check_public, checked, experiments, usable.seed, place, *learnt)
+            found += collected(place, check_sites_left_out, checked, experiments, place)
+        found += collected(place, check_harmonisation, experiments, place)
+        connectomes = f"cohort {name}: connectomes"
+        found += collected(connectomes, check_connectomes, checked.regions, experiments, connectomes)
+        with boundary(place, lambda error: findings.append(found_at(DISK, error))):
+            needed[name] = needed_bytes(checked, experiments)
+    return [*findings, *gathered(found), *collected(DISK, check_disk, needed, results, DISK)]
 
 
 def check_own(checked: Checked, site: str, place: str) -> Iterator[Finding]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from brainfed.checking.finding import boundary
 from brainfed.checking.images import Space, content_of, read_whole_header
 from brainfed.checking.people import Look
 from brainfed.cohort.settings.cohort import CohortSettings
@@ -12,12 +13,10 @@ from brainfed.imaging.extraction.fmriprep_confounds import check_freedom, load_r
 from brainfed.imaging.scans.brain_mask import read_brain
 from brainfed.imaging.scans.repetition_time import check_one_protocol, chosen_tr, sidecar_tr
 from brainfed.imaging.series.shard import check_length
-from brainfed.runtime.errors import UserError
+from brainfed.runtime.errors import Refuse, UserError
 
 
-def look_at_runs(
-    listed: ListedSubject, settings: CohortSettings, space: Space, refuse: Callable[[UserError], None]
-) -> Look | None:
+def look_at_runs(listed: ListedSubject, settings: CohortSettings, space: Space, refuse: Refuse) -> Look | None:
     """The look at the files of one subject's runs; every run's first mistake goes to `refuse`; None if one has any.
 
     The time points are those kept of all runs that are joined, or of the longest where connectivity is averaged; a run
@@ -28,12 +27,11 @@ def look_at_runs(
     short: list[UserError] = []
     wrong: list[UserError] = []
     for run in listed.runs:
-        try:
-            looks.append((run, _look_at_run(listed, run, settings, space)))
-        except TooShortError as error:
-            (short if averaged else wrong).append(error)
-        except UserError as error:
-            wrong.append(error)
+        with boundary(f"Subject {listed.subject}, {run.image}", wrong.append):
+            try:
+                looks.append((run, _look_at_run(listed, run, settings, space)))
+            except TooShortError as error:
+                (short if averaged else wrong).append(error)
     wrong += [] if looks else short[-1:]
     for mistake in wrong:
         refuse(mistake)
@@ -46,10 +44,8 @@ def look_at_runs(
         lambda: check_length(listed.subject, kept, settings.min_timepoints),
     )
     for check in checks:
-        try:
+        with boundary(f"Subject {listed.subject}", refuse):
             check()
-        except UserError as error:
-            refuse(error)
     return Look(kept, " ".join(look.twin for _, look in looks), looks[0][1].tr)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from brainfed.checking.finding import Finding
+from brainfed.checking.finding import Finding, boundary, found_at
 from brainfed.checking.people import Look
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.sources.listed import ListedSubject
@@ -27,12 +27,11 @@ class SeriesCheck:
         self.mistakes: list[UserError] = []
         usable = settings.labels is not None and Path(settings.labels).is_file()
         self._settings = settings if usable else replace(settings, labels=None)
-        try:
+        self.regions = settings.regions or 0
+        with boundary(f"Cohort {name!r}, region table {settings.labels}", self.mistakes.append):
             self.regions = len(SeriesReader(self._settings).regions)
-        except UserError as error:
-            self.mistakes.append(error)
+        if self.mistakes:
             self._settings = replace(settings, labels=None)
-            self.regions = settings.regions or 0
         self._folder = Path("results") / name / "timeseries" / settings.atlas
         self._readers: dict[str, SeriesReader] = {}
         self._used: set[str] = set()
@@ -40,10 +39,10 @@ class SeriesCheck:
     def look(self, listed: ListedSubject, refuse: Refuse) -> Look | None:
         """The length and the content of one subject's series; None where it cannot be used."""
         reader = self._readers.setdefault(listed.shard, SeriesReader(self._settings))
-        try:
+        series = None
+        with boundary(f"Subject {listed.subject}, {listed.series}", refuse):
             series = reader.read(listed.subject, str(listed.series)).series
-        except UserError as error:
-            refuse(error)
+        if series is None:
             return None
         self._used.add(listed.shard)
         silent = int((~varying_regions(series)).sum())
@@ -55,7 +54,7 @@ class SeriesCheck:
             (self._folder / f"{shard}.safetensors", reader.regions, shard in self._used)
             for shard, reader in sorted(self._readers.items())
         )
-        try:
+        mistakes: list[UserError] = []
+        with boundary(place, mistakes.append):
             shared_regions(parts)
-        except UserError as error:
-            yield Finding("stops", place, str(error))
+        yield from (found_at(place, error) for error in mistakes)

@@ -1,9 +1,9 @@
 """The phenotype table: every row that cannot be used, unknown values, and classes by site."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from brainfed.checking.finding import Finding, named
+from brainfed.checking.finding import Finding, boundary, found_at, named
 from brainfed.cohort.class_words import ClassWords, class_words
 from brainfed.cohort.phenotype.participant import Participant, read_participant
 from brainfed.cohort.phenotype.table import Row, read_phenotype_table
@@ -28,28 +28,29 @@ def read_roster(name: str, settings: CohortSettings, place: str) -> tuple[Roster
     findings: list[Finding] = []
 
     def refuse(error: UserError, *subjects: str) -> None:
-        findings.append(Finding("stops", place, str(error), subjects))
+        findings.append(found_at(place, error, subjects=subjects))
 
     listed: list[ListedSubject] = []
     participants: dict[str, Participant] = {}
-    below = files_below(str(settings.series))
+    below: Mapping[str, Sequence[str]] = {}
+    with boundary(f"Cohort {name!r}, {settings.series}", refuse):
+        below = files_below(str(settings.series))
     for row in _rows(settings, refuse):
-        try:
+        mistakes: list[UserError] = []
+        with boundary(f"{row.table}, line {row.line}", mistakes.append):
             participants[row.subject] = read_participant(
                 row.table, row, settings.columns, settings.codes, settings.target, settings.classes
             )
             listed.append(list_subject(name, row, settings, below))
-        except UserError as error:
+        for error in mistakes:
             refuse(error, row.subject)
     return Roster(tuple(listed), participants, not findings), findings
 
 
 def _rows(settings: CohortSettings, refuse: Refuse) -> list[Row]:
-    try:
+    with boundary(", ".join(settings.tables), refuse):
         return read_phenotype_table(settings.tables, settings.columns, settings.missing, refuse, settings.rows)
-    except UserError as error:
-        refuse(error)
-        return []
+    return []
 
 
 def remarks(participants: Mapping[str, Participant], settings: CohortSettings, place: str) -> Iterator[Finding]:

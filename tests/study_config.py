@@ -12,7 +12,7 @@ split: {institutions: sites, folds: 3, repeats: 2}
 graph: {scope: local}
 experiments:
   methods: {variants: [ridge-local, fedmlp, fedtangent], reference: ridge-local}
-study: {sites: [oslo, berlin], address: "hub.example.org:9092"}
+study: {sites: [oslo, berlin], address: "hub.example.org:9092", accept_reconstruction: true}
 """
 
 

@@ -101,6 +101,7 @@ class Study:
         self.root, self.port = root, free_port()
         self.study = STUDY | changes
         self.study["study"] = {"sites": list(SITES), "address": f"127.0.0.1:{self.port}", "least": 2, "wait": 400.0}
+        self.study["study"]["accept_reconstruction"] = True
         self.study["study"] |= {"noise": "study", **changes.get("study", {})}
         for site in SITES:
             self._site(site)

@@ -80,7 +80,7 @@ def test_a_site_of_a_study_hands_its_sites_and_is_advised_a_local_twin_alone():
     }
     layout = Layout(plan, {name: inputs.listing for name, inputs in cohorts.items()})
     outline = report_outline(layout, cohorts, "study")
-    assert outline["study"] == {"sites": ["berlin", "oslo"], "site": "oslo"}
+    assert outline["study"] == {"sites": ["berlin", "oslo"], "site": "oslo", "sets": 13}
     twins = read_outline(outline).cohorts[0].experiments[0].variant("fedtangent").twins
     assert {side: twin.missing for side, twin in twins.items()} == {
         "alone": "the coordinator adds tangent-local to the study before it begins"

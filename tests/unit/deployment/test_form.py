@@ -30,7 +30,15 @@ WHOLE = {
     LEAVE: {"request": "a-1"},
 }
 ONE = {"w": np.ones(2, np.float32)}
-INTRODUCTION = {"site": "site-1", "study": "a", "versions": {}, "settings": {}, "clock": 1.5}
+RELEASED = {"subjects": 40, "epsilon": None, "delta": 0.0}
+INTRODUCTION = {
+    "site": "site-1",
+    "study": "a",
+    "versions": {},
+    "settings": {},
+    "released": RELEASED,
+    "clock": 1.5,
+}
 SUMMED = seal(Packet(TOTAL, {**WORDS, SUM: {"n": "<i8"}}, {"n": np.array(3)}), "secret").about
 
 
@@ -49,6 +57,13 @@ def test_an_introduction_needs_every_word(word):
     require_introduction(1, Packet(INTRODUCE, INTRODUCTION), "site-1")
     with pytest.raises(SiteError, match=f"site 'site-1': expected the word '{word}'"):
         require_introduction(1, Packet(INTRODUCE, INTRODUCTION | {word: None}), "site-1")
+
+
+@pytest.mark.parametrize("word", RELEASED)
+def test_an_introduction_needs_numbers_of_what_is_released(word):
+    for released in ({name: value for name, value in RELEASED.items() if name != word}, RELEASED | {word: "many"}):
+        with pytest.raises(SiteError, match="site 'site-1': expected numbers of subjects and epsilon"):
+            require_introduction(1, Packet(INTRODUCE, INTRODUCTION | {"released": released}), "site-1")
 
 
 ROW = {"variant": "ridge", "repeat": 0, "fold": 1, "subjects": 9, "counts": [[4, 1], [1, 3]], "measures": {"auc": None}}

@@ -16,7 +16,10 @@ def test_the_page_is_written_with_the_number_of_steps(tmp_path):
     rows, _ = sent(tmp_path, folds=2, repeats=1)
     page = tmp_path / "outcome.html"
     write_outcome_page(place, rows, 1234, page)
-    assert "1,234 rounds and sums of all sites" in page.read_text(encoding="utf-8")
+    shown = page.read_text(encoding="utf-8")
+    assert "1,234 rounds and sums of all sites" in shown
+    assert "Exact numbers of 13 different sets of each site’s people were added up" in shown
+    assert "privacy budget" not in shown
 
 
 def test_the_end_has_its_time_zone():

@@ -27,7 +27,10 @@ ADDRESS = "127.0.0.1:9092"
 def folder(tmp_path, monkeypatch):
     """The folder of a study, whose processes must not start."""
     monkeypatch.chdir(tmp_path)
-    study = STUDY | {"cohorts": {COHORT: COHORT_OF_ALL}, "study": {"sites": list(SITES), "address": ADDRESS}}
+    study = STUDY | {
+        "cohorts": {COHORT: COHORT_OF_ALL},
+        "study": {"sites": list(SITES), "address": ADDRESS, "accept_reconstruction": True},
+    }
     (tmp_path / "study.yaml").write_text(yaml.safe_dump(study))
     for module in (leading, joining):
         monkeypatch.setattr(module, "together", lambda: pytest.fail("something was started"))

@@ -2,6 +2,7 @@
 
 import copy
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -10,8 +11,8 @@ from brainfed.reporting.outline import SharedStudy, read_outline
 from brainfed.reporting.variants import ShownVariant
 from report_project import outline_of, page_of, shared_project
 
-STUDY = {"sites": ["berlin", "madrid", "oslo"], "site": "oslo"}
-SHARED = SharedStudy(("berlin", "madrid", "oslo"), "oslo")
+STUDY = {"sites": ["berlin", "madrid", "oslo"], "site": "oslo", "sets": 6}
+SHARED = SharedStudy(("berlin", "madrid", "oslo"), "oslo", 0)
 LOCAL = ShownVariant("ridge-local", "ridge", "Ridge", "linear", {"training": "local"}, topology="local")
 TANGENT = ShownVariant("fedtangent", "fedtangent", "FedTangent", "federated", topology="federated")
 MLP = ShownVariant("fedmlp", "fedmlp", "FedMLP", "federated", topology="federated")
@@ -53,6 +54,7 @@ def test_the_headline_names_the_sites_that_trained_together(page):
         "were trained between these sites, on the subjects of all of them.",
         "The models of Majority class, Ridge (local) and LocalGCN were trained on the subjects of oslo alone.",
         "All scores here are those of subjects of oslo.",
+        "Exact numbers of 6 different sets of subjects of oslo were added up",
     ):
         assert said in head
     assert "each institution alone" not in head and "every site is an institution" not in head
@@ -87,7 +89,7 @@ def test_a_page_without_an_answer_names_the_sites_as_well(outline):
 
 
 def test_a_report_of_institutions_in_one_place_is_of_no_study(outline):
-    assert read_outline(outline).study == SHARED
+    assert read_outline(outline).study == replace(SHARED, sets=6)
     assert read_outline({name: value for name, value in outline.items() if name != "study"}).study is None
 
 

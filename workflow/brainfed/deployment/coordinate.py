@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from brainfed.deployment.attendance.released import SHARE, Stated
 from brainfed.deployment.flower.certificates import require_public_keys
 from brainfed.deployment.flower.folder import FlowerFolder
 from brainfed.deployment.flower.own_certificate import make_or_check
@@ -50,6 +51,7 @@ def coordinate(config: Path) -> None:
     log = folder.log("coordinator")
     said = log.stat().st_size if log.exists() else 0
     with together() as running:
+        print(_fewest_subjects(Stated.of(place.plan)), file=sys.stderr)
         running.append(start_superlink(folder, study.ordered, "0.0.0.0", place.port))
         print(
             f"study {study_digest(place.plan)[:16]} at port {place.port}, waits for {', '.join(study.ordered)}",
@@ -66,6 +68,15 @@ def coordinate(config: Path) -> None:
     print(f"all sites have left; their scores: {folder.root / OUTCOME}", file=sys.stderr)
     write_outcome_page(place, found["scores"], found["steps"], folder.root / PAGE)
     print(f"the page to read: {folder.root / PAGE}", file=sys.stderr)
+
+
+def _fewest_subjects(stated: Stated) -> str:
+    """What the leader of a study reads about the sums that it releases."""
+    said = f"the study adds up exact numbers of {stated.sets} different sets of each site's subjects"
+    fewest = stated.sets * SHARE
+    if stated.accept_reconstruction:
+        return f"{said}: features of single subjects of sites with fewer than {fewest} could be computed (accepted)"
+    return f"{said}: sites with fewer than {fewest} subjects are refused"
 
 
 def _follow(folder: FlowerFolder, place: int, ended: Callable[[], bool]) -> None:

@@ -59,14 +59,17 @@ All other settings decide who takes part and what a number means. A new setting 
 """
 
 
-def introduction(plan: Plan, clock: float) -> dict[str, Any]:
+def introduction(plan: Plan, clock: float, **release: Mapping[str, Any]) -> dict[str, Any]:
     """What a site says of itself, or the coordinator expects.
 
     Args:
         plan: of its config.
         clock: seconds since 1970.
+        release: `stated`, of the coordinator, words of what the study's file states to release of a site's subjects; or
+            `released`, of a site, words of what it would release of its own (`attendance.released`).
     """
     return {
+        **release,
         "site": plan.project.study.site,
         "study": study_digest(plan),
         "versions": {name: version(name) for name in COMPUTING} | {"brainfed": _code()},
@@ -85,7 +88,9 @@ def settings_of(plan: Plan) -> dict[str, Any]:
     project = plan.project
     shared: dict[str, Any] = {"seed": project.seed, "protocol": project.protocol}
     shared["study.sites"] = project.study.ordered
-    shared |= {"study.noise": project.study.noise, "study.secure_sums": project.study.secure_sums}
+    study = project.study
+    shared |= {"study.noise": study.noise, "study.secure_sums": study.secure_sums}
+    shared |= {"study.accept_reconstruction": study.accept_reconstruction, "study.epsilon": study.epsilon}
     for name, cohort in project.cohorts.items():
         shared[f"cohorts.{name}"] = {key: value for key, value in _flat(asdict(cohort)) if not _a_sites_own(key)}
     for experiment in (each for each in plan.experiments.values() if each.default):

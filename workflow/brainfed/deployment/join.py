@@ -10,7 +10,9 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from threading import Event, Thread
 
@@ -18,6 +20,7 @@ from brainfed.configuration.layout.at_a_site import all_predictions, joint_files
 from brainfed.deployment.attendance.connection import Connection
 from brainfed.deployment.attendance.folder_lock import folder_lock
 from brainfed.deployment.attendance.past_leave import LEFT, PastLeave
+from brainfed.deployment.attendance.released import Released, Stated, released_by, require_accepted, sentence_of
 from brainfed.deployment.attendance.study_file import require_extended_study, require_study_of
 from brainfed.deployment.desk import Desk
 from brainfed.deployment.doorway import Answer, serve, serve_each
@@ -85,13 +88,18 @@ def _join(place: StudyPlace, folder: FlowerFolder, cores: str, gpus: int) -> Non
     past.remove()
     secret = folder.root / "secret"
     leaving = LeftSite(FOLDER / "left-this-site.tsv")
-    desk = Desk(lambda: introduction(place.plan, time.time()), leaving, secret.read_text().strip())
+    # The subjects are known once they are prepared, which is before the coordinator can ask.
+    released = cache(lambda: released_by(place))
+    desk = Desk(
+        lambda: introduction(place.plan, time.time(), released=released().words()), leaving, secret.read_text().strip()
+    )
     run = _Snakemake(place.config, cores, gpus, desk)
     outward = Outward(desk, study.least, leaving, unmasked=folder.root / "unmasked.jsonl")
     with _open(desk, outward) as (outer, inner), together() as running:
         connect = Connection(running, folder, study, outer, outward, desk)
         connect.look()
         run(["site"], {}, lambda: None)
+        _accept(place, released())
         connect()
         environment = {DESK: str(inner), SECRET: str(secret)}
         for number, file in enumerate(files, start=1):
@@ -101,6 +109,17 @@ def _join(place: StudyPlace, folder: FlowerFolder, cores: str, gpus: int) -> Non
         past.write()
         time.sleep(FAREWELL_S)
     print(f"{study.site} has left the study; all that left this site: {FOLDER / 'left-this-site.tsv'}", file=sys.stderr)
+
+
+def _accept(place: StudyPlace, released: Released) -> None:
+    """Say what the study releases of this site's subjects before anything leaves.
+
+    Raises:
+        UserError: it is more than the study's file states.
+    """
+    stated = Stated.of(place.plan)
+    print(f"{place.plan.project.study.site}: {sentence_of(stated, released)}", file=sys.stderr)
+    require_accepted(f"site {place.plan.project.study.site!r}", asdict(stated), released.words())
 
 
 def _say_left(when: datetime, place: StudyPlace) -> None:

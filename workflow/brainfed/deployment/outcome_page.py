@@ -9,6 +9,7 @@ from typing import Any
 from brainfed.cohort.class_words import class_words
 from brainfed.configuration.outline.variant import shown_variant
 from brainfed.configuration.planning.experiments import Experiment
+from brainfed.deployment.attendance.released import Stated
 from brainfed.deployment.introduction import study_digest
 from brainfed.deployment.places import FOLDER, StudyPlace
 from brainfed.deployment.site_scores import FEWEST
@@ -46,11 +47,14 @@ def outcome_outline(
     """What the page shows; arguments as of `write_outcome_page` and of its `StudyFacts`."""
     project = place.plan.project
     cohort, study = project.cohorts[place.cohort], project.study
+    stated = Stated.of(place.plan)
     words = replace(class_words(cohort.target, cohort.classes), condition=cohort.condition, modality=cohort.modality)
     facts = StudyFacts(
         digest=study_digest(place.plan)[:16],
         steps=steps,
         masked=study.secure_sums,
+        sets=stated.sets,
+        epsilon=stated.epsilon,
         secret_noise=study.noise == "secret",
         ended=ended,
         ledger=str(LEDGER),

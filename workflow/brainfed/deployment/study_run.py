@@ -4,10 +4,12 @@ import json
 import os
 import time
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from brainfed.deployment.attendance.greeting import Comparison, greet
+from brainfed.deployment.attendance.released import Stated
 from brainfed.deployment.conversation import Conversation
 from brainfed.deployment.flower.secure.coordinator import SecureSums
 from brainfed.deployment.introduction import introduction, study_digest
@@ -51,7 +53,7 @@ def _run(hub: Hub, place: StudyPlace, folder: Path) -> tuple[dict[int, Packet], 
     names = dict(enumerate(study.ordered))
     coordinator = Coordinator(names, study.least, SecureSums(hub, study.least))
     kept = KeptState(folder / STATE, study_digest(place.plan))
-    compare = Comparison(hub, names, introduction(place.plan, time.time()))
+    compare = Comparison(hub, names, introduction(place.plan, time.time(), stated=asdict(Stated.of(place.plan))))
     conversation = Conversation(hub, coordinator, study.wait, kept, compare)
     greet(compare, {code: name for code, name in names.items() if code not in conversation.left})
     return conversation.run(), coordinator.rounds

@@ -57,6 +57,8 @@ class Method:
             in a simulation, name -> values; None: it runs in a simulation alone.
         leaves_out: of such a method, whether real sites can be left out in turn: the shared model scores the subjects
             of one that trained nothing.
+        inner_grid: of such a method, the setting whose values inner folds of the training subjects choose from: with
+            more than one value, numbers of every inner training set are added up too. Empty: it has no inner folds.
         shared_tensors: every kind of tensor that may leave an institution: name -> its axes. An axis called
             `subjects` flags the method in the report.
         variants: shipped variants, name -> settings that differ from the defaults.
@@ -82,6 +84,7 @@ class Method:
     gpu: bool = False
     between_sites: Mapping[str, tuple[Any, ...]] | None = None
     leaves_out: bool = False
+    inner_grid: str = ""
     shared_tensors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     on_request: tuple[str, ...] = ()

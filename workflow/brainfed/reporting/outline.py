@@ -133,10 +133,12 @@ class SharedStudy:
     Attributes:
         sites: names of all sites.
         site: the one whose report this is.
+        sets: number of different sets of its subjects of which exact numbers are added up.
     """
 
     sites: tuple[str, ...]
     site: str
+    sets: int = 0
 
     @property
     def others(self) -> tuple[str, ...]:
@@ -175,7 +177,7 @@ def read_outline(values: Mapping[str, Any], beside: Mapping[str, Sequence[str]] 
         beside: variant -> the variants that it is always compared with (`methods.papers.beside`).
     """
     held = values.get("study")
-    study = SharedStudy(tuple(held["sites"]), held["site"]) if held else None
+    study = SharedStudy(tuple(held["sites"]), held["site"], held["sets"]) if held else None
     cohorts = tuple(_cohort(item, beside) for item in values["cohorts"])
     return ReportOutline(**{**values, "cohorts": cohorts, "study": study})
 

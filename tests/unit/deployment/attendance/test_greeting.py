@@ -26,22 +26,29 @@ def lines(caplog):
     return lambda: [record.getMessage() for record in caplog.records]
 
 
-def site(name, ahead=0.0, **changes):
+STATED = {"sets": 5, "accept_reconstruction": False, "epsilon": 10.0}
+RELEASED = {"subjects": 20, "epsilon": 10.0, "delta": 1e-5}
+
+
+def site(name, ahead=0.0, released=RELEASED, **changes):
     """What the desk of a site says of itself."""
     plan = planned({"study": {"site": name}} | changes)
-    return lambda: introduction(plan, time.time() + ahead)
+    return lambda: introduction(plan, time.time() + ahead, released=released)
 
 
 def study(**introductions):
     """Desks of sites, and the coordinator's comparison."""
     desks = Desks(NAMES, introduction=lambda code: introductions[NAMES[code]]())
-    return desks, Comparison(desks, NAMES, introduction(planned(), 0.0))
+    return desks, Comparison(desks, NAMES, introduction(planned(), 0.0, stated=STATED))
 
 
 MISTAKES = [
     (site("oslo", 120.0), "expected a clock within 60 s of the coordinator's, found one that is 1[12]. s ahead"),
     (site("oslo", -120.0), "found one that is 12. s behind; set both by NTP"),
     (site("oslo", seed=8), "expected seed: 20240101, as in the study, found 8"),
+    (site("oslo", released=RELEASED | {"subjects": 19}), "expected 20 subjects or more, .* of 5 different sets .* 19"),
+    (site("oslo", released=RELEASED | {"epsilon": 23.1}), "epsilon 10 or less for one subject, .*, found 23.1 over"),
+    (site("oslo", released=RELEASED | {"epsilon": None}), "expected private variants alone, as epsilon 10 is stated"),
     (site("berlin"), "by its key: expected `study.site: oslo`, found 'berlin'"),
     (lambda: site("oslo")() | {"versions": {}}, "expected numpy .*, as at the coordinator, found none"),
 ]
@@ -82,7 +89,7 @@ def test_a_mistake_of_a_sites_own_process_is_refused_too(lines):
                 if asked.kind == INTRODUCE
             }
 
-    assert Comparison(Hub(), NAMES, introduction(planned(), 0.0))(NAMES) == set()
+    assert Comparison(Hub(), NAMES, introduction(planned(), 0.0, stated=STATED))(NAMES) == set()
     assert lines() == ["site 'berlin': no table", "site 'oslo': no table"]
 
 
@@ -154,7 +161,7 @@ class Broken:
 
 def test_a_site_that_cannot_be_read_is_refused_alone(lines):
     hub = Broken()
-    compare = Comparison(hub, NAMES, introduction(planned(), 0.0))
+    compare = Comparison(hub, NAMES, introduction(planned(), 0.0, stated=STATED))
     assert compare([0, 1]) == compare([0, 1]) == {0}
     assert lines() == ["site 'oslo': expected a packet, found 11 bytes."]
     assert {1: REFUSED} in hub.asked
@@ -165,7 +172,7 @@ def test_a_clock_that_is_no_number_is_refused(lines):
         def ask(self, requests, timeout):
             return dict.fromkeys(requests, Packet(INTRODUCE, site("berlin", float("nan"))()))
 
-    assert Comparison(Timeless(), NAMES, introduction(planned(), 0.0))([0]) == set()
+    assert Comparison(Timeless(), NAMES, introduction(planned(), 0.0, stated=STATED))([0]) == set()
     assert "expected a clock within 60 s" in lines()[0]
 
 

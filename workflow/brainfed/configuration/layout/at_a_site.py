@@ -1,6 +1,6 @@
 """What one site computes by itself, and what it computes together with the others, in the order of all sites."""
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterable, Iterator
 
 from brainfed.configuration.layout.layout import Layout
 from brainfed.configuration.layout.paths import cohort_file, method_file, split_file
@@ -10,6 +10,9 @@ from brainfed.configuration.stages.stage import Stage
 
 FIRST_FILE = "predictions.parquet"
 """Of the results of a method."""
+
+INNER_FOLDS = 5
+"""Of one training set (`samples.inner_folds`, which this light module does not import; a test compares them)."""
 
 
 def is_joint(stage: Stage) -> bool:
@@ -37,6 +40,49 @@ def joint_files(layout: Layout, cohort: str) -> list[str]:
         if trains_jointly(variant):
             files[predictions_file(cohort, experiment, variant, repeat)] = None
     return list(files)
+
+
+def is_private(variant: Variant) -> bool:
+    """Whether everything that a variant's training sends carries noise which an accountant counts."""
+    return bool(variant.settings.get("privacy", "none") != "none")
+
+
+def sets_added_up(experiments: Iterable[Experiment], folds: int = 0) -> int:
+    """Number of different sets of one site's subjects of which exact numbers are added up in a study.
+
+    Training sets of the folds and repeats of each split, inner training sets, and all subjects at once. A coordinator
+    has one equation a set in each feature: with as many sets as subjects it can solve them. Numbers with the noise of
+    a private variant are not counted.
+
+    Args:
+        experiments: of the plan; those that a run without targets leaves out are not counted.
+        folds: number of folds of splits that leave each site out in turn, which is that of the sites.
+    """
+    found: set[Hashable] = set()
+    for experiment in (each for each in experiments if each.default):
+        unseen, split = experiment.regime.unseen, experiment.regime.split
+        trainings = [
+            (split, repeat, fold)
+            for repeat in range(experiment.repeats)
+            for fold in range(folds if unseen else experiment.split.folds)
+        ]
+        for variant in filter(trains_jointly, experiment.variants):
+            if any(is_joint(stage) and not stage.by_fold for stage in _stages(variant)):
+                found.add("all")
+            if is_private(variant):
+                continue
+            # A site that is left out of one fold has the same training subjects in all others.
+            found |= {"all"} if unseen else set(trainings)
+            found |= {(*training, inner) for training in trainings for inner in _inner_sets(variant)}
+    return len(found)
+
+
+def _inner_sets(variant: Variant) -> list[tuple[str, int]]:
+    """Names of the inner training sets of one training; two methods with one grid's name deal the same."""
+    grid = variant.method.inner_grid
+    # `solver: fedavg` has no penalty to choose.
+    chooses = grid and len(variant.settings[grid]) > 1 and variant.settings.get("solver") != "fedavg"
+    return [(grid, inner) for inner in range(INNER_FOLDS)] if chooses else []
 
 
 def predictions_file(cohort: str, experiment: Experiment, variant: Variant, repeat: int) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from brainfed.configuration.layout.at_a_site import sets_added_up
 from brainfed.configuration.layout.cohort_inputs import CohortInputs
 from brainfed.configuration.layout.layout import Layout
 from brainfed.configuration.layout.paths import cohort_file
@@ -11,6 +12,7 @@ from brainfed.configuration.outline.experiment import experiment_outline
 from brainfed.configuration.outline.figure_names import figures_of
 from brainfed.configuration.outline.graphs import graph_experiment, scopes_experiment
 from brainfed.configuration.planning.experiments import Experiment
+from brainfed.configuration.planning.plan import Plan
 from brainfed.configuration.targets import config_of, reports_of
 
 JOBS_THAT_COMPARE = ("quality", "included")
@@ -79,8 +81,14 @@ def report_outline(layout: Layout, cohorts: Mapping[str, CohortInputs], page: st
         "seed": project.seed,
         "config": config_of(plan, experiments),
         "cohorts": [cohort_outline(layout, cohorts[cohort], experiments) for cohort in shown],
-        **({"study": {"sites": list(project.study.ordered), "site": project.study.site}} if project.study.site else {}),
+        **({"study": _shared_study(plan)} if project.study.site else {}),
     }
+
+
+def _shared_study(plan: Plan) -> dict[str, Any]:
+    study = plan.project.study
+    sets = sets_added_up(plan.experiments.values(), len(study.sites))
+    return {"sites": list(study.ordered), "site": study.site, "sets": sets}
 
 
 def outline_files(outline: Any) -> list[str]:

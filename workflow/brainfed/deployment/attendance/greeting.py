@@ -6,6 +6,7 @@ from contextlib import suppress
 from logging import getLogger
 from typing import Any
 
+from brainfed.deployment.attendance.released import require_accepted
 from brainfed.deployment.introduction import START, check_introduction
 from brainfed.federation.apart.exchange import INTRODUCE, REFUSED
 from brainfed.federation.apart.form import require_introduction
@@ -36,7 +37,7 @@ class Comparison:
     Args:
         hub: to the sites.
         names: code -> name.
-        expected: the coordinator's `introduction`.
+        expected: the coordinator's `introduction`, with what the study's file states to release.
     """
 
     def __init__(self, hub: Hub, names: Mapping[int, str], expected: Mapping[str, Any]) -> None:
@@ -78,6 +79,7 @@ class Comparison:
         try:
             require_introduction(code, reply, name)
             check_introduction(name, reply.about, self._expected)
+            require_accepted(f"site {name!r}", self._expected["stated"], reply.about["released"])
         except UserError as error:
             return str(error)
         skew = float(reply.about["clock"]) - time.time()

@@ -23,7 +23,7 @@ from brainfed.engines.private.scoring import probabilities
 from brainfed.engines.private.steps import add_noise, apply, clipped_sum, plain_sum
 from brainfed.federation.clients import Arrays
 from brainfed.federation.message import Message
-from brainfed.federation.privacy.calibration import noise_multiplier
+from brainfed.federation.privacy.calibration import planned_steps
 from brainfed.federation.privacy.schedule import PrivateSchedule
 from brainfed.federation.privacy.spending import Spending
 from brainfed.runtime.errors import UserError
@@ -190,8 +190,7 @@ class PrivateClients:
             count = int(self.samples[place, position])
             if count and self.schedule.private:
                 self.schedule.require_enough(self.names[place], count)
-                steps = self.schedule.rounds * self.schedule.local_epochs * self.poisson.steps(count)
-                found[place, position] = noise_multiplier(self.schedule, self.poisson.rate(count), steps)
+                found[place, position], _, _ = planned_steps(self.schedule, count)
         return found
 
     def _train(self, number: int, place: int, position: int) -> float:

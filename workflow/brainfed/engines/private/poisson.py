@@ -9,6 +9,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from brainfed.federation.privacy.schedule import sampling_rate, steps_of_an_epoch
 from brainfed.runtime.streams import Streams
 
 
@@ -34,11 +35,11 @@ class Poisson:
 
     def rate(self, subjects: int) -> float:
         """Probability q that a step includes a subject, of an institution with so many training subjects."""
-        return 1.0 if not self.batch else min(self.batch / max(subjects, 1), 1.0)
+        return sampling_rate(self.batch, subjects)
 
     def steps(self, subjects: int) -> int:
         """Local steps of one epoch, 1 / q rounded up; none without training subjects."""
-        return -(-subjects // self.batch) if self.batch else min(subjects, 1)
+        return steps_of_an_epoch(self.batch, subjects)
 
     def draw(self, place: int, fold: int, moment: Moment, training: Tensor) -> Tensor:
         """Positions of the drawn subjects, ascending; it may be empty.

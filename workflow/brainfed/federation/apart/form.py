@@ -12,7 +12,16 @@ from brainfed.federation.apart.site_error import SiteError
 
 Words = Mapping[str, type | tuple[type, ...]]
 
-_INTRODUCTION: Final[Words] = {"site": str, "study": str, "versions": dict, "settings": dict, "clock": (int, float)}
+_INTRODUCTION: Final[Words] = {
+    "site": str,
+    "study": str,
+    "versions": dict,
+    "settings": dict,
+    "released": dict,
+    "clock": (int, float),
+}
+_RELEASED: Final[Words] = {"subjects": int, "epsilon": (int, float, type(None)), "delta": (int, float)}
+"""What a study releases of a site's subjects."""
 _NONE: Final = "none that can be read"
 _NAMED: Final[Words] = {"request": str}
 _JOB: Final[Words] = {**_NAMED, "key": str}
@@ -49,6 +58,8 @@ def require_introduction(code: int, said: Packet, name: str) -> None:
         SiteError: a word is missing, or of another type.
     """
     _require_words(code, said, name, _INTRODUCTION)
+    if not _has_words(said.about["released"], _RELEASED):
+        raise _other(code, name, "numbers of subjects and epsilon in its introduction", _NONE)
 
 
 def require_request(code: int, said: Packet, name: str) -> None:
@@ -78,9 +89,11 @@ def _require_words(code: int, said: Packet, name: str, words: Words) -> None:
 
 
 def _are_scores(rows: Any) -> bool:
-    return isinstance(rows, list) and all(
-        isinstance(row, dict) and all(isinstance(row.get(word), kind) for word, kind in _SCORES.items()) for row in rows
-    )
+    return isinstance(rows, list) and all(isinstance(row, dict) and _has_words(row, _SCORES) for row in rows)
+
+
+def _has_words(row: Mapping[str, Any], words: Words) -> bool:
+    return all(word in row and isinstance(row[word], kind) for word, kind in words.items())
 
 
 def _is_sealed(words: Mapping[str, Any]) -> bool:

@@ -47,6 +47,20 @@ class StudySettings:
         "aggregation): models that are averaged, moments, products and gradients. A round then has four steps. A "
         "method that compares sites, as gcfl, sends each site's own in any case.",
     )
+    accept_reconstruction: bool = setting(
+        False,
+        "Run a study whose exact sums may suffice to compute the features of single subjects. Each fold, inner fold "
+        "and repeat adds up another set of subjects; where there are more sets than a quarter of the smallest site's "
+        "subjects, a study is refused without this line. true: all sites accept it, and no bound of epsilon holds for "
+        "variants without privacy.",
+    )
+    epsilon: float = setting(
+        0.0,
+        "Bound of epsilon for one subject over all that private variants release in the study, folds, repeats and "
+        "variants together; a site that would spend more is refused. 0: the largest epsilon of its variants, which a "
+        "single training keeps. The counts of tested subjects are outside of it.",
+        minimum=0,
+    )
     noise: Literal["secret", "study"] = setting(
         "secret",
         "Key of the noise that protects subjects, and of the draws of private steps. secret: a key that the site makes "

@@ -1,8 +1,9 @@
 """Epsilon of a training with clipped and noised gradients, by Opacus' accountants.
 
 A step includes each subject with probability q (Poisson sampling) and releases the sum of clipped gradients with
-Gaussian noise; steps compose. The PRV accountant (Gopi et al. 2021) computes the composition numerically and returns an
-upper bound. Renyi accounting gives an epsilon 7 to 9 % larger for trainings between 3 and 60, and more below.
+Gaussian noise; steps compose, within a training and over all trainings of a study. The PRV accountant (Gopi et al.
+2021) computes the composition numerically and returns an upper bound. Renyi accounting gives an epsilon 7 to 9 % larger
+for trainings between 3 and 60, and more below.
 """
 
 import warnings
@@ -23,22 +24,31 @@ WIDEST = 100.0
 """Epsilon above which Renyi accounting gives the result, at least 5 % larger: PRV's grid grows with epsilon."""
 
 
-@cache
+Steps = tuple[float, float, int]
+"""Of one kind: the noise multiplier (standard deviation over clipping norm), the probability q in (0, 1] that a step
+includes a subject, and the number of steps."""
+
+
 def epsilon_spent(multiplier: float, sampling_rate: float, steps: int, delta: float) -> float:
-    """Upper bound of the epsilon of all steps at one institution.
+    """Upper bound of the epsilon of all steps of one training at one institution; see `composed_epsilon`."""
+    return composed_epsilon(((multiplier, sampling_rate, steps),), delta)
+
+
+@cache
+def composed_epsilon(kinds: tuple[Steps, ...], delta: float) -> float:
+    """Upper bound of the epsilon of steps of several kinds, of one training or of many.
 
     Args:
-        multiplier: standard deviation of the noise over the clipping norm.
-        sampling_rate: probability q in (0, 1] that a step includes a subject.
-        steps: number of steps taken.
-        delta: of the whole training.
+        kinds: of steps; their order has no meaning.
+        delta: of all steps together.
 
     Returns:
-        0 without steps, infinity without noise.
+        0 without steps, infinity if a kind has no noise.
     """
-    if not steps:
+    history = [kind for kind in kinds if kind[2]]
+    if not history:
         return 0.0
-    if not multiplier > 0:
+    if not all(multiplier > 0 for multiplier, _, _ in history):
         return inf
     # Slow to import: only trainings with privacy need it.
     from opacus.accountants import RDPAccountant
@@ -46,7 +56,7 @@ def epsilon_spent(multiplier: float, sampling_rate: float, steps: int, delta: fl
     from brainfed.federation.privacy.prv import QuickPRVAccountant, quick_bound
 
     renyi, prv = RDPAccountant(), QuickPRVAccountant()
-    renyi.history = prv.history = [(multiplier, sampling_rate, steps)]
+    renyi.history = prv.history = history
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         bound = quick_bound(prv.history, delta)

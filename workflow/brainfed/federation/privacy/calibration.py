@@ -3,7 +3,8 @@
 from functools import cache
 from math import exp, log, sqrt
 
-from brainfed.federation.privacy.accounting import epsilon_spent
+from brainfed.federation.privacy.accounting import Steps, epsilon_spent
+from brainfed.federation.privacy.schedule import PrivateSchedule, sampling_rate, steps_of_an_epoch
 from brainfed.federation.privacy.settings import PrivacySettings
 from brainfed.runtime.errors import UserError
 
@@ -35,6 +36,17 @@ def noise_multiplier(settings: PrivacySettings, sampling_rate: float, steps: int
             return sqrt(constant) / settings.epsilon
         case "accountant":
             return _smallest(settings.epsilon, settings.delta, sampling_rate, steps)
+
+
+def planned_steps(schedule: PrivateSchedule, subjects: int) -> Steps:
+    """All steps of a training at an institution with so many training subjects.
+
+    Raises:
+        UserError: no noise keeps the training within epsilon.
+    """
+    rate = sampling_rate(schedule.batch, subjects)
+    steps = schedule.rounds * schedule.local_epochs * steps_of_an_epoch(schedule.batch, subjects)
+    return noise_multiplier(schedule, rate, steps), rate, steps
 
 
 @cache

@@ -24,3 +24,13 @@ class PrivateSchedule(PrivacySettings):
     momentum: float = setting(0.0, "Of `optimiser: sgd`.", minimum=0, maximum=1)
     weight_decay: float = setting(0.0, "L2 penalty of the optimiser; it reads no data and spends nothing.", minimum=0)
     optimiser_state: Literal["reset", "keep"] = setting("keep", "What a client's optimiser does between rounds.")
+
+
+def sampling_rate(batch: int, subjects: int) -> float:
+    """Probability q that a local step includes a subject, of an institution with so many training subjects."""
+    return 1.0 if not batch else min(batch / max(subjects, 1), 1.0)
+
+
+def steps_of_an_epoch(batch: int, subjects: int) -> int:
+    """Local steps of one epoch, 1 / q rounded up; none without training subjects."""
+    return -(-subjects // batch) if batch else min(subjects, 1)

@@ -33,6 +33,7 @@ METHOD = Method(
     family="federated",
     topology="federated",
     between_sites=BETWEEN_SITES,
+    inner_grid="alphas",
     leaves_out=True,
     twins=Twins("tangent-local", "tangent-central", apart=APART),
     options={"features": TANGENT},

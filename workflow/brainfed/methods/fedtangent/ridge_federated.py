@@ -17,6 +17,7 @@ METHOD = Method(
     family="federated",
     topology="federated",
     between_sites=BETWEEN_SITES,
+    inner_grid="alphas",
     leaves_out=True,
     twins=Twins(
         "ridge-local",

@@ -75,6 +75,7 @@ METHOD = Method(
     family="federated",
     topology="federated",
     between_sites={},
+    inner_grid="costs",
     leaves_out=True,
     twins=Twins(
         "logistic-local",

@@ -43,6 +43,12 @@ def study_sentences(
         said.append(f"{_models(alone)} trained on the {subjects} of {site} alone.")
     if any(_has_shared_features(variant) for variant in alone):
         said.append("Tangent features start from a mean over all sites, also those of local methods.")
+    if study.sets:
+        said.append(
+            f"Exact numbers of {study.sets} different sets of {subjects} of {site} were added up with those of the "
+            "others. A sum is not anonymous: with as many sets as subjects of a class at all sites together, the "
+            "coordinator can compute the features of each."
+        )
     return [*said, f"All scores here are those of {subjects} of {site}."]
 
 

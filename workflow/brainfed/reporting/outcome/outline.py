@@ -44,6 +44,9 @@ class StudyFacts:
         digest: of the study, as the coordinator prints it.
         steps: rounds and sums.
         masked: whether the coordinator saw only sums where a method needs no more.
+        sets: number of different sets of each site's subjects of which exact numbers were added up.
+        epsilon: bound for one subject over all private trainings, as the study's file states it; 0 without private
+            variants.
         secret_noise: whether protective noise was keyed by secrets of the sites.
         ended: day and time.
         ledger: file at each site that lists what left it.
@@ -53,6 +56,8 @@ class StudyFacts:
     digest: str
     steps: int
     masked: bool
+    sets: int
+    epsilon: float
     secret_noise: bool
     ended: str
     ledger: str

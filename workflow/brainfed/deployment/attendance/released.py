@@ -1,0 +1,181 @@
+"""What a study releases about the subjects of one site: exact sums over sets of them, and epsilon of all trainings."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from math import inf
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from brainfed.configuration.layout.at_a_site import is_private, sets_added_up, trains_jointly
+from brainfed.configuration.layout.paths import split_file
+from brainfed.configuration.planning.experiments import Experiment, Variant
+from brainfed.configuration.planning.plan import Plan
+from brainfed.deployment.places import StudyPlace
+from brainfed.federation.privacy.accounting import Steps, composed_epsilon
+from brainfed.federation.privacy.calibration import planned_steps
+from brainfed.runtime.artefacts import read_table
+from brainfed.runtime.errors import UserError
+from brainfed.runtime.settings import restore
+
+IntArray = NDArray[np.int64]
+
+SHARE = 4
+"""Subjects of a site for each set of them that is added up; with fewer a study is refused."""
+
+
+@dataclass(frozen=True)
+class Stated:
+    """What a study's file says of it.
+
+    Attributes:
+        sets: number of different sets of one site's subjects of which exact numbers are added up.
+        accept_reconstruction: whether the study runs though these may suffice to compute single subjects.
+        epsilon: bound for one subject over all private trainings: `study.epsilon`, or else the largest epsilon of a
+            private variant, which a single training keeps; 0 without private variants.
+    """
+
+    sets: int
+    accept_reconstruction: bool
+    epsilon: float
+
+    @classmethod
+    def of(cls, plan: Plan) -> "Stated":
+        """Of the study's plan."""
+        study, experiments = plan.project.study, plan.experiments.values()
+        own = [
+            float(variant.settings["epsilon"])
+            for experiment in experiments
+            for variant in experiment.variants
+            if experiment.default and trains_jointly(variant) and is_private(variant)
+        ]
+        sets = sets_added_up(experiments, len(study.sites))
+        return cls(sets, study.accept_reconstruction, study.epsilon or max(own, default=0.0))
+
+
+@dataclass(frozen=True)
+class Released:
+    """Of one site.
+
+    Attributes:
+        subjects: number of its subjects.
+        epsilon: upper bound for one subject over all private trainings of the study, each fold, repeat and variant; 0
+            without private variants, infinity if variants without privacy train beside them.
+        delta: of this bound.
+    """
+
+    subjects: int
+    epsilon: float = 0.0
+    delta: float = 0.0
+
+    def words(self) -> dict[str, Any]:
+        """What the site says of it to the coordinator; an infinite epsilon is None."""
+        return asdict(self) | {"epsilon": self.epsilon if self.epsilon < inf else None}
+
+
+def released_by(place: StudyPlace) -> Released:
+    """What the study releases about this site's subjects, by the splits of its run.
+
+    Raises:
+        UserError: no noise keeps a training within its epsilon.
+    """
+    plan, folds, subjects = place.plan, dict[tuple[str, int], IntArray](), 0
+    for experiment in (each for each in plan.experiments.values() if each.default):
+        for repeat in range(experiment.repeats):
+            split = experiment.regime.split
+            folds[split, repeat] = read_table(split_file(place.cohort, split, repeat), ("fold",))["fold"].to_numpy()
+            subjects = max(subjects, len(folds[split, repeat]))
+    return Released(subjects, *epsilon_of(plan, folds))
+
+
+def epsilon_of(plan: Plan, folds: Mapping[tuple[str, int], IntArray]) -> tuple[float, float]:
+    """Upper bound of the epsilon of all private trainings of a study for any one subject of a site, and its delta.
+
+    Args:
+        plan: of the study.
+        folds: split and repeat -> (n,) fold in which each subject of the site is tested.
+    """
+    private, exact = dict[tuple[str, str], tuple[Experiment, Variant]](), False
+    for experiment in (each for each in plan.experiments.values() if each.default):
+        for variant in filter(trains_jointly, experiment.variants):
+            exact = exact or not is_private(variant)
+            if is_private(variant):
+                private[experiment.regime.name, variant.name] = experiment, variant
+    kinds, delta = list[Steps](), 0.0
+    for experiment, variant in private.values():
+        settings: Any = restore(variant.method.settings, variant.settings)
+        delta = max(delta, settings.delta)
+        for repeat in range(experiment.repeats):
+            fold = folds[experiment.regime.split, repeat]
+            if experiment.regime.unseen:
+                # The site trains with all its subjects in every fold but its own.
+                counts = [len(fold)] * (len(plan.project.study.sites) - 1)
+            else:
+                # A subject is tested in one fold; it trains in the others, of which those that spend most are taken.
+                counts = [int((fold != each).sum()) for each in np.unique(fold)]
+            steps = [planned_steps(settings, count) for count in counts]
+            steps.sort(key=lambda each: composed_epsilon((each,), settings.delta), reverse=True)
+            kinds += steps if experiment.regime.unseen else steps[:-1]
+    if not kinds:
+        return 0.0, 0.0
+    return (inf if exact else composed_epsilon(_joined(kinds), delta)), delta
+
+
+def _joined(kinds: Iterable[Steps]) -> tuple[Steps, ...]:
+    """Steps of one noise and sampling rate as one kind."""
+    found: Counter[tuple[float, float]] = Counter()
+    for multiplier, rate, steps in kinds:
+        found[multiplier, rate] += steps
+    return tuple((multiplier, rate, steps) for (multiplier, rate), steps in sorted(found.items()))
+
+
+def require_accepted(where: str, stated: Mapping[str, Any], found: Mapping[str, Any]) -> None:
+    """Refuse a study that would release more of a site's subjects than its file states.
+
+    Args:
+        where: the site.
+        stated: words of `Stated`.
+        found: words of `Released`, of the site.
+
+    Raises:
+        UserError: with so few subjects exact sums may suffice to compute single ones, or epsilon is above its bound.
+    """
+    sets, subjects, accepted = int(stated["sets"]), int(found["subjects"]), bool(stated["accept_reconstruction"])
+    if sets * SHARE > subjects and not accepted:
+        raise UserError(
+            f"{where}: expected {SHARE * sets} subjects or more, as the study adds up exact numbers of {sets} "
+            f"different sets of them (folds, inner folds, repeats), found {subjects}: the coordinator could compute "
+            "features of single subjects from the sums; lower split.repeats or split.folds, give methods a single "
+            "penalty, or set study.accept_reconstruction: true in the study's file if all sites accept that."
+        )
+    bound, epsilon = float(stated["epsilon"]), found["epsilon"]
+    if epsilon is None and not accepted:
+        raise UserError(
+            f"{where}: expected private variants alone, as epsilon {bound:g} is stated for all that the study "
+            "releases, found variants without privacy beside them; take these out, or set "
+            "study.accept_reconstruction: true in the study's file: then no bound holds."
+        )
+    if epsilon is not None and float(epsilon) > bound:
+        raise UserError(
+            f"{where}: expected all private trainings of the study to spend epsilon {bound:g} or less for one subject, "
+            f"as its file states, found {float(epsilon):.1f} over folds, repeats and variants together, at delta "
+            f"{float(found['delta']):g}; set study.epsilon to a bound that all sites accept, lower the variants' "
+            "epsilon, or take fewer repeats, folds or variants."
+        )
+
+
+def sentence_of(stated: Stated, found: Released) -> str:
+    """What a site's person reads before the site joins."""
+    said = [f"the study adds up numbers of {stated.sets} different sets of this site's {found.subjects} subjects"]
+    if stated.sets * SHARE > found.subjects:
+        said[0] += ", enough for the coordinator to compute features of single subjects"
+    if found.epsilon == inf:
+        said.append("variants without privacy train beside private ones, so no epsilon bounds the whole")
+    elif found.epsilon:
+        said.append(
+            f"its private trainings together spend epsilon {found.epsilon:.1f} at most for one subject (delta "
+            f"{found.delta:g}), of {stated.epsilon:g} that its file states"
+        )
+    return "; ".join(said)

@@ -107,6 +107,8 @@ rule read_series:
                 "labels",
                 "regions",
                 "header",
+                "transposed",
+                "variable",
                 "min_timepoints",
                 "on_invalid",
             ),

@@ -236,7 +236,7 @@ def test_both_verdicts_and_every_kind_of_refusal_are_drawn(verdicts):
     assert problems.count("") >= 60
     assert len(problems) - problems.count("") >= 60
     for words_of in (
-        "may be either", "finite number", "equal length", "decimal commas", "a comment", "Excel's line", "zero bytes",
+        "may be either", "finite number", "equal length", "decimal commas", "Excel's line", "zero bytes",
         "empty file", "single precision", "time points", "without a byte order mark", "expected a signal",
     ):  # fmt: skip
         assert any(words_of in problem for problem in problems), words_of

@@ -31,6 +31,8 @@ A_SITES_OWN = frozenset(
         "missing",
         "series",
         "header",
+        "transposed",
+        "variable",
         "confounds",
         "tr",
         "parcellation",

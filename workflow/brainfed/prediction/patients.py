@@ -36,7 +36,7 @@ class Patient:
 
 
 def read_patients(files: Sequence[str | Path], about: Mapping[str, Any]) -> Iterator[Patient]:
-    """Read files of region series, a text table of one patient or a shard of several.
+    """Read files of region series, a table or an array of one patient or a shard of several.
 
     Args:
         files: paths.
@@ -47,7 +47,7 @@ def read_patients(files: Sequence[str | Path], about: Mapping[str, Any]) -> Iter
     """
     for file in files:
         for name, subject, series, runs in (
-            _of_shard(file, about) if Path(file).suffix == SHARD else _of_text(file, about)
+            _of_shard(file, about) if Path(file).suffix == SHARD else _of_one(file, about)
         ):
             check_series(subject, series, about["series"]["min_timepoints"])
             silent = int((~varying_regions(series)).sum())
@@ -62,10 +62,19 @@ def read_patients(files: Sequence[str | Path], about: Mapping[str, Any]) -> Iter
 Read = Iterator[tuple[str, str, NDArray[np.float32], tuple[int, ...]]]
 
 
-def _of_text(file: str | Path, about: Mapping[str, Any]) -> Read:
+def _of_one(file: str | Path, about: Mapping[str, Any]) -> Read:
     """One patient; a header must name the model's regions, by name or by index, in their order."""
     subject, regions = Path(file).name, about["regions"]
-    found = read_roi_series(subject, file, len(regions), about["series"]["header"], about["indices"] or None)
+    found = read_roi_series(
+        subject,
+        file,
+        len(regions),
+        about["series"]["header"],
+        about["indices"] or None,
+        transposed=about["series"].get("transposed"),
+        variable=about["series"].get("variable"),
+        known=regions,
+    )
     known = [tuple(regions)]
     if about["indices"]:
         known += [tuple(map(str, about["indices"])), tuple(str(place + 1) for place in range(len(regions)))]

@@ -80,7 +80,8 @@ def test_a_first_line_of_impossible_labels_is_a_volume(tmp_path, first):
         ("#1\t#2\nTrue\t2.5\n1\t1\n", r"line 2: .* finite number in column 1, found 'True' \(1 such cells\)"),
         ("#1\t#2\n1\tfalse\n2\tfalse\n", "line 2: expected a finite number in column 2, found 'false'"),
         ("1 2\n3 4 5\n", "expected rows of equal length"),
-        ("#1\t#2\n", "expected rows of equal length, found a broken table"),
+        ("#1\t#2\n", "expected rows of numbers, found lines that begin with # alone"),
+        ("V1\tM1\n", "expected rows of equal length, found a broken table"),
         ("", "expected rows"),
     ],
 )

@@ -250,8 +250,8 @@ def test_the_line_of_a_bad_cell_counts_blank_lines(tmp_path):
         (b"1,5;2,5\n3,5;4,5\n", "line 1: expected numbers with decimal points, found decimal commas, '1,5;2,5'"),
         (b"A;B\n1,5;2,5\n", "line 2: expected numbers with decimal points, found decimal commas"),
         (b"A;B\n1;2\n1,5;2\n", "line 3: expected a finite number in column 1, found '1,5' .*write points for decimal"),
-        (b'# <matrix\n#  ni_dimen = "2"\n# >\n1 2\n', "line 1: .*found a comment, '# <matrix'; remove the lines"),
-        (b"# made by me\n# in a hurry\n1 2\n", "line 1: .*found a comment, '# made by me'; remove the lines"),
+        (b"# made by me\n# in a hurry\n", "found lines that begin with # alone"),
+        (b"1 2\n# half time\n3 4\n", "line 2: expected .*, found"),
         (
             b"sep=;\n1;2\n3;4\n",
             "line 1: expected region names or numbers, found Excel's line 'sep=;'; remove this line",

@@ -115,7 +115,8 @@ class CohortSettings:
     )
     series: str | None = setting(
         None,
-        "Path pattern of the series: {file}, {subject} and {site} are replaced; NIfTI images or region series. "
+        "Path pattern of the series: {file}, {subject} and {site} are replaced; NIfTI images, or region series as "
+        "text, NumPy's .npy and .npz, or MATLAB's .mat. "
         "`folder/**/name` finds a file of that name in the folder, or in any folder below it.",
     )
     confounds: str | None = setting(
@@ -144,6 +145,16 @@ class CohortSettings:
         None,
         "Whether the first line of every series names the regions (timeseries); none: decided for each file, and a "
         "line of integers that may be labels or a volume is refused.",
+    )
+    transposed: bool | None = setting(
+        None,
+        "Whether files of series have a row a region (timeseries), and text of them no header; none: they have a row a "
+        "volume, and a file whose rows are smooth while its columns are not is refused.",
+    )
+    variable: str | None = setting(
+        None,
+        "Name of the array with the series in MATLAB's files and .npz files of several (timeseries); none: the only "
+        "matrix, DPARSF's ROISignals, or CONN's regions.",
     )
     columns: ColumnSettings = setting(factory=ColumnSettings, description="Names of the phenotype table's columns.")
     codes: CodeSettings = setting(factory=CodeSettings, description="What the phenotype table's codes mean.")

@@ -26,7 +26,10 @@ def kept_parameters(variant: Variant, cohort: CohortInputs, split: SplitSettings
             "class_names": list(cohort.settings.class_names),
             "features": variant.stages["features"].values,
             "series": {
-                **cohort.settings_of("source", "atlas", "header", "min_timepoints", "constant_regions", "extraction"),
+                **cohort.settings_of(
+                    *("source", "atlas", "header", "transposed", "variable"),
+                    *("min_timepoints", "constant_regions", "extraction"),
+                ),
                 "by_run": cohort.averages_runs(),
             },
         },

@@ -27,13 +27,12 @@ Five integers ascend by chance once in 120 volumes, twenty practically never. A 
 integers in all volumes, so ascending integers need a second sign there.
 """
 
-import csv
 import re
 from collections.abc import Sequence
 from itertools import pairwise
 
 from brainfed.cohort.phenotype.plain_number import PLAIN
-from brainfed.imaging.series.text import BLANKS, SeriesText
+from brainfed.imaging.series.text import SeriesText, cells_of
 from brainfed.runtime.errors import UserError
 
 MISSING = frozenset({"", "n/a", "na", "null", "none", "-", "."})
@@ -65,10 +64,12 @@ def read_header(
         return ()
     where = f"Subject {subject}, {file}, line {text.line}"
     commented = text.first.startswith("#")
-    cells = cells_of(text.first.lstrip("# "), text.separator)
+    cells = _without_ends(cells_of(text.first.lstrip("# "), text.separator), cells_of(text.second, text.separator))
     numeric = [is_number(cell) and not commented for cell in cells]
     names = tuple(cell.lstrip("#").strip() for cell in cells)
     if all(numeric) and not given and not _is_label_line(where, cells, text, indices):
+        return ()
+    if not all(numeric) and any(numeric) and not given and _are_missing_throughout(cells, numeric, text):
         return ()
     if not all(numeric) and len(names) > 1:
         _refuse_gaps(where, names, any(numeric))
@@ -80,25 +81,30 @@ def read_header(
     return counted[1] if names in counted else names
 
 
-def cells_of(line: str, separator: str) -> list[str]:
-    """Cells of one line without surrounding blanks and quotes; a quoted cell may hold the separator."""
-    if separator == BLANKS:
-        if '"' not in line:
-            return line.split()
-        spaced = " ".join(line.split())
-        return [cell for cell in next(csv.reader([spaced], delimiter=" "), []) if cell]
-    row = next(
-        csv.reader(
-            [line.strip(" ") if separator != "\t" else line.rstrip()], delimiter=separator, skipinitialspace=True
-        ),
-        [],
-    )
-    return [cell.strip() for cell in row]
+def is_missing(cell: str) -> bool:
+    """Whether a cell is a code of a missing value, or NaN."""
+    return cell.casefold() in MISSING or cell.lower().lstrip("+-") == "nan"
 
 
 def is_number(cell: str) -> bool:
     """Whether a cell is a decimal number, finite or not."""
     return bool(PLAIN.fullmatch(cell) or NOT_FINITE.fullmatch(cell))
+
+
+def _without_ends(cells: list[str], below: Sequence[str]) -> list[str]:
+    """Cells of the first line without the empty ones at its end that the row below does not fill either."""
+    while len(cells) > 1 and not cells[-1] and not "".join(below[len(cells) - 1 : len(cells)]):
+        cells = cells[:-1]
+    return cells
+
+
+def _are_missing_throughout(cells: Sequence[str], numeric: Sequence[bool], text: SeriesText) -> bool:
+    """Whether the cells of a first line that are no numbers are missing in every line: regions without a signal."""
+    places = [place for place, one in enumerate(numeric) if not one]
+    if not all(is_missing(cells[place]) for place in places):
+        return False
+    rows = [cells_of(line, text.separator) for _, line in text.filled()]
+    return bool(rows) and all(place < len(row) and is_missing(row[place]) for row in rows for place in places)
 
 
 def _is_label_line(where: str, cells: Sequence[str], text: SeriesText, indices: Sequence[int] | None) -> bool:

@@ -1,4 +1,4 @@
-"""Read one part of a cohort's region series from text files."""
+"""Read one part of a cohort's region series from files of text or arrays."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -45,8 +45,16 @@ class SeriesReader:
         Raises:
             UserError: the file is unusable, or names other regions than the table or the first file.
         """
-        indices = None if self._table is None else self._table[0].tolist()
-        named = read_roi_series(subject, file, self._expected, self._settings.header, indices)
+        named = read_roi_series(
+            subject,
+            file,
+            self._expected,
+            self._settings.header,
+            None if self._table is None else self._table[0].tolist(),
+            transposed=self._settings.transposed,
+            variable=self._settings.variable,
+            known=() if self._table is None else self._table[1],
+        )
         if self._table is not None:
             named = NamedSeries(named.series, self._of_table(subject, file, named.regions))
         first = self._first or (file, named.regions)

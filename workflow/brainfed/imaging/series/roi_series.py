@@ -1,4 +1,4 @@
-"""Read existing region series: ABIDE's and ADHD-200's `.1D` files, or csv and tsv tables."""
+"""Read existing region series: text (ABIDE's and ADHD-200's `.1D`, csv, tsv), NumPy's and MATLAB's files."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,8 +9,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from brainfed.imaging.series.header import cells_of, read_header
-from brainfed.imaging.series.text import DECIMAL_COMMA, SeriesText, read_series_text
+from brainfed.imaging.series.arrays import array_format, read_array
+from brainfed.imaging.series.header import is_missing, read_header
+from brainfed.imaging.series.orientation import refuse_other_orientation
+from brainfed.imaging.series.text import DECIMAL_COMMA, SeriesText, bare_rows, cells_of, read_series_text
 from brainfed.runtime.errors import UserError
 
 ROI_STATS = ("file", "sub-brick")
@@ -44,24 +46,61 @@ def read_roi_series(
     regions: int | None,
     header: bool | None = None,
     indices: Sequence[int] | None = None,
+    *,
+    transposed: bool | None = None,
+    variable: str | None = None,
+    known: Sequence[str] = (),
 ) -> NamedSeries:
-    """Read one text file with a row a volume and a column a region.
+    """Read one file with a row a volume and a column a region.
 
-    Blank lines, byte order marks and the kind of line ends are ignored. `imaging.series.header` decides whether the
-    first line names the regions. The columns File and Sub-brick of AFNI's 3dROIstats tables are skipped.
+    The content decides how it is read: NumPy's and MATLAB's files by `imaging.series.arrays`, all others as text. Of
+    text, blank lines, comments above and below the rows, separators that end all rows, byte order marks and the kind of
+    line ends are ignored. `imaging.series.header` decides whether the first line names the regions. The columns File
+    and Sub-brick of AFNI's 3dROIstats tables are skipped. A region that is missing throughout (`n/a`, NaN) has no
+    signal, and is NaN.
 
     Args:
         subject: id, for messages.
         file: path of the file.
         regions: number of regions; None: that of the file.
-        header: whether the first line names the regions; None: decide by rule.
+        header: whether the first line of a text names the regions; None: decide by rule.
         indices: indices of the cohort's region table; None without a table.
+        transposed: whether the file has a row a region; None: it has not, and is refused if it looks so.
+        variable: name of the array in a file of several.
+        known: names of the cohort's regions, by which those of CONN's files are chosen.
 
     Raises:
-        UserError: the file is absent, empty or not text; its first line may be names or numbers; it holds text, NaN
-            or infinite values, differences that float32 cannot hold, a ragged row, another number of regions than
-            `regions`, or, if that is None, a first column that counts the rows.
+        UserError: the file is absent, empty, damaged or neither text nor arrays; its first line may be names or
+            numbers; it holds text, single NaN or infinite values, differences that float32 cannot hold, a ragged row,
+            another number of regions than `regions`, or, if that is None, a first column that counts the rows; or its
+            rows seem to be regions.
     """
+    where = f"Subject {subject}, {file}"
+    if array_format(file) is not None:
+        exact, names = read_array(where, file, variable, known, regions)
+    else:
+        exact, names = _read_text(subject, file, regions, False if transposed else header, indices, transposed)
+    if transposed and not names:
+        exact = exact.T
+    _refuse_bad_values(where, exact)
+    values = exact.astype(np.float32)
+    _refuse_other_width(where, values.shape, names, regions, transposed)
+    if regions is None:
+        _refuse_count(where, exact, names)
+    _refuse_lost_signal(where, exact, values)
+    refuse_other_orientation(where, exact, transposed)
+    return NamedSeries(values, names or tuple(str(index) for index in range(1, values.shape[1] + 1)))
+
+
+def _read_text(
+    subject: str,
+    file: str | Path,
+    regions: int | None,
+    header: bool | None,
+    indices: Sequence[int] | None,
+    transposed: bool | None,
+) -> tuple[NDArray[np.float64], tuple[str, ...]]:
+    """Numbers and names of a text file; NaN in columns that are missing throughout."""
     where = f"Subject {subject}, {file}"
     text = read_series_text(subject, file)
     names = read_header(subject, file, text, header, indices)
@@ -70,24 +109,40 @@ def read_roi_series(
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise UserError(f"{where}, line {text.line}: expected every region once, found {twice!r} again; rename one.")
+    width = None if transposed else regions or len(names) or None
     rows = text.rest if names else f"{text.first}\n{text.rest}"
+    rows = bare_rows(rows, text.separator, None if width is None else before + width)
     kept = range(before, before + len(names)) if before else None
     exact = _read_fast(rows, text.separator, kept)
-    if exact is None:
-        exact = _read_careful(where, rows, text, bool(names), kept)
-    values = exact.astype(np.float32)
-    _refuse_other_width(where, values.shape[1], names, regions)
-    if regions is None:
-        _refuse_count(where, exact, names)
-    _refuse_lost_signal(where, exact, values)
-    return NamedSeries(values, names or tuple(str(index) for index in range(1, values.shape[1] + 1)))
+    return _read_careful(where, rows, text, bool(names), kept) if exact is None else exact, names
 
 
-def _refuse_other_width(where: str, found: int, names: Sequence[str], regions: int | None) -> None:
+def _refuse_bad_values(where: str, exact: NDArray[np.float64]) -> None:
+    """Refuse values of an array that are not finite, but for columns that are NaN throughout."""
+    bad = ~(np.abs(exact) <= LARGEST) & ~np.isnan(exact).all(axis=0)
+    if bad.any():
+        row, column = np.argwhere(bad)[0].tolist()
+        raise UserError(
+            f"{where}: expected finite numbers, found {exact[row, column]} in row {row + 1}, column {column + 1} "
+            f"({int(bad.sum())} such values); repair the file or drop the subject."
+        )
+
+
+def _refuse_other_width(
+    where: str, shape: Sequence[int], names: Sequence[str], regions: int | None, transposed: bool | None
+) -> None:
+    volumes, found = shape
     expected = regions if regions is not None else len(names) or found
     under = f" under {len(names)} names" if names and len(names) != found else ""
-    if found != expected or under:
-        raise UserError(f"{where}: expected {expected} regions, found {found} columns{under}; check the atlas.")
+    if found == expected and not under:
+        return
+    if volumes == expected and not names:
+        other = "remove `transposed: true`" if transposed else "set `transposed: true`"
+        raise UserError(
+            f"{where}: expected {expected} regions in columns, found {volumes} rows and {found} columns; the table is "
+            f"transposed: {other} for the cohort if all its files are so, or turn this one."
+        )
+    raise UserError(f"{where}: expected {expected} regions, found {found} columns{under}; check the atlas.")
 
 
 def _refuse_count(where: str, exact: NDArray[np.float64], names: Sequence[str]) -> None:
@@ -141,7 +196,7 @@ def _read_fast(rows: str, separator: str, kept: range | None) -> NDArray[np.floa
 
 
 def _read_careful(where: str, rows: str, text: SeriesText, named: bool, kept: range | None) -> NDArray[np.float64]:
-    """Read cell by cell, and name the first cell that is not a finite number."""
+    """Read cell by cell, and name the first cell that is not a finite number in a column that is not missing."""
     filled = text.filled() if named else [(text.line, text.first), *text.filled()]
     try:
         table = pd.read_csv(
@@ -156,7 +211,12 @@ def _read_careful(where: str, rows: str, text: SeriesText, named: bool, kept: ra
     except (ValueError, OSError) as error:
         raise UserError(_broken(where, filled, text.separator, error)) from error
     numbers: NDArray[np.float64] = table.apply(pd.to_numeric, errors="coerce").to_numpy(dtype=np.float64)
-    bad = np.argwhere(~(np.abs(numbers) <= LARGEST))
+    wrong = ~(np.abs(numbers) <= LARGEST)
+    silent = [
+        place for place, column in enumerate(table) if wrong[:, place].all() and table[column].map(is_missing).all()
+    ]
+    wrong[:, silent] = False
+    bad = np.argwhere(wrong)
     if len(bad):
         row, column = bad[0]
         cell = str(table.iat[row, column])

@@ -1,5 +1,6 @@
 """Text of a file of region series: its first line with content, and the lines below it."""
 
+import csv
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,11 +10,17 @@ from brainfed.cohort.phenotype.text import EXCEL_SEPARATOR, decoded, excel_line,
 from brainfed.runtime.errors import UserError
 
 BLANKS = r"\s+"
-"""The separator of a file without commas, semicolons and tabs in its first line."""
-MARKS = ",;\t"
+"""The separator of a file without commas, semicolons, tabs and bars in its first line."""
+MARKS = ",;\t|"
+BARS = re.compile(r"\s*\|.*\|[ \t]*(\n|$)")
+"""A first line between bars, as tables of databases and of Markdown have them."""
+RULE = re.compile(r"\s*[|+]?([ :]*-+[ :]*[|+]?)+\s*")
+"""A line of dashes below the names of such a table."""
 QUOTED = re.compile(r'"[^"]*"')
 DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
 AFNI_COMMENT = re.compile(r"#\s*<")
+POINTERS = (b"/annex/objects/", b"version https://git-lfs.github.com/spec/")
+"""First bytes of the files that git-annex and Git LFS leave in place of a content that was not fetched."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +28,7 @@ class SeriesText:
     """Text of a file.
 
     Attributes:
-        first: first line that is not blank.
+        first: first line that is neither blank nor a comment: a line of names may begin with #.
         line: its number, counted from 1.
         rest: everything below it, lines ended by a line feed.
         separator: separator of cells, one of `MARKS` or `BLANKS`.
@@ -45,25 +52,23 @@ class SeriesText:
 
 
 def read_series_text(subject: str, file: str | Path) -> SeriesText:
-    """Read a UTF-8 or UTF-16 file with line ends of any kind.
+    """Read a UTF-8 or UTF-16 file with line ends of any kind; comments above and below the rows are left out.
 
     Raises:
-        UserError: the file is absent, empty or not text, has decimal commas, or begins with comments or Excel's `sep=`.
+        UserError: the file is absent, empty or not text, has decimal commas, or begins with Excel's `sep=`.
     """
     where = f"Subject {subject}, {file}"
     text = _text(where, file)
-    above = text[: len(text) - len(text.lstrip(" \t\n"))].count("\n")
+    text, skipped = _without_comments(where, text) if "#" in text else (text, 0)
+    above = skipped + text[: len(text) - len(text.lstrip(" \t\n"))].count("\n")
+    if BARS.match(text):
+        text = "\n".join("" if RULE.fullmatch(line) else _unframed(line) for line in text.split("\n"))
     first, _, rest = text.lstrip("\n \t").partition("\n")
     if not first:
         raise UserError(f"{where}: expected rows of numbers, found an empty file; is it the whole file?")
     if EXCEL_SEPARATOR.fullmatch(first.strip()):
         raise UserError(f"{where}, line {above + 1}: expected region names or numbers, found {excel_line(first)}.")
     below = rest.lstrip("\n \t").partition("\n")[0]
-    if first.startswith("#") and (AFNI_COMMENT.match(first) or below.startswith("#")):
-        raise UserError(
-            f"{where}, line {above + 1}: expected region names or numbers, found a comment, "
-            f"{first.strip()[:40]!r}; remove the lines that begin with #, but for one that names the regions."
-        )
     for number, line in ((above + 1, first), (above + 2, below)):
         if has_decimal_commas(line):
             raise UserError(
@@ -71,6 +76,22 @@ def read_series_text(subject: str, file: str | Path) -> SeriesText:
                 f"{line.strip()[:40]!r}; write points."
             )
     return SeriesText(first, above + 1, rest, _separator(first, below))
+
+
+def cells_of(line: str, separator: str) -> list[str]:
+    """Cells of one line without surrounding blanks and quotes; a quoted cell may hold the separator."""
+    if separator == BLANKS:
+        if '"' not in line:
+            return line.split()
+        spaced = " ".join(line.split())
+        return [cell for cell in next(csv.reader([spaced], delimiter=" "), []) if cell]
+    row = next(
+        csv.reader(
+            [line.strip(" ") if separator != "\t" else line.rstrip()], delimiter=separator, skipinitialspace=True
+        ),
+        [],
+    )
+    return [cell.strip() for cell in row]
 
 
 def has_decimal_commas(line: str) -> bool:
@@ -86,6 +107,11 @@ def has_decimal_commas(line: str) -> bool:
 def _text(where: str, file: str | Path) -> str:
     try:
         content = Path(file).read_bytes()
+        if content.startswith(POINTERS):
+            raise UserError(
+                f"{where}: expected region series, found a pointer to a content that was not fetched; run `git annex "
+                "get` or `git lfs pull` there."
+            )
         foreign = foreign_content(content)
         if foreign:
             raise UserError(f"{where}: expected a text file of region series, found {foreign}.")
@@ -96,6 +122,67 @@ def _text(where: str, file: str | Path) -> str:
             "and save the text as UTF-8."
         ) from error
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
+def _without_comments(where: str, text: str) -> tuple[str, int]:
+    """The text from its line of names or first row on to its last row, and the number of lines above.
+
+    Raises:
+        UserError: there are comments alone.
+    """
+    lines = text.split("\n")
+    filled = [number for number, line in enumerate(lines) if line.strip()]
+    rows = [number for number in filled if not lines[number].lstrip().startswith("#")]
+    comments = [number for number in filled if not rows or number < rows[0]]
+    if not rows:
+        raise UserError(
+            f"{where}: expected rows of numbers, found lines that begin with # alone; is it the whole file?"
+        )
+    start = comments[-1] if comments and _names(lines[comments[-1]], lines[rows[0]]) else rows[0]
+    end = rows[-1] + 1
+    return "\n".join([*lines[start:end], *("" for _ in lines[end:])]), start
+
+
+def _names(comment: str, row: str) -> bool:
+    """Whether the last line with # above the first row names regions: one a column, or each with a mark (#1 #2)."""
+    if AFNI_COMMENT.match(comment):
+        return False
+    bare = comment.strip().lstrip("# ")
+    separator = _separator(row, bare)
+    names, cells = cells_of(bare, separator), cells_of(row, separator)
+    return len(names) == len(cells) or (len(names) > 1 and all(name.startswith("#") for name in names[1:]))
+
+
+def bare_rows(rows: str, separator: str, columns: int | None) -> str:
+    """Rows without the separators that end all of them.
+
+    Args:
+        rows: lines ended by a line feed.
+        separator: one of `MARKS` or `BLANKS`.
+        columns: number of columns where it is known: rows that have it with an empty last cell keep that cell.
+    """
+    top = rows.lstrip("\n ").partition("\n")[0]
+    if separator == BLANKS or not top.rstrip(" ").endswith(separator):
+        return rows
+    lines = rows.split("\n")
+    least = min(_trailing(line, separator) for line in lines if line.strip(" "))
+    if not least or (columns is not None and top.count(separator) + 1 <= columns):
+        return rows
+    return "\n".join(_cut(line, separator, least) for line in lines)
+
+
+def _unframed(line: str) -> str:
+    return line.strip().removeprefix("|").removesuffix("|")
+
+
+def _trailing(line: str, separator: str) -> int:
+    return line[len(line.rstrip(f"{separator} ")) :].count(separator)
+
+
+def _cut(line: str, separator: str, count: int) -> str:
+    for _ in range(count if line.strip() else 0):
+        line = line.rstrip(" ").removesuffix(separator)
+    return line
 
 
 def _separator(first: str, second: str) -> str:

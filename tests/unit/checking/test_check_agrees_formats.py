@@ -1,0 +1,175 @@
+"""Generated files of region series in seven formats: `brainfed check` and the jobs of the run give one verdict.
+
+A cohort of four has one generated file, sound or changed in one way (`series_formats`). The check looks at the cohort;
+the run's own functions list, ingest, read, measure and include it, in one process. `BRAINFED_CASES` is their number.
+"""
+
+import os
+import random
+import re
+from dataclasses import replace
+
+import h5py
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.io
+
+import series_formats
+from brainfed.checking.cohort import check_cohort
+from brainfed.cohort.phenotype.ingest import ingest
+from brainfed.cohort.quality.inclusion import include, join_quality
+from brainfed.cohort.quality.measures import measure
+from brainfed.cohort.settings.cohort import CohortSettings
+from brainfed.cohort.sources.listing import list_cohort
+from brainfed.imaging.series.read_shard import read_shard
+from brainfed.imaging.series.roi_series import read_roi_series
+from brainfed.imaging.series.shard import ShardFiles
+from brainfed.runtime.artefacts import read_arrays, read_table
+from brainfed.runtime.errors import UserError
+from series_formats import FORMATS, made, plain, write
+
+CASES = int(os.environ.get("BRAINFED_CASES", "60"))
+LEAST = 10
+SUBJECTS = ("s1", "s2", "s3", "s4")
+
+
+def cohort(folder, case, **changes):
+    """A cohort of four subjects; the file of s2 is the case's, the others are sound and have the same names."""
+    ending = case.file.removeprefix("s2")
+    volumes = case.truth.shape[0]
+    for number, subject in enumerate(SUBJECTS):
+        other = np.random.default_rng(number).standard_normal((volumes + 1, case.settings["regions"])).cumsum(axis=0)
+        turned = other.T if case.settings.get("transposed") else other
+        form = "csv" if case.names or case.settings.get("variable") else case.form
+        (folder / f"{subject}{ending}").write_bytes(plain(turned.astype(np.float32), form, case.names))
+    write(case, folder)
+    rows = "\n".join(
+        f"{name},{'ab'[n % 2]},2{n},male,{('patient', 'control')[n // 2]}" for n, name in enumerate(SUBJECTS)
+    )
+    (folder / "people.csv").write_text(f"participant_id,site,age,sex,diagnosis\n{rows}\n")
+    usual = {
+        "source": "timeseries", "phenotype": str(folder / "people.csv"), "series": f"{folder}/{{subject}}{ending}",
+        "shards": 1, "min_timepoints": LEAST, "on_invalid": "drop", **case.settings,
+    }  # fmt: skip
+    return CohortSettings(**usual | changes)
+
+
+def of_the_run(settings, folder):
+    """Reason of every subject ('' stays) and the series as the jobs write them, or the sentence of a run that stops."""
+    out = ShardFiles(*(folder / f"part{end}" for end in (".safetensors", "-quality.parquet", "-coverage.parquet")))
+    try:
+        listing = list_cohort("c", settings)
+        participants = ingest(listing.phenotype, settings, listing.absences)
+        read_shard({one.subject: str(one.series) for one in listing.members("shard-00")}, settings, out)
+        quality = read_table(out.quality)
+        measured = measure(participants, quality, read_table(out.coverage), settings.min_coverage)
+        included = include(join_quality(participants, quality, measured), settings)
+    except UserError as error:
+        return str(error), {}, {}
+    return "", dict(zip(included["subject"], included["reason"], strict=True)), read_arrays(out.series).arrays
+
+
+def verdicts(settings, folder):
+    return of_the_run(settings, folder), check_cohort("c", settings)
+
+
+@pytest.mark.parametrize("seed", range(CASES))
+def test_check_and_run_give_one_verdict_and_the_numbers_that_were_written(tmp_path, seed):
+    case = made(seed)
+    settings = cohort(tmp_path, case, constant_regions=("impute_zero", "drop_subject", "error")[seed % 3])
+    (stopped, reasons, series), checked = verdicts(settings, tmp_path)
+    stops = [finding.sentence for finding in checked.findings if finding.severity == "stops"]
+    assert bool(stops) == bool(stopped), (case.kind, stops, stopped)
+    if stopped:
+        assert stopped in stops, (case.kind, stops, stopped)
+        assert "expected a signal in every region" in stopped
+        return
+    assert {person.subject for person in checked.people} == {name for name, reason in reasons.items() if not reason}
+    drops = {name: one.sentence for one in checked.findings if one.severity == "drops" for name in one.subjects}
+    assert drops.keys() == {name for name, reason in reasons.items() if reason}, case.kind
+    problem = reasons["s2"]
+    assert problem in drops.get("s2", ""), case.kind
+    silent = "without signal" in problem
+    if case.refused is None or silent:
+        assert "Traceback" not in problem and "\n" not in problem
+    elif case.refused:
+        assert re.search(case.refused, problem), (case.kind, problem)
+    else:
+        assert not problem, (case.form, case.kind, problem)
+    if not case.refused and case.refused is not None and not problem:
+        np.testing.assert_array_equal(series["s2"], case.truth)
+        assert series["s2"].dtype == np.float32
+        unseen = ~np.isfinite(case.truth).all(axis=0) | (np.ptp(case.truth, axis=0) == 0)
+        noted = any("regions without a signal" in one.sentence and "s2" in one.subjects for one in checked.findings)
+        assert noted == unseen.any()
+
+
+def test_names_that_a_file_holds_are_those_of_its_regions(tmp_path):
+    named = 0
+    for seed in range(len(series_formats.FORMATS) * 40):
+        case = made(seed)
+        if case.names and not case.refused:
+            path, settings = write(case, tmp_path), case.settings
+            assert read_roi_series("s2", path, settings["regions"]).regions == case.names, case.kind
+            named += 1
+    assert named >= 20
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_values_are_those_of_the_libraries(tmp_path, form):
+    """NumPy, pandas, SciPy and h5py read the same files to the same numbers."""
+    values = np.random.default_rng(1).standard_normal((30, 5)).astype(np.float32)
+    path = tmp_path / f"s{series_formats.ENDINGS.get(form, '.' + form)}"
+    path.write_bytes(plain(values, form))
+    if form == "mat73":
+        with h5py.File(path) as file:
+            expected = file["ROISignals"][()].T
+    elif form in ("npy", "npz"):
+        loaded = np.load(path)
+        expected = loaded if form == "npy" else loaded["series"]
+    else:
+        expected = {
+            "csv": lambda: pd.read_csv(path, header=None).to_numpy(),
+            "tsv": lambda: pd.read_csv(path, sep="\t", header=None).to_numpy(),
+            "txt": lambda: np.loadtxt(path),
+            "mat5": lambda: scipy.io.loadmat(path)["ROISignals"],
+        }[form]()
+    found = read_roi_series("s", path, 5).series
+    np.testing.assert_array_equal(found, expected.astype(np.float32))
+    np.testing.assert_array_equal(found, values)
+
+
+def test_a_conn_file_gives_the_regions_that_a_table_names_in_its_order(tmp_path):
+    values = np.random.default_rng(0).standard_normal((20, 3))
+    names = ["Grey Matter", "atlas.a", "networks.b", "atlas.c"]
+    data = [np.ones((20, 1)), *(values[:, [place]] for place in range(3))]
+    path = tmp_path / "ROI_Subject001_Condition001.mat"
+    path.write_bytes(series_formats.mat73_of(data=data, names=names))
+    with pytest.raises(UserError, match=r"expected 2 regions, found 3 in CONN's file \(2 of atlas, 1 of networks\)"):
+        read_roi_series("s", path, 2)
+    found = read_roi_series("s", path, 2, known=("atlas.c", "atlas.a"))
+    assert found.regions == ("atlas.c", "atlas.a")
+    np.testing.assert_array_equal(found.series, values[:, [2, 0]].astype(np.float32))
+
+
+@pytest.mark.parametrize("on_invalid", ["drop", "error"])
+def test_links_without_content_leave_as_files_that_are_absent_do(tmp_path, on_invalid):
+    case = series_formats.Case("npy", series_formats.drawn(random.Random(0), 20, 4), {"regions": 4})
+    settings = cohort(tmp_path, replace(case, content=plain(case.truth, "npy")), on_invalid=on_invalid)
+    for subject in ("s2", "s3"):
+        (tmp_path / f"{subject}.npy").unlink()
+        (tmp_path / f"{subject}.npy").symlink_to(tmp_path / ".git" / "annex" / subject)
+    (stopped, reasons, series), checked = verdicts(settings, tmp_path)
+    stops = [one for one in checked.findings if one.severity == "stops"]
+    assert bool(stops) == bool(stopped) == (on_invalid == "error")
+    if on_invalid == "drop":
+        assert series.keys() == {"s1", "s4"} == {person.subject for person in checked.people}
+        assert {name for one in checked.findings if one.severity == "drops" for name in one.subjects} == {"s2", "s3"}
+        assert reasons["s2"] == reasons["s3"] == "series file absent"
+
+
+def test_the_kinds_of_changes_are_all_drawn():
+    kinds = {(made(seed).form, made(seed).kind.split(" ")[0]) for seed in range(300)}
+    assert {form for form, _ in kinds} == set(FORMATS)
+    assert len(kinds) >= 60

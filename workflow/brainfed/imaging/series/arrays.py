@@ -1,0 +1,274 @@
+"""Read region series from NumPy's files (.npy, .npz) and MATLAB's (version 5, 7.3): arrays, and nothing is executed.
+
+Two toolboxes leave series in files with several variables. DPARSF (DPABI) writes the matrix `ROISignals`; CONN writes
+the cell arrays `data`, one column of volumes a region, and `names`, in `ROI_Subject*_Session*.mat` and
+`ROI_Subject*_Condition*.mat`.
+"""
+
+import re
+import zipfile
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from brainfed.runtime.errors import UserError
+
+Format = Literal["npy", "npz", "mat", "hdf5"]
+Values = NDArray[np.float64]
+Read = TypeVar("Read")
+
+NUMPY = b"\x93NUMPY"
+ZIP = b"PK\x03\x04"
+HDF5 = b"\x89HDF\r\n\x1a\n"
+USER_BLOCK = 512
+"""Bytes of MATLAB's own header before the HDF5 content of version 7.3."""
+TOOLBOX = "ROISignals"
+"""Variable of DPARSF and DPABI."""
+NOT_REGIONS = re.compile(r"Grey Matter|White Matter|CSF|Effect of .*|Q[AC]_.*|realignment|scrubbing", re.IGNORECASE)
+"""Entries of CONN's files beside the regions: tissues, covariates and conditions."""
+SHOWN = 6
+
+
+def array_format(file: str | Path) -> Format | None:
+    """Format of a file of arrays by its content; None for other files, and for files that cannot be opened."""
+    try:
+        with Path(file).open("rb") as stream:
+            head = stream.read(USER_BLOCK + len(HDF5))
+    except OSError:
+        return None
+    if HDF5 in (head[: len(HDF5)], head[USER_BLOCK:]):
+        return "hdf5"
+    if head.startswith(NUMPY):
+        return "npy"
+    if head.startswith(ZIP):
+        return "npz" if _holds_arrays(file) else None
+    version_4 = Path(file).suffix.lower() == ".mat" and b"\0" in head[:4]
+    return "mat" if version_4 or (head.startswith(b"MATLAB") and b"MAT-file" in head) else None
+
+
+def read_array(
+    where: str, file: str | Path, variable: str | None, known: Sequence[str], regions: int | None
+) -> tuple[Values, tuple[str, ...]]:
+    """Read the (time, R) series in a file of arrays, and the names of its regions: empty where the file has none.
+
+    Args:
+        where: subject and file, for messages.
+        file: path of a file with a format.
+        variable: name of the array; None: the only matrix of the file, or `ROISignals`.
+        known: names of the cohort's regions; those of a CONN file are chosen by them if it has them all.
+        regions: number of regions; None if it is not known.
+
+    Raises:
+        UserError: the file is damaged, holds no matrix of numbers or several, or no such variable.
+    """
+    form = array_format(file)
+    if form == "npy":
+        return _matrix(where, _intact(where, lambda: _read_npy(file))), ()
+    contents = {"npz": _of_npz, "mat": _of_mat, "hdf5": _of_hdf5}[str(form)]
+    shapes, load = _intact(where, lambda: contents(file))
+    if {"Z", "names2"} <= shapes.keys() and variable is None:
+        raise UserError(
+            f"{where}: expected region series, found CONN's connectivity; name its ROI_Subject*_Condition*.mat, which "
+            "lie under results/preprocessing."
+        )
+    if {"data", "names"} <= shapes.keys() and shapes["data"] is None and variable in (None, "data"):
+        entries, names = _intact(where, lambda: (load("data"), load("names")))
+        return _of_conn(where, entries, names, known, regions)
+    name = _chosen(where, shapes, variable)
+    return _matrix(where, _intact(where, lambda: np.asarray(load(name)))), ()
+
+
+def _holds_arrays(file: str | Path) -> bool:
+    try:
+        with zipfile.ZipFile(file) as archive:
+            names = archive.namelist()
+    except (OSError, ValueError, zipfile.BadZipFile):
+        return Path(file).suffix.lower() == ".npz"
+    return bool(names) and all(name.endswith(".npy") for name in names)
+
+
+def _intact(where: str, read: Callable[[], Read]) -> Read:
+    """What a library reads.
+
+    Raises:
+        UserError: it raises anything: a damaged file may lead to any error.
+    """
+    try:
+        return read()
+    except Exception as error:
+        reason = " ".join(str(error).split())[:120]
+        if "bject" in reason and isinstance(error, ValueError):
+            raise UserError(
+                f"{where}: expected an array of numbers, found Python objects, which are not loaded as they may run "
+                "code; save a numeric array."
+            ) from error
+        raise UserError(
+            f"{where}: expected whole arrays, found a damaged file ({type(error).__name__}: {reason}); copy or save it "
+            "again."
+        ) from error
+
+
+def _read_npy(file: str | Path) -> NDArray[Any]:
+    with Path(file).open("rb") as stream:
+        values: NDArray[Any] = np.lib.format.read_array(stream, allow_pickle=False)
+        if stream.read(1):
+            raise EOFError("further bytes below the array")
+    return values
+
+
+Contents = tuple[Mapping[str, tuple[int, ...] | None], Callable[[str], Any]]
+"""Variable -> its shape, None if it is no array of numbers; and how one is loaded."""
+
+
+def _of_npz(file: str | Path) -> Contents:
+    def load(name: str) -> NDArray[Any]:
+        with np.load(file, allow_pickle=False) as archive:
+            values: NDArray[Any] = archive[name]
+        return values
+
+    with np.load(file, allow_pickle=False) as archive:
+        return {name: archive[name].shape for name in archive.files}, load
+
+
+NUMBERS = frozenset({"double", "single", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))})
+"""MATLAB's classes of numbers."""
+
+
+def _of_mat(file: str | Path) -> Contents:
+    from scipy.io import loadmat, whosmat
+
+    def load(name: str) -> Any:
+        content = loadmat(str(file), appendmat=False, variable_names=[name])[name]
+        return content.ravel(order="F").tolist() if content.dtype == object else content
+
+    return {
+        name: tuple(shape) if kind in NUMBERS else None for name, shape, kind in whosmat(str(file), appendmat=False)
+    }, load
+
+
+def _of_hdf5(file: str | Path) -> Contents:
+    import h5py
+
+    def load(name: str) -> Any:
+        with h5py.File(file, "r", locking=False) as content:
+            held = content[name]
+            if held.dtype == object:
+                return [_of_reference(content, reference) for reference in np.ravel(held[()])]
+            return _of_matlab(held)
+
+    shapes: dict[str, tuple[int, ...] | None] = {}
+    with h5py.File(file, "r", locking=False) as content:
+        for name in content:
+            held = content.get(name)
+            if isinstance(held, h5py.Dataset):
+                numeric = held.dtype.kind in "iuf" and _class_of(held, "double") in NUMBERS
+                shapes[name] = tuple(held.shape[:: -1 if _class_of(held) else 1]) if numeric else None
+    return shapes, load
+
+
+def _class_of(held: Any, other: str = "") -> str:
+    """MATLAB's class of a data set; `other` where another program wrote it."""
+    kind = held.attrs.get("MATLAB_class", other)
+    return kind.decode() if isinstance(kind, bytes) else str(kind)
+
+
+def _of_reference(content: Any, reference: Any) -> Any:
+    held = content[reference]
+    if _class_of(held) == "char":
+        return "".join(map(chr, np.ravel(held[()])))
+    return _of_matlab(held)
+
+
+def _of_matlab(held: Any) -> NDArray[Any]:
+    """Values of a data set: MATLAB writes columns first, so its matrices lie there transposed."""
+    if held.attrs.get("MATLAB_empty", 0):
+        return np.empty(tuple(np.ravel(held[()]).astype(int)))
+    values: NDArray[Any] = held[()]
+    return values.T if _class_of(held) else values
+
+
+def _chosen(where: str, shapes: Mapping[str, tuple[int, ...] | None], variable: str | None) -> str:
+    """Name of the variable that holds the series.
+
+    Raises:
+        UserError: there is none, several may be it, or there is no variable of this name.
+    """
+    arrays = {name: shape for name, shape in shapes.items() if shape is not None}
+    listed = ", ".join(
+        f"{name} ({' x '.join(map(str, shape)) or '1'})" if shape is not None else name
+        for name, shape in [*shapes.items()][:SHOWN]
+    ) + (" ..." if len(shapes) > SHOWN else "")
+    if variable is not None:
+        if variable not in arrays:
+            raise UserError(
+                f"{where}: expected an array of numbers {variable!r}, found {listed or 'none'}; fix `variable`."
+            )
+        return variable
+    matrices = [name for name, shape in arrays.items() if sum(length != 1 for length in shape) > 1]
+    if len(matrices) == 1:
+        return matrices[0]
+    if TOOLBOX in matrices:
+        return TOOLBOX
+    if matrices:
+        raise UserError(
+            f"{where}: expected one matrix of region series, found {len(matrices)} ({listed}); name the right one as "
+            "`variable` of the cohort."
+        )
+    raise UserError(
+        f"{where}: expected a matrix of numbers with a row a volume, found {listed or 'no variable'}; save the "
+        "series as one."
+    )
+
+
+def _matrix(where: str, values: NDArray[Any]) -> Values:
+    """The array as (time, R) numbers.
+
+    Raises:
+        UserError: it has another number of dimensions, or values that are no real numbers.
+    """
+    if values.dtype.kind not in "iuf":
+        kind = {"c": "complex numbers", "b": "truth values"}.get(values.dtype.kind, f"values of type {values.dtype}")
+        raise UserError(f"{where}: expected real numbers, found {kind}; save the series as numbers.")
+    if values.ndim > 2:
+        values = values.squeeze()
+    if values.ndim != 2 or 0 in values.shape:
+        found = " x ".join(map(str, values.shape)) or "a single number"
+        raise UserError(
+            f"{where}: expected an array of volumes x regions, found {found}; save one matrix a subject with a row a "
+            "volume."
+        )
+    return np.asarray(values, dtype=np.float64)
+
+
+def _of_conn(
+    where: str, entries: Sequence[Any], texts: Sequence[Any], known: Sequence[str], regions: int | None
+) -> tuple[Values, tuple[str, ...]]:
+    """Series and names of the regions of a CONN file.
+
+    Raises:
+        UserError: names and series are not of one number, or the regions are not those that are expected.
+    """
+    names = [text if isinstance(text, str) else "".join(map(str, np.ravel(text))) for text in texts]
+    series = dict(zip(names, (np.atleast_2d(np.asarray(entry)) for entry in entries), strict=False))
+    if not len(names) == len(entries) == len(series):
+        raise UserError(
+            f"{where}: expected a name of its own for each of {len(entries)} regions of CONN, found {len(names)}; save "
+            "the file again."
+        )
+    chosen = list(known)
+    if not chosen or not set(chosen) <= series.keys():
+        chosen = [name for name, entry in series.items() if entry.shape[1] == 1 and not NOT_REGIONS.fullmatch(name)]
+    if not chosen or (regions is not None and len(chosen) != regions):
+        groups = Counter(name.partition(".")[0] for name in chosen)
+        listed = ", ".join(f"{count} of {group}" for group, count in groups.most_common(SHOWN))
+        raise UserError(
+            f"{where}: expected {regions or 'some'} regions, found {len(chosen)} in CONN's file ({listed or 'none'}); "
+            "set `regions`, or list the names of the regions to read in a table under `labels`."
+        )
+    if len({series[name].shape for name in chosen}) > 1:
+        raise UserError(f"{where}: expected one column of volumes a region, found other lengths; save the file again.")
+    return np.hstack([_matrix(where, series[name]) for name in chosen]), tuple(chosen)

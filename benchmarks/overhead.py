@@ -22,6 +22,7 @@ from spending import Spent, adopt_orphans, spent, wait_for_orphans
 
 from brainfed.methods.registry import METHODS
 from brainfed.runtime.forking import client
+from brainfed.runtime.forking.shell import job_shell
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 SCRIPTS = REPOSITORY / "workflow" / "scripts"
@@ -136,7 +137,7 @@ def start_of(script: str, entry: str = "", *, again: bool = False) -> Spent:
     with tempfile.TemporaryDirectory() as folder, forks():
         job = Path(folder) / "job.py"
         job.write_text(imports_of(script, entry), encoding="utf-8")
-        command = [sys.executable, "-I", "-S", client.__file__, sys.executable, str(job)]
+        command = [job_shell(), "-c", f"{sys.executable} {job}"]
         found = []
         for _ in range(2):
             before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()

@@ -24,6 +24,7 @@ rule all:
 rule train:
     output: "scores{{number}}"
     benchmark: "train{{number}}.tsv"
+    resources: shell_exec=JOB_SHELL
     script: "train.py"
 """
 

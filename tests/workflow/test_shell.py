@@ -19,6 +19,7 @@ include: "{RULES}/shell.smk"
 
 rule train:
     output: "scores"
+    resources: shell_exec=JOB_SHELL
     script: "train.py"
 """
 TRAIN = """
@@ -75,13 +76,94 @@ def test_the_workflow_waits_for_a_job_that_keeps_its_round(folder: Path, number:
     assert running.returncode != 0
     assert kept, said
     assert not (folder / "scores").exists()
-    # The shell's settings, and the job's exit code.
-    client = "" if forks else r"\S+python\S* -I -S \S+/client\.py +"
-    command = rf"set -euo pipefail; exec +{client}\S+python\S* \S+/\.snakemake/scripts/\S+\.train\.py"
+    command = r"'\S+python\S* \S+/\.snakemake/scripts/\S+\.train\.py"
     assert number == signal.SIGINT or re.search(rf"{command}' returned non-zero exit status 130", said), said
 
 
-def test_every_job_is_one_command() -> None:
+OTHERS = f"""
+include: "{RULES}/shell.smk"
+
+rule all:
+    input: "several", "piped", "quoted", "moved", "scored", "by_run"
+
+rule several:
+    output: "several"
+    shell: "echo one > {{output}}; echo two >> {{output}}"
+
+rule piped:
+    input: "several"
+    output: "piped"
+    shell: "cat {{input}} | sort | head -n 1 > {{output}} && true"
+
+rule quoted:
+    output: "quoted"
+    shell: \'\'\'
+        cat <<END > {{output}}
+it's $((1 + 1))
+END
+        \'\'\'
+
+rule moved:
+    output: "moved"
+    shell: "mkdir -p sub && cd sub; pwd | sed s,.*/,, > ../{{output}}"
+
+rule scored:
+    output: "scored"
+    resources: shell_exec=JOB_SHELL
+    script: "score.py"
+
+rule by_run:
+    output: "by_run"
+    run:
+        shell("echo one > {{output}}; echo two >> {{output}}")
+
+rule failing:
+    output: "failing"
+    shell: "echo one > {{output}}; false; echo two >> {{output}}"
+
+rule failing_pipe:
+    output: "failing_pipe"
+    shell: "false | cat > {{output}}"
+"""
+SCORE = "import sys\nfrom pathlib import Path\nPath(snakemake.output[0]).write_text(Path(sys.executable).name)\n"
+
+
+@pytest.mark.parametrize("prefix", ["", "shell.prefix('export GREETING=good; ')\n"])
+def test_rules_with_commands_of_their_own_run_whole(tmp_path: Path, prefix: str) -> None:
+    (tmp_path / "Snakefile").write_text(prefix + OTHERS)
+    (tmp_path / "score.py").write_text(SCORE)
+
+    def run(*targets: str) -> "subprocess.CompletedProcess[str]":
+        command = [sys.executable, "-m", "snakemake", "--cores", "2", "--keep-going", *targets]
+        return subprocess.run(command, cwd=tmp_path, text=True, capture_output=True, check=False)
+
+    done = run()
+    assert done.returncode == 0, done.stderr
+    expected = {
+        "several": "one\ntwo\n",
+        "piped": "one\n",
+        "quoted": "it's 2\n",
+        "moved": "sub\n",
+        "by_run": "one\ntwo\n",
+    }
+    assert {name: (tmp_path / name).read_text() for name in expected} == expected
+    assert (tmp_path / "scored").read_text() == Path(sys.executable).name
+    if not prefix:
+        assert run("failing", "failing_pipe").returncode != 0
+        assert not (tmp_path / "failing").exists() and not (tmp_path / "failing_pipe").exists()
+
+
+def test_every_job_is_one_command_and_starts_in_the_shell_of_jobs() -> None:
     rules = [*RULES.glob("*.smk"), RULES.parent / "Snakefile"]
     other = re.compile(r"^ +(shell|run|wrapper|notebook|cwl):", re.MULTILINE)
     assert [path.name for path in rules if other.search(path.read_text())] == []
+    counted = {
+        path: [path.read_text().count(word) for word in (" script:\n", "shell_exec=JOB_SHELL,")] for path in rules
+    }
+    assert [path.name for path, (scripts, shells) in counted.items() if scripts != shells] == []
+    assert sum(scripts for scripts, _ in counted.values()) > 40
+
+
+def test_no_file_sets_a_prefix_for_all_rules() -> None:
+    sources = [path for kind in ("*.smk", "*.py", "Snakefile") for path in RULES.parent.rglob(kind)]
+    assert [path.name for path in sources if "shell.prefix(" in path.read_text(encoding="utf-8")] == []

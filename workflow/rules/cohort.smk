@@ -17,6 +17,7 @@ rule ingest_phenotypes:
     resources:
         mem_mb=growing(1000),
         runtime=growing(10),
+        shell_exec=JOB_SHELL,
     params:
         given=named(
             code=code_of("scripts/ingest_phenotypes.py"),
@@ -49,6 +50,7 @@ rule measure_quality:
     resources:
         mem_mb=growing(2000),
         runtime=growing(30),
+        shell_exec=JOB_SHELL,
     params:
         given=named(
             code=code_of("scripts/measure_quality.py"),
@@ -80,6 +82,7 @@ rule include_subjects:
     resources:
         mem_mb=growing(1000),
         runtime=growing(10),
+        shell_exec=JOB_SHELL,
     params:
         given=named(
             code=code_of("scripts/include_subjects.py"),
@@ -117,6 +120,7 @@ rule list_issues:
     resources:
         mem_mb=growing(1000),
         runtime=growing(10),
+        shell_exec=JOB_SHELL,
     params:
         given=named(
             code=code_of("scripts/list_issues.py"),
@@ -155,6 +159,7 @@ rule relate_motion:
     resources:
         mem_mb=growing(2000),
         runtime=growing(30),
+        shell_exec=JOB_SHELL,
     params:
         given=named(
             code=code_of("scripts/relate_motion.py"),
@@ -182,6 +187,7 @@ rule split_subjects:
     resources:
         mem_mb=growing(1000),
         runtime=growing(10),
+        shell_exec=JOB_SHELL,
     params:
         given=named(
             code=code_of("scripts/split_subjects.py"),

@@ -18,6 +18,7 @@ rule build_connectomes:
     resources:
         mem_mb=growing(2000),
         runtime=growing(30),
+        shell_exec=JOB_SHELL,
     params:
         given=named(
             code=code_of("scripts/build_connectomes.py"),

@@ -44,6 +44,7 @@ rule score_experiment:
     resources:
         mem_mb=growing(2000),
         runtime=growing(30),
+        shell_exec=JOB_SHELL,
     params:
         given=named(
             code=code_of("scripts/score_experiment.py"),
@@ -87,6 +88,7 @@ rule score_institutions:
     resources:
         mem_mb=growing(1000),
         runtime=growing(10),
+        shell_exec=JOB_SHELL,
     params:
         given=named(
             code=code_of("scripts/score_institutions.py"),
@@ -130,6 +132,7 @@ rule audit_experiment:
     resources:
         mem_mb=growing(2000),
         runtime=growing(20),
+        shell_exec=JOB_SHELL,
     params:
         given=named(
             code=code_of("scripts/audit_experiment.py"),

@@ -23,6 +23,7 @@ rule extract_series:
     resources:
         mem_mb=growing(2000),
         runtime=growing(120),
+        shell_exec=JOB_SHELL,
     params:
         given=named(
             code=code_of("scripts/extract_series.py"),
@@ -66,6 +67,7 @@ rule extract_runs:
     resources:
         mem_mb=growing(4000),
         runtime=growing(240),
+        shell_exec=JOB_SHELL,
     params:
         given=named(
             code=code_of("scripts/extract_runs.py"),
@@ -98,6 +100,7 @@ rule read_series:
     resources:
         mem_mb=growing(2000),
         runtime=growing(60),
+        shell_exec=JOB_SHELL,
     params:
         given=named(
             code=code_of("scripts/read_series.py"),
@@ -138,6 +141,7 @@ rule read_measures:
     resources:
         mem_mb=growing(2000),
         runtime=growing(30),
+        shell_exec=JOB_SHELL,
     params:
         given=named(
             code=code_of("scripts/read_measures.py"),
@@ -167,6 +171,7 @@ rule compute_morphometry:
     resources:
         mem_mb=growing(1000),
         runtime=growing(10),
+        shell_exec=JOB_SHELL,
     params:
         given=named(
             code=code_of("scripts/compute_morphometry.py"),
@@ -196,6 +201,7 @@ rule compute_connectivity:
     resources:
         mem_mb=growing(3000),
         runtime=growing(60),
+        shell_exec=JOB_SHELL,
     params:
         given=named(
             code=code_of("scripts/compute_connectivity.py"),
@@ -225,6 +231,7 @@ rule compute_covariances:
     resources:
         mem_mb=growing(2000),
         runtime=growing(60),
+        shell_exec=JOB_SHELL,
     params:
         given=named(
             code=code_of("scripts/compute_covariances.py"),
@@ -257,6 +264,7 @@ rule compute_tangent:
     resources:
         mem_mb=growing(4000),
         runtime=growing(60),
+        shell_exec=JOB_SHELL,
     params:
         given=named(
             code=code_of("scripts/compute_tangent.py"),
@@ -291,6 +299,7 @@ rule fit_connectivity:
     resources:
         mem_mb=growing(4000),
         runtime=growing(60),
+        shell_exec=JOB_SHELL,
     params:
         given=named(
             code=code_of("scripts/fit_connectivity.py"),
@@ -321,6 +330,7 @@ rule join_views:
     resources:
         mem_mb=growing(2000),
         runtime=growing(10),
+        shell_exec=JOB_SHELL,
     params:
         given=named(
             code=code_of("scripts/join_views.py"),
@@ -367,6 +377,7 @@ rule export_cohort:
     resources:
         mem_mb=growing(2000),
         runtime=growing(60),
+        shell_exec=JOB_SHELL,
     params:
         given=named(
             code=code_of("scripts/export_cohort.py"),

@@ -18,6 +18,7 @@ rule fetch_abide:
     resources:
         mem_mb=2000,
         runtime=600,
+        shell_exec=JOB_SHELL,
     params:
         given=named(
             folder="resources/abide",
@@ -38,6 +39,7 @@ rule fetch_atlases:
     resources:
         mem_mb=2000,
         runtime=60,
+        shell_exec=JOB_SHELL,
     params:
         given=named(
             names=atlases_to_fetch(PROJECT.cohorts),
@@ -59,6 +61,7 @@ rule fetch_tudatasets:
     resources:
         mem_mb=2000,
         runtime=60,
+        shell_exec=JOB_SHELL,
     params:
         given=named(
             data_sets=data_sets_to_fetch(PROJECT.cohorts),

@@ -17,6 +17,7 @@ rule build_graph:
     resources:
         mem_mb=growing(4000),
         runtime=growing(60),
+        shell_exec=JOB_SHELL,
     params:
         given=named(
             code=code_of("scripts/build_graph.py"),

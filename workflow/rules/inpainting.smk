@@ -24,6 +24,7 @@ rule train_generator:
         gpu=gpus(1),
         mem_mb=growing(8000),
         runtime=growing(240),
+        shell_exec=JOB_SHELL,
     params:
         given=named(
             code=lambda wc: code_of(
@@ -68,6 +69,7 @@ rule fuse_graph:
         gpu=gpus(1),
         mem_mb=growing(6000),
         runtime=growing(60),
+        shell_exec=JOB_SHELL,
     params:
         given=named(
             code=lambda wc: code_of(
@@ -121,6 +123,7 @@ rule score_fidelity:
     resources:
         mem_mb=growing(4000),
         runtime=growing(60),
+        shell_exec=JOB_SHELL,
     params:
         given=named(
             code=code_of("scripts/score_fidelity.py"),

@@ -29,6 +29,7 @@ rule train_method:
         gpu=lambda wc: gpus(int(variant_of(wc).method.gpu)),
         mem_mb=growing(8000),
         runtime=growing(240),
+        shell_exec=JOB_SHELL,
     params:
         given=named(
             code=lambda wc: code_of(

@@ -22,6 +22,7 @@ rule write_card:
     resources:
         mem_mb=growing(2000),
         runtime=growing(10),
+        shell_exec=JOB_SHELL,
     params:
         given=named(
             code=code_of("scripts/write_card.py"),

@@ -21,6 +21,7 @@ rule choose_public:
     resources:
         mem_mb=growing(1000),
         runtime=growing(10),
+        shell_exec=JOB_SHELL,
     params:
         given=named(
             code=code_of("scripts/choose_public.py"),

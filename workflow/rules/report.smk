@@ -28,6 +28,7 @@ rule draw_cohort:
     resources:
         mem_mb=growing(1000),
         runtime=growing(10),
+        shell_exec=JOB_SHELL,
     params:
         given=named(
             code=code_of("scripts/draw_cohort.py"),
@@ -63,6 +64,7 @@ rule draw_connectivity:
     resources:
         mem_mb=growing(3000),
         runtime=growing(20),
+        shell_exec=JOB_SHELL,
     params:
         given=named(
             code=code_of("scripts/draw_connectivity.py"),
@@ -94,6 +96,7 @@ rule draw_measures:
     resources:
         mem_mb=growing(1000),
         runtime=growing(10),
+        shell_exec=JOB_SHELL,
     params:
         given=named(
             code=code_of("scripts/draw_measures.py"),
@@ -127,6 +130,7 @@ rule draw_graphs:
     resources:
         mem_mb=growing(2000),
         runtime=growing(20),
+        shell_exec=JOB_SHELL,
     params:
         given=named(
             code=code_of("scripts/draw_graphs.py"),
@@ -161,6 +165,7 @@ rule draw_scopes:
     resources:
         mem_mb=growing(1000),
         runtime=growing(10),
+        shell_exec=JOB_SHELL,
     params:
         given=named(
             code=code_of("scripts/draw_scopes.py"),
@@ -215,6 +220,7 @@ rule draw_experiment:
     resources:
         mem_mb=growing(2000),
         runtime=growing(20),
+        shell_exec=JOB_SHELL,
     params:
         given=named(
             code=code_of("scripts/draw_experiment.py"),
@@ -252,6 +258,7 @@ rule draw_leakage:
     resources:
         mem_mb=growing(1000),
         runtime=growing(10),
+        shell_exec=JOB_SHELL,
     params:
         given=named(
             code=code_of("scripts/draw_leakage.py"),
@@ -286,6 +293,7 @@ rule draw_clusters:
     resources:
         mem_mb=growing(1000),
         runtime=growing(10),
+        shell_exec=JOB_SHELL,
     params:
         given=named(
             code=code_of("scripts/draw_clusters.py"),
@@ -332,6 +340,7 @@ rule draw_patterns:
     resources:
         mem_mb=growing(2000),
         runtime=growing(20),
+        shell_exec=JOB_SHELL,
     params:
         given=named(
             code=code_of("scripts/draw_patterns.py"),
@@ -371,6 +380,7 @@ rule follow_subjects:
     resources:
         mem_mb=growing(3000),
         runtime=growing(20),
+        shell_exec=JOB_SHELL,
     params:
         given=named(
             code=code_of("scripts/follow_subjects.py"),
@@ -411,6 +421,7 @@ for kind, title in PAPER_FIGURES.items():
         resources:
             mem_mb=growing(3000),
             runtime=growing(20),
+            shell_exec=JOB_SHELL,
         params:
             given=named(
                 code=code_of("scripts/draw_paper_figure.py"),
@@ -449,6 +460,7 @@ rule write_report:
     resources:
         mem_mb=growing(1000),
         runtime=growing(10),
+        shell_exec=JOB_SHELL,
     params:
         given=named(
             code=code_of("scripts/write_report.py"),

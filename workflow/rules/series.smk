@@ -19,6 +19,7 @@ rule join_series:
     resources:
         mem_mb=growing(1000),
         runtime=growing(30),
+        shell_exec=JOB_SHELL,
     params:
         given=named(
             code=code_of("scripts/join_series.py"),

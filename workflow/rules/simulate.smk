@@ -15,6 +15,7 @@ rule simulate_atlas:
     resources:
         mem_mb=growing(1000),
         runtime=growing(10),
+        shell_exec=JOB_SHELL,
     params:
         given=named(
             code=code_of("scripts/simulate_atlas.py"),
@@ -40,6 +41,7 @@ rule simulate_participants:
     resources:
         mem_mb=growing(1000),
         runtime=growing(10),
+        shell_exec=JOB_SHELL,
     params:
         given=named(
             code=code_of("scripts/simulate_participants.py"),
@@ -64,6 +66,7 @@ rule simulate_thickness:
     resources:
         mem_mb=growing(1000),
         runtime=growing(10),
+        shell_exec=JOB_SHELL,
     params:
         given=named(
             code=code_of("scripts/simulate_thickness.py"),
@@ -93,6 +96,7 @@ for cohort in filter(LISTINGS.get, cohorts_from(PROJECT.cohorts, "simulate")):
             resources:
                 mem_mb=growing(1000),
                 runtime=growing(30),
+                shell_exec=JOB_SHELL,
             params:
                 given=named(
                     code=code_of("scripts/simulate_scans.py"),

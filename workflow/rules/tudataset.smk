@@ -20,6 +20,7 @@ rule read_graphs:
     resources:
         mem_mb=growing(2000),
         runtime=growing(30),
+        shell_exec=JOB_SHELL,
     params:
         given=named(
             code=code_of("scripts/read_graphs.py"),
@@ -52,6 +53,7 @@ rule draw_graph_sizes:
     resources:
         mem_mb=growing(1000),
         runtime=growing(10),
+        shell_exec=JOB_SHELL,
     params:
         given=named(
             code=code_of("scripts/draw_graph_sizes.py"),

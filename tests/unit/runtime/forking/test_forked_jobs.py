@@ -15,6 +15,7 @@ import pytest
 from awaited import until_true
 from brainfed.runtime.forking import client
 from brainfed.runtime.forking.server import most_nodes
+from brainfed.runtime.forking.shell import BLOCKING, SHELL
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="jobs are forked on Linux alone")
 
@@ -39,8 +40,8 @@ def start(owner: "subprocess.Popen[bytes]", tmp_path: Path) -> Start:
         script.write_text(text)
         environment = {"BRAINFED_FORKS": forks or name_of(owner), "OMP_NUM_THREADS": "3", "GREETING": "good day"}
         return subprocess.Popen(
-            [sys.executable, "-I", "-S", client.__file__, sys.executable, str(script)],
-            env=os.environ | environment | dict(options.pop("environment", {})),  # type: ignore[call-overload]
+            [SHELL, "-c", f"{sys.executable} {script}"],
+            env=os.environ | variables_of_the_shell() | environment | dict(options.pop("environment", {})),  # type: ignore[call-overload]
             cwd=tmp_path,
             stdin=options.pop("stdin", subprocess.DEVNULL),
             stdout=subprocess.PIPE,
@@ -50,6 +51,10 @@ def start(owner: "subprocess.Popen[bytes]", tmp_path: Path) -> Start:
         )
 
     return started
+
+
+def variables_of_the_shell() -> dict[str, str]:
+    return {"BRAINFED_PYTHON": sys.executable, "BRAINFED_BLOCKED": BLOCKING}
 
 
 def name_of(owner: "subprocess.Popen[bytes]") -> str:
@@ -201,14 +206,39 @@ def test_a_signal_to_the_client_reaches_the_job(start: Start, number: signal.Sig
     assert (job.returncode, output) == (7, f"stopped by {number.value}\n")
 
 
-def test_no_interrupt_is_lost_while_a_job_starts(start: Start) -> None:
-    text = "import time\nimport numpy\ntime.sleep(60)\n"
-    for number in range(12):
-        job = start(text)
-        time.sleep(0.02 * number)
-        job.send_signal(signal.SIGINT)
-        job.communicate(timeout=30)
-        assert job.returncode != 0  # Where it interrupts an import, numpy may turn it into an error of its own.
+OF_OURS = """
+import time
+from brainfed.scripting.job import job
+from types import SimpleNamespace
+
+class Given(list):
+    get = dict().get
+    items = dict().items
+
+parts = {name: Given() for name in ("log", "input", "output", "params", "resources")}
+with job(SimpleNamespace(**parts, scriptdir=".")) as running:
+    import numpy
+    time.sleep(60)
+"""
+STARTS = int(os.environ.get("BRAINFED_CASES", "12"))
+
+
+@pytest.mark.parametrize(
+    ("text", "forks", "span"),
+    [(OF_OURS, "", 0.25), (OF_OURS, "off", 1.0), ("import time\ntime.sleep(60)\n", "", 0.25)],
+    ids=["forked", "by itself", "any script"],
+)
+def test_no_interrupt_is_lost_while_a_job_starts(start: Start, text: str, forks: str, span: float) -> None:
+    """Whenever it comes: before the process that runs the script is known, while it imports, and while it works."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    for case in range(STARTS):
+        job, number = start(text, forks), numbers[case % 3]
+        time.sleep(span * case / STARTS)
+        job.send_signal(number)
+        _, errors = job.communicate(timeout=30)
+        if text == OF_OURS:
+            assert job.returncode == -number or (job.returncode == 130 and f"stopped by {number.name} before" in errors)
+        assert job.returncode != 0, errors
 
 
 def test_a_job_is_paused_with_its_client(start: Start) -> None:
@@ -263,8 +293,8 @@ def test_a_job_that_ends_while_its_node_is_busy_leaves_the_others_alone(start: S
 @pytest.mark.parametrize("stream", [">&-", "2>&-", "<&-"])
 def test_a_job_without_a_stream_starts_by_itself(tmp_path: Path, stream: str) -> None:
     (tmp_path / "job.py").write_text("from pathlib import Path\nPath('done').touch()\n")
-    command = f"exec {sys.executable} -I -S {client.__file__} {sys.executable} job.py {stream}"
-    subprocess.run(["bash", "-c", command], cwd=tmp_path, check=True)
+    command = f"exec {SHELL} -c '{sys.executable} job.py' {stream}"
+    subprocess.run(["bash", "-c", command], cwd=tmp_path, env=os.environ | variables_of_the_shell(), check=True)
     assert (tmp_path / "done").exists()
 
 
@@ -353,8 +383,8 @@ def test_a_folder_that_cannot_be_read_harms_no_other_job(start: Start, owner: "s
 
 
 def test_any_other_command_is_run_as_it_is() -> None:
-    command = [sys.executable, "-I", "-S", client.__file__, "echo", "as it is"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    command, environment = [SHELL, "-c", "echo 'as it is'"], os.environ | variables_of_the_shell()
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert done.stdout == "as it is\n"
 
 

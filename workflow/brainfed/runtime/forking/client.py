@@ -1,9 +1,14 @@
 """A job, as Snakemake sees it: it has a forking process run the script, passes signals on, and ends as the script ends.
 
-    BRAINFED_FORKS=OWNER-WORD python -I -S client.py PYTHON SCRIPT
+    BRAINFED_FORKS=OWNER-WORD job-shell -c COMMAND
 
-Only the standard library, and little of it: this is what a job costs. Without a forking process, and for any other
-command than a script of this Python, it becomes the command itself.
+Only the standard library, and little of it: this is what a job costs. Without a forking process it becomes the script
+itself, and for any other command than a script of this Python the shell that runs it.
+
+No signal falls between two handlers. Signals are blocked when this program begins. Until the job is accepted, one ends
+this process by the system's default, without Python. While the job is made they wait, in the system; afterwards they
+are passed on. A script of a job of ours begins with all of them blocked, forked or not, and takes what has waited when
+its own handlers stand (`runtime.jobs.stopping`): its imports would turn an interrupt into errors of their own.
 """
 
 import os
@@ -27,21 +32,66 @@ NUMBER = struct.Struct("i")
 NAMED = "job "
 """What this process calls itself, with the number of the process that runs the script (`runtime.forking.measured`)."""
 PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
+TAKES_SIGNALS = b"from brainfed.scripting.job import job"
+"""In the script of a job of ours."""
 CREDENTIALS = struct.Struct("3i")
 """Process, user and group at the other end of a socket."""
 
 
 def main() -> None:
     """Run the command."""
-    command, name = sys.argv[1:], os.environ.get(VARIABLE, OFF)
-    whole = None not in (sys.stdin, sys.stdout, sys.stderr)
-    if whole and len(command) == 2 and command[0] == sys.executable and name != OFF:
+    for number in _heard():
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, PASSED_ON)
+    command, name = sys.argv[-1], os.environ.get(VARIABLE, OFF)
+    before, script = split_command(command, sys.executable)
+    if before:
+        again = " ".join(
+            map(_quoted, (sys.executable, "-I", "-S", sys.argv[0], "-c", f"{sys.executable} {_quoted(script)}"))
+        )
+        command = f"{before}exec {again}"
+    if before or not script:
+        os.execvp("bash", ["bash", "-c", f"set -euo pipefail; {command}"])
+    if None not in (sys.stdin, sys.stdout, sys.stderr) and name != OFF:
         server = _reached(name)
         if server is not None:
-            _follow(server, command[1])
+            _follow(server, script)
             server.close()
     os.environ.pop(STARTED_BY, None)
-    os.execvp(command[0], command)
+    signal.pthread_sigmask(signal.SIG_BLOCK if takes_signals(script) else signal.SIG_UNBLOCK, PASSED_ON)
+    os.execv(sys.executable, [sys.executable, script])
+
+
+def split_command(command: str, python: str) -> tuple[str, str]:
+    """The commands before a script of this Python, and the script; no script for any other command.
+
+    Snakemake writes the path of Python as it is, blanks included, and quotes the script.
+    """
+    before, _, last = command.rpartition(f"{python} ")
+    quoted = len(last) > 2 and last[0] == last[-1] == "'" and "'" not in last[1:-1]
+    plain = all(letter.isalnum() or letter in "@%_+=:,./-" for letter in last)
+    if command == last or not (quoted or plain) or not (before.endswith("; ") or not before):
+        return "", ""
+    return before, last.strip("'")
+
+
+def takes_signals(script: str) -> bool:
+    """Whether a script sets the handlers of a job, and unblocks the signals with them."""
+    try:
+        with open(script, "rb") as file:
+            return TAKES_SIGNALS in file.read()
+    except OSError:
+        return False
+
+
+def _heard() -> list[int]:
+    """The signals that are not ignored: `nohup` and a shell's background jobs rely on it."""
+    return [int(number) for number in PASSED_ON if signal.getsignal(number) != signal.SIG_IGN]
+
+
+def _quoted(word: str) -> str:
+    """A word of a shell's command."""
+    return "'" + word.replace("'", "'\\''") + "'"
 
 
 def address(name: str) -> str:
@@ -120,27 +170,18 @@ def _become_server(name: str) -> None:
 
 def _follow(server: socket.socket, script: str) -> None:
     """Run the script there and end as it does; come back if it has not begun there."""
-    heard = [int(number) for number in PASSED_ON if signal.getsignal(number) != signal.SIG_IGN]
-    for number in heard:
-        signal.signal(number, signal.SIG_DFL)
     if not _is_accepted(server, script):
         return
-    waiting: list[int] = []
-    for number in heard:
-        signal.signal(number, lambda number, _frame: waiting.append(number))
+    signal.pthread_sigmask(signal.SIG_BLOCK, PASSED_ON)
+    heard = _heard()
     if not _has_begun(server, [int(number) for number in PASSED_ON if number not in heard]):
-        for number in heard:
-            signal.signal(number, signal.SIG_DFL)
-        for number in waiting:
-            os.kill(os.getpid(), number)
         return
     for number in heard:
         signal.signal(number, lambda number, _frame: _pass_on(server, number))
-    for number in waiting:
-        _pass_on(server, number)
     if signal.getsignal(signal.SIGTSTP) != signal.SIG_IGN:
         signal.signal(signal.SIGTSTP, lambda *_: _stop(server))
         signal.signal(signal.SIGCONT, lambda *_: _pass_on(server, signal.SIGCONT))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, PASSED_ON)
     _call_itself(_number(server))
     _end_like(_number(server))
 

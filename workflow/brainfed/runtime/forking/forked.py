@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from brainfed.runtime.forking.client import PASSED_ON, STARTED_BY
+from brainfed.runtime.forking.client import PASSED_ON, STARTED_BY, takes_signals
 from brainfed.runtime.forking.imports import PACKAGE
 
 PYTHONPATH = "PYTHONPATH"
@@ -80,7 +80,6 @@ class Forked:
         for number in PASSED_ON:
             usual: Any = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
             signal.signal(number, signal.SIG_IGN if number in self.ignored else usual)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, PASSED_ON)
         _forget()
         sys.argv = [self.script]
         installed = [folder for folder in sys.path if folder not in SEARCHED]
@@ -89,6 +88,8 @@ class Forked:
         module.__file__, module.__builtins__ = self.script, builtins  # type: ignore[attr-defined]
         sys.modules["__main__"] = module
         code = compile(Path(self.script).read_bytes(), self.script, "exec")
+        if not takes_signals(self.script):
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, PASSED_ON)
         exec(code, module.__dict__)
         _end(module)
 

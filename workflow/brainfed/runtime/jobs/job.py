@@ -7,7 +7,7 @@ import resource
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -36,6 +36,7 @@ THREAD_VARIABLES = (
     "NUMEXPR_NUM_THREADS",
 )
 INTERRUPTED = 130
+STOPPED = "stopped by %s before the end; the same command goes on from the last round, or file, that was finished"
 
 logger = logging.getLogger(__name__)
 
@@ -154,7 +155,7 @@ def run_job(
     log = snakemake.log[0] if len(snakemake.log) else None
     given = _given(snakemake)
     try:
-        with stoppable():
+        with stoppable(_end_at_once):
             _open_log(log)
             threads = int(given.get("threads", 1))
             _limit_threads(threads)
@@ -168,10 +169,7 @@ def run_job(
                     yield Job(leased, time.monotonic(), threads, SimpleNamespace(**given), progress)
             making.finish(imported_versions())
     except KeyboardInterrupt:
-        logger.error(
-            "stopped by %s before the end; the same command goes on from the last round, or file, that was finished",
-            stopped_by(),
-        )
+        logger.error(STOPPED, stopped_by())
         return_to_queue()
         raise SystemExit(INTERRUPTED) from None
     except Exception as error:
@@ -193,6 +191,13 @@ def _open_log(log: str | None) -> None:
             raise
         configure(None)
         logger.warning("%s", full_disk(Path(log), 0, 0))
+
+
+def _end_at_once(signal: str) -> None:
+    """End a job that a library keeps from stopping; the thread that is held up may hold the log's lock, too."""
+    with suppress(OSError):
+        os.write(2, f"{STOPPED % signal}\n".encode())
+    os._exit(INTERRUPTED)
 
 
 def _is_bug(error: Exception) -> bool:

@@ -5,27 +5,38 @@ Ctrl-C, or loses the connection to the terminal (SIGHUP). A killed workflow send
 /proc that its workflow runs. Outside of a round a job stops at once: it writes nothing but whole files. A round may
 end, so that its state can be kept; a second signal stops it too, unless it is an echo (SLURM signals a preempted job
 twice, itself and through srun, 5 ms apart). A SIGKILL loses the work since the last checkpoint.
+
+Libraries may keep an interrupt for themselves (an import that turns it into an error of its own, a destructor, compiled
+code that does not return). So a stop stays asked for whatever becomes of the exception, and a job that has not ended
+some seconds later is ended.
 """
 
 import os
 import re
+import select
 import signal
+import socket
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import TypeVar
 
-from brainfed.runtime.forking.client import STARTED_BY
+from brainfed.runtime.forking.client import PASSED_ON, STARTED_BY
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 LOOK_EVERY, ECHO = 1.0, 1.0
 """Seconds between two checks of the workflow; seconds after a signal in which a further one is its echo."""
+PATIENCE = 15.0
+"""Seconds for a job that has to stop at once; SLURM's KillWait is 30."""
 SNAKEMAKE = re.compile(rb"(.*/)?snakemake(\.[\w.]+)?")
 
 Unit = TypeVar("Unit")
+
+# A signal to a process that a job has forked is none of the job's.
+os.register_at_fork(after_in_child=lambda: signal.set_wakeup_fd(-1))
 
 
 class _StopRequest:
@@ -51,22 +62,39 @@ _request = _StopRequest()
 
 
 @contextmanager
-def stoppable() -> Iterator[None]:
+def stoppable(end: Callable[[str], None] = lambda _: None) -> Iterator[None]:
     """Turn the signals, and the end of the workflow that started this job, into KeyboardInterrupt in the body.
 
-    Ignored signals stay ignored: `nohup` and a shell's background jobs rely on it.
+    Ignored signals stay ignored: `nohup` and a shell's background jobs rely on it. A signal that came before, while
+    they were blocked, is heard now. If the body ends in another way after a signal, the interrupt is raised then.
+
+    Args:
+        end: called with the name of the signal where the body has not stopped in time; it ends the process.
     """
+    # They are heard by the main thread alone: the others begin with them blocked.
+    signal.pthread_sigmask(signal.SIG_BLOCK, PASSED_ON)
     handled = [number for number in SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
     former = {number: signal.signal(number, _request.receive) for number in handled}
-    ended = threading.Event()
-    threading.Thread(target=_watch_workflow, args=(_line_to_workflow(), ended), daemon=True).start()
+    watch = _Watch(end)
     try:
-        yield
+        try:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, PASSED_ON)
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_BLOCK, PASSED_ON)
+            asked = _request.made
+        if asked:
+            raise KeyboardInterrupt
+    except Exception:
+        if asked:
+            raise KeyboardInterrupt from None
+        raise
     finally:
-        ended.set()
+        watch.close()
         _request.made = _request.in_unit = False
         for number, handler in former.items():
             signal.signal(number, handler)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, PASSED_ON)
 
 
 def stop_asked() -> bool:
@@ -94,13 +122,50 @@ def whole(units: Iterable[Unit]) -> Iterator[Unit]:
         _request.in_unit = False
 
 
-def _watch_workflow(line: tuple[int, ...], ended: threading.Event) -> None:
-    """Ask for a stop as soon as a process between this one and its workflow is gone."""
-    while line and not ended.wait(LOOK_EVERY):
-        if tuple(_ancestors(len(line))) != line:
-            if not stop_asked():
-                os.kill(os.getpid(), signal.SIGTERM)
-            return
+class _Watch:
+    """A thread that asks for a stop as soon as a process between this one and its workflow is gone, and ends this one
+    where a stop at once does not happen.
+
+    The system tells it of every signal (`signal.set_wakeup_fd`), even where compiled code keeps the main thread from
+    running a handler.
+    """
+
+    def __init__(self, end: Callable[[str], None]) -> None:
+        self._end, self._line = end, _line_to_workflow()
+        self._heard, tell = socket.socketpair()
+        self._tell = tell
+        tell.setblocking(False)
+        self._former = signal.set_wakeup_fd(tell.fileno(), warn_on_full_buffer=False)
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """End the thread."""
+        signal.set_wakeup_fd(self._former)
+        self._tell.close()
+        self._thread.join()
+        self._heard.close()
+
+    def _run(self) -> None:
+        last, calls, due = signal.Signals.SIGTERM, [-ECHO], None
+        while True:
+            if select.select([self._heard], [], [], LOOK_EVERY)[0]:
+                numbers = [number for number in self._heard.recv(64) if number in SIGNALS]
+                if not numbers and self._tell.fileno() < 0:
+                    return
+                now = time.monotonic()
+                if numbers and now - calls[-1] >= ECHO:
+                    calls.append(now)
+                    last = signal.Signals(numbers[0])
+            if self._line and tuple(_ancestors(len(self._line))) != self._line:
+                self._line = ()
+                if not stop_asked():
+                    os.kill(os.getpid(), signal.SIGTERM)
+            at_once = len(calls) > 2 or (len(calls) > 1 and not _request.in_unit)
+            due = (due or time.monotonic() + PATIENCE) if at_once else None
+            if due is not None and time.monotonic() > due:
+                self._end(last.name)
+                return
 
 
 def _line_to_workflow() -> tuple[int, ...]:

@@ -1,0 +1,102 @@
+"""The shell that jobs start in."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from brainfed.runtime.errors import UserError
+from brainfed.runtime.forking import client
+from brainfed.runtime.forking.client import split_command
+from brainfed.runtime.forking.shell import job_shell
+
+
+@pytest.fixture(autouse=True)
+def no_forking_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (client.VARIABLE, "BRAINFED_PYTHON", "BRAINFED_BLOCKED"):
+        monkeypatch.setenv(name, "")
+
+
+def test_a_run_has_a_forking_process_of_its_own() -> None:
+    assert job_shell().endswith("/job-shell")
+    assert client.owner_of(os.environ[client.VARIABLE]) == str(os.getpid())
+
+
+def test_an_outer_run_may_share_its_own_while_it_lives(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, kept in ((f"{os.getppid()}-outer", True), ("999999999-gone", False)):
+        monkeypatch.setenv(client.VARIABLE, name)
+        job_shell()
+        assert (os.environ[client.VARIABLE] == name) == kept
+
+
+def test_it_forks_nothing_where_it_is_switched_off_or_on_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, forks in (("off", True), ("", False), (f"{os.getppid()}-outer", False)):
+        monkeypatch.setenv(client.VARIABLE, name)
+        job_shell(forks)
+        assert os.environ[client.VARIABLE] == "off"
+
+
+@pytest.mark.parametrize("value", ["0", "no", "OFF", "1", "self"])
+def test_another_value_is_refused(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.setenv(client.VARIABLE, value)
+    with pytest.raises(UserError, match="BRAINFED_FORKS: expected `off`, or no value, found"):
+        job_shell()
+
+
+def test_jobs_start_by_themselves_where_python_has_no_descriptors_of_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "pidfd_open")
+    job_shell()
+    assert os.environ[client.VARIABLE] == "off"
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("/env/python /run/tmp.job.py", ("", "/run/tmp.job.py")),
+        ("/env/python '/my runs (2)/tmp.job.py'", ("", "/my runs (2)/tmp.job.py")),
+        (
+            "source /conda/activate '/e'; /env/python /run/tmp.job.py",
+            ("source /conda/activate '/e'; ", "/run/tmp.job.py"),
+        ),
+        ("source /conda/activate '/e'; python /run/tmp.job.py", ("", "")),
+        ("/env/python /run/tmp.job.py; echo done", ("", "")),
+        ("/env/python /run/tmp.job.py > log", ("", "")),
+        ("/env/python '/a' '/b'", ("", "")),
+        ("echo /env/python /run/tmp.job.py", ("", "")),
+        ("if true; then /env/python x.py", ("", "")),
+        ("echo one > f; echo two >> f", ("", "")),
+    ],
+)
+def test_a_script_is_told_from_other_commands(command: str, expected: tuple[str, str]) -> None:
+    assert split_command(command, "/env/python") == expected
+
+
+@pytest.mark.parametrize("blocked", [True, False])
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("echo one > f; echo two >> f; cat f", "one\ntwo\n"),
+        ("cd sub && pwd -P | sed s,.*/,,", "sub\n"),
+        ("cat <<END\nit's $((1 + 1))\nEND", "it's 2\n"),
+        ("greeting='good day'; {python} 'a script.py'", "good day None\n"),
+        ("export greeting='good day'; {python} 'a script.py'", "good day good day\n"),
+    ],
+)
+def test_other_commands_run_in_bash_as_they_are(tmp_path: Path, command: str, expected: str, blocked: bool) -> None:
+    shell = job_shell()
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "a script.py").write_text("import os\nprint('good day', os.environ.get('greeting'))\n")
+    environment = dict(os.environ) | ({} if blocked else {"BRAINFED_BLOCKED": ""})
+    done = subprocess.run(
+        command.replace("{python}", sys.executable), shell=True, executable=shell, cwd=tmp_path, env=environment,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (0, expected), done.stderr
+
+
+@pytest.mark.parametrize("command", ["false; echo on", "false | cat", "echo $undefined; true"])
+def test_a_command_that_fails_in_the_middle_fails_the_job(command: str) -> None:
+    done = subprocess.run(command, shell=True, executable=job_shell(), capture_output=True, text=True, check=False)
+    assert done.returncode != 0 and "on" not in done.stdout.split()

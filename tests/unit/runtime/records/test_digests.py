@@ -1,13 +1,19 @@
 """Code digests: they change with the meaning of the code that a rule runs, and with nothing else."""
 
+import hashlib
+import json
 import os
+import random
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.records.digests import NEUTRAL_MODULES, code_digest, import_closure
+from brainfed.runtime.records.sources import meaning_of
 
 SOURCES = {
     "scripts/train.py": "from brainfed.training import federated\nfederated.train()\n",
@@ -185,3 +191,68 @@ def test_a_settings_description_and_bounds_belong_to_the_manual_its_default_to_t
     assert train_digest(base) == before
     rewrite(place, "setting(3", "setting(4")
     assert train_digest(base) != before
+
+
+# What versions of Python write differently in a syntax tree: fields that are new, f-strings, characters that print.
+UNLIKE = [
+    "def f(x, /, *, y=None): ...\n",
+    "class A(B, metaclass=C): x: int = 1\n",
+    "async def f():\n    async with a as b, c: return [d async for d in e if f]\n",
+    "a = {**b, 'c': None}\nd = None\ne = u'text'\nf = ...\n",
+    "a = f'{b}' f'{c!r:>{d}}' 'e' f'f{g=}'\n",
+    "a = f'{b:}' + f'{c:{d}.{e}f}' + f'{{{f}}}' + f''\n",
+    "a = f'{b:x{c}y}' 'd' f'{e}'\n",
+    "try:\n    a\nexcept* B as c:\n    raise D from c\n",
+    "match a:\n    case {'b': [1, *_], **c} if d: pass\n    case A(x=1) | None: pass\n",
+    "a = '\\ue000\\U000323b0\u00e9\\x00'\nb = b'\\xff'\nc = 1e999, 1j, 10**20, 0x1F, -1\n",
+    "a = lambda *b, **c: (yield)\ndel a[1:2, ::3]\nassert a, 'b'\n",
+    "'a'\nglobal b\nfor c in d:\n    'text'\nelse:\n    pass\n",
+]
+DIGEST_OF_UNLIKE = "2edd950bd5757cff"
+DIGESTS = """
+import json, sys
+from pathlib import Path
+from brainfed.runtime.records.sources import meaning_of
+print(json.dumps([meaning_of(text.encode(), Path("a.py")).digest for text in json.load(sys.stdin)]))
+"""
+
+
+def other_interpreters() -> list[str]:
+    """Other versions of Python on this machine that the package supports."""
+    own = f"{sys.version_info.major}.{sys.version_info.minor}"
+    folders = [*os.environ["PATH"].split(os.pathsep), *map(str, (Path.home() / ".pyenv/versions").glob("*/bin"))]
+    names = [f"python3.{minor}" for minor in range(11, 16) if f"3.{minor}" != own]
+    found = {name: shutil.which(name, path=os.pathsep.join(reversed(folders))) for name in names}
+    return [path for path in found.values() if path]
+
+
+def test_a_digest_does_not_depend_on_the_version_of_python() -> None:
+    digests = [meaning_of(text.encode(), Path("a.py")).digest for text in UNLIKE]
+    assert len(set(digests)) == len(UNLIKE)
+    assert hashlib.sha256(" ".join(digests).encode()).hexdigest()[:16] == DIGEST_OF_UNLIKE
+
+
+@pytest.mark.skipif(not other_interpreters(), reason="no other version of Python is on this machine")
+def test_other_versions_of_python_have_the_same_digests_of_our_code() -> None:
+    workflow = Path(__file__).resolve().parents[4] / "workflow"
+    files = sorted(workflow.rglob("*.py"))
+    count = int(os.environ.get("BRAINFED_CASES", "40"))
+    texts = UNLIKE + [file.read_text() for file in random.Random(0).sample(files, min(count, len(files)))]
+    expected = [meaning_of(text.encode(), Path("a.py")).digest for text in texts]
+    for interpreter in other_interpreters():
+        run = subprocess.run(
+            [interpreter, "-c", DIGESTS],
+            input=json.dumps(texts),
+            env=os.environ | {"PYTHONPATH": str(workflow)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert run.returncode == 0, run.stderr
+        assert json.loads(run.stdout) == expected, interpreter
+
+
+def test_empty_text_and_split_text_in_an_f_string_mean_the_same() -> None:
+    digest = [meaning_of(text, Path("a.py")).digest for text in (b"f'{a}bc'", b"f'{a}' 'b' f'c'", b"f'{a:}bc'")]
+    assert len(set(digest)) == 1
+    assert meaning_of(b"f'{a}b{c}'", Path("a.py")).digest != meaning_of(b"f'{a}{c}b'", Path("a.py")).digest

@@ -95,8 +95,41 @@ def meaning_of(content: bytes, path: Path) -> Meaning:
             node.keywords = [keyword for keyword in node.keywords if keyword.arg in VALUES_OF_A_SETTING]
         elif isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             node.body = [child for child in node.body if not _is_text(child)]
-    digest = hashlib.sha256(ast.dump(tree).encode()).hexdigest()
+    digest = hashlib.sha256(_written(tree).encode()).hexdigest()
     return Meaning(digest, tuple(dict.fromkeys(imports)), not tree.body)
+
+
+def _written(value: Any) -> str:
+    """A syntax tree as text that is the same under every version of Python, unlike that of `ast.dump`.
+
+    Versions add optional fields, and split the text around the values of an f-string in other places. So fields without
+    a value are left out, neighbouring pieces of text are joined, and other characters than ASCII are escaped, as each
+    version has its own list of those that can be printed.
+    """
+    if isinstance(value, list):
+        return f"[{', '.join(map(_written, value))}]"
+    if isinstance(value, ast.Constant):
+        return f"Constant({value.value!a})"
+    if not isinstance(value, ast.AST):
+        return ascii(value)
+    fields = {name: getattr(value, name, None) for name in value._fields}
+    if isinstance(value, ast.JoinedStr):
+        fields["values"] = _joined_text(value.values)
+    elif isinstance(value, ast.FormattedValue) and isinstance(value.format_spec, ast.JoinedStr):
+        fields["format_spec"] = value.format_spec if _joined_text(value.format_spec.values) else None
+    held = [f"{name}={_written(field)}" for name, field in fields.items() if field is not None and field != []]
+    return f"{type(value).__name__}({', '.join(held)})"
+
+
+def _joined_text(pieces: list[ast.expr]) -> list[ast.expr]:
+    """The pieces of an f-string, with neighbouring pieces of text as one, and without empty ones."""
+    joined: list[ast.expr] = []
+    for piece in pieces:
+        if isinstance(piece, ast.Constant) and joined and isinstance(joined[-1], ast.Constant):
+            joined[-1] = ast.Constant(f"{joined[-1].value}{piece.value}")
+        elif not (isinstance(piece, ast.Constant) and piece.value == ""):
+            joined.append(piece)
+    return joined
 
 
 def _is_text(statement: ast.stmt) -> bool:

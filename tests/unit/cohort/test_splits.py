@@ -6,11 +6,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from brainfed.cohort.settings.splits import SplitSettings
+from brainfed.cohort.splits.folds import folds_of_groups
 from brainfed.cohort.splits.institutions import split
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
@@ -344,3 +347,34 @@ def test_the_site_groups_of_gahfl_fit_abide():
 )
 def test_institutions_that_are_sites_are_not_drawn(settings, drawn):
     assert SplitSettings(**settings).draws_institutions == drawn
+
+
+def groups_of_people(random):
+    """Classes and groups of a made-up cohort: single people, twins, families with several diagnoses."""
+    people = int(random.integers(20, 120))
+    groups = np.array([f"person-{code}" for code in random.integers(0, random.integers(10, 2 * people), people)])
+    return random.integers(0, random.integers(2, 5), people), groups
+
+
+@pytest.mark.skipif(sklearn.__version__.startswith("1.7."), reason="this version deals other folds for the same seed")
+@pytest.mark.filterwarnings("ignore:The least populated class:UserWarning")
+def test_folds_of_groups_are_those_of_the_locked_scikit_learn():
+    for case in range(int(os.environ.get("BRAINFED_CASES", "12"))):
+        random = np.random.default_rng(case)
+        classes, groups = groups_of_people(random)
+        folds, seed = int(random.integers(2, 11)), int(random.integers(2**32))
+        if folds > min(len(set(groups)), np.bincount(classes).max()):
+            continue
+        theirs = np.empty(len(classes), dtype=int)
+        splitter = StratifiedGroupKFold(folds, shuffle=True, random_state=seed)
+        for index, (_, tested) in enumerate(splitter.split(classes, classes, groups)):
+            theirs[tested] = index
+        assert folds_of_groups(classes, groups, folds, seed).tolist() == theirs.tolist()
+
+
+def test_a_seed_deals_the_same_folds_under_every_version_of_the_libraries():
+    classes, groups = groups_of_people(np.random.default_rng(1))
+    drawn = folds_of_groups(classes, groups, 5, 4294967295)
+    assert "".join(map(str, drawn)) == "4100412023142342402412000230303333034132014143214132011421323431042"
+    inner = StratifiedKFold(5, shuffle=True, random_state=4294967295).split(classes, classes % 2)
+    assert [tested.tolist()[:3] for _, tested in inner] == [[1, 2, 9], [3, 15, 23], [0, 6, 10], [7, 12, 13], [4, 5, 8]]

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.model_selection import StratifiedGroupKFold
 
 from brainfed.cohort.splits.even_folds import even_folds
 from brainfed.runtime.streams import Streams
@@ -31,10 +30,57 @@ def stratified(
         members = np.flatnonzero((institution == name) & labelled)
         diagnosis = subjects["diagnosis"].to_numpy()[members]
         group = subjects["group"].to_numpy()[members]
-        splitter = StratifiedGroupKFold(n_splits=folds, shuffle=True, random_state=streams.key("folds", name) % 2**32)
-        for index, (_, tested) in enumerate(splitter.split(members, diagnosis, group)):
-            fold[members[tested]] = index
+        fold[members] = folds_of_groups(diagnosis, group, folds, streams.key("folds", name) % 2**32)
     return fold
+
+
+def folds_of_groups(
+    classes: NDArray[np.int64], groups: NDArray[np.object_], folds: int, seed: int
+) -> NDArray[np.int64]:
+    """(n,) fold of each member; a group is in one fold, and each class is spread as evenly as groups allow.
+
+    Groups come in random order, those with the most uneven counts of classes first. Each goes to the fold where the
+    shares of the classes differ least between folds afterwards, the one with the fewest members among ties. This is
+    what StratifiedGroupKFold of scikit-learn 1.8 and 1.9 does with a shuffle. Version 1.7 deals other folds for one
+    seed, so the folds of a study must not depend on it.
+
+    Args:
+        classes: (n,) codes.
+        groups: (n,) names.
+        folds: number of folds.
+        seed: below 2**32.
+    """
+    _, code, size = np.unique(classes, return_inverse=True, return_counts=True)
+    _, group = np.unique(groups, return_inverse=True)
+    counts = np.zeros((group.max() + 1, len(size)))
+    np.add.at(counts, (group, code), 1)
+    order = np.arange(len(counts))
+    np.random.RandomState(seed).shuffle(order)
+    order = order[np.argsort(-np.std(counts[order], axis=1), kind="stable")]
+    held = np.zeros((folds, len(size)))
+    fold = np.empty(len(counts), dtype=np.int64)
+    for member in order:
+        fold[member] = _emptiest(held, counts[member], size)
+        held[fold[member]] += counts[member]
+    return fold[group]
+
+
+def _emptiest(held: NDArray[np.float64], added: NDArray[np.float64], size: NDArray[np.int64]) -> int:
+    """The fold that a group with these counts of classes goes to.
+
+    Args:
+        held: (folds, classes) counts of the groups so far.
+        added: (classes,) counts of the group.
+        size: (classes,) counts of all.
+    """
+    best, least, fewest = 0, np.inf, np.inf
+    for index, members in enumerate(held.sum(axis=1)):
+        tried = held.copy()
+        tried[index] += added
+        unevenness = float(np.mean(np.std(tried / size, axis=0)))
+        if unevenness < least or (np.isclose(unevenness, least) and members < fewest):
+            best, least, fewest = index, unevenness, members
+    return best
 
 
 def stratified_by_site(

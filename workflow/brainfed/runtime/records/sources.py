@@ -126,7 +126,7 @@ def _joined_text(pieces: list[ast.expr]) -> list[ast.expr]:
     joined: list[ast.expr] = []
     for piece in pieces:
         if isinstance(piece, ast.Constant) and joined and isinstance(joined[-1], ast.Constant):
-            joined[-1] = ast.Constant(f"{joined[-1].value}{piece.value}")
+            joined[-1] = ast.Constant(str(joined[-1].value) + str(piece.value))
         elif not (isinstance(piece, ast.Constant) and piece.value == ""):
             joined.append(piece)
     return joined

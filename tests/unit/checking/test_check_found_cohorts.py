@@ -30,7 +30,8 @@ def tree(tmp_path):
 
 
 def settings_of(tree, **changes):
-    cohort = {"source": "bids", "bids": {"derivatives": str(tree.folder)}, **write_atlas(tree.folder.parent / "atlas")}
+    cohort = {"source": "bids", "bids": {"derivatives": str(tree.folder)}, "extraction": {"high_pass": None}}
+    cohort |= write_atlas(tree.folder.parent / "atlas")
     return validate(CohortSettings, cohort | changes, "c")
 
 

@@ -142,6 +142,7 @@ STEP_OF = {
     "series file absent": "with a series",
     "confounds file absent": "with a series",
     "brain mask absent": "with a series",
+    "sidecar without content": "with a series",
     "no FreeSurfer id": "with FreeSurfer measures",
     "stats folder absent": "with FreeSurfer measures",
     "Subject s1: expected 60 rows": "with a usable series",

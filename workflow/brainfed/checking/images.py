@@ -1,6 +1,5 @@
 """4D images by their headers: dimensions, space, repetition time, length of the file; and their confound tables."""
 
-import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,10 +11,11 @@ from brainfed.checking.finding import Finding, boundary, named
 from brainfed.checking.people import Look
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.sources.listed import ListedSubject
-from brainfed.imaging.extraction.confounds import read_confounds
-from brainfed.imaging.extraction.extraction import check_filter
+from brainfed.imaging.extraction.confounds import COSINES, read_confounds
+from brainfed.imaging.extraction.extraction import check_cleaning
 from brainfed.imaging.scans.atlas import Atlas
 from brainfed.imaging.scans.coverage import voxels_in_view
+from brainfed.imaging.scans.intact import content_of, gzip_trailer
 from brainfed.imaging.scans.probabilistic_atlas import ProbabilisticAtlas
 from brainfed.imaging.scans.region_means import grid_of
 from brainfed.imaging.scans.scan import ScanHeader, read_header, read_scan
@@ -85,16 +85,25 @@ def _look_at(header: ScanHeader, listed: ListedSubject, settings: CohortSettings
     subject, file = listed.subject, str(listed.series)
     volumes = header.shape[3]
     tr = settings.tr.get(listed.site, header.tr)
+    names: list[str] = []
+
+    def clean() -> None:
+        confounds = None
+        if listed.confounds is not None:
+            confounds = read_confounds(subject, listed.confounds, settings.confound_columns, volumes)
+            names.extend(confounds.names)
+        values = None if confounds is None else confounds.values
+        check_cleaning(f"Subject {subject}, {file}", volumes, tr, settings.extraction, values)
+
     checks: tuple[Callable[[], object], ...] = (
+        clean,
         lambda: space.place(subject, file, header),
-        lambda: check_filter(subject, file, volumes, tr, settings.extraction),
         lambda: check_length(subject, volumes, settings.min_timepoints),
-        lambda: _check_confounds(listed, settings, volumes),
     )
     for check in checks:
         with boundary(f"Subject {subject}, {file}", refuse):
             check()
-    return Look(volumes, content_of(file), header.tr)
+    return Look(volumes, content_of(file), header.tr, cosines=any(name.startswith(COSINES) for name in names))
 
 
 def read_whole_header(subject: str, file: str) -> ScanHeader:
@@ -104,40 +113,22 @@ def read_whole_header(subject: str, file: str) -> ScanHeader:
         UserError: the file is absent, cut off or no NIfTI, the image is not 4D, or the affine is singular.
     """
     header = read_header(subject, file)
-    if not _is_whole(file, header):
+    if not _is_whole(header):
         read_scan(subject, file)
     return header
 
 
-def _check_confounds(listed: ListedSubject, settings: CohortSettings, volumes: int) -> None:
-    if listed.confounds is not None:
-        read_confounds(listed.subject, listed.confounds, settings.confound_columns, volumes)
-
-
-def _is_whole(file: str, header: ScanHeader) -> bool:
+def _is_whole(header: ScanHeader) -> bool:
     """Whether the file is as long as its header says; a gzip file ends with the length of its content."""
-    if file.endswith(".gz"):
-        return _trailer(file)[1] == header.size % 2**32
-    return not file.endswith(".nii") or Path(file).stat().st_size >= header.size
-
-
-def _trailer(file: str) -> tuple[int, int]:
-    """Checksum and length (modulo 2^32) of the content of a gzip file (RFC 1952)."""
-    with Path(file).open("rb") as stream:
-        stream.seek(-8, 2)
-        checksum, length = struct.unpack("<II", stream.read(8))
-    return checksum, length
-
-
-def content_of(file: str) -> str:
-    """A key of a file's content: equal for gzip files with equal content; else the path."""
-    return "gzip-{:08x}-{}".format(*_trailer(file)) if file.endswith(".gz") else str(Path(file).resolve())
+    if header.voxels.endswith(".gz"):
+        return gzip_trailer(header.voxels)[1] == header.size % 2**32
+    return Path(header.voxels).stat().st_size >= header.size
 
 
 def remarks(
     looks: Mapping[str, Look], listed: Sequence[ListedSubject], settings: CohortSettings, space: Space, place: str
 ) -> Iterator[Finding]:
-    """Notes on the images together: repetition times, other grids, a part of the brain."""
+    """Notes on the images together: repetition times, two high-passes, other grids, a part of the brain."""
     site = {one.subject: one.site for one in listed}
     for name in sorted({site[subject] for subject in looks}):
         times = sorted({round(look.tr, 3) for subject, look in looks.items() if site[subject] == name and look.tr > 0})
@@ -156,6 +147,27 @@ def remarks(
                 f"site {name}: tr is {given:g} s in the config, which overrules {times[0]:g} s in the headers; fix it "
                 "if the headers are right.",
             )
+    contradicted = {subject: look for subject, look in looks.items() if not np.isnan(look.header_tr)}
+    if contradicted:
+        first, look = next(iter(contradicted.items()))
+        yield Finding(
+            "notes",
+            place,
+            f"{len(contradicted)} of {len(looks)} subjects have a repetition time in their sidecar that the image "
+            f"header contradicts, the first is {first}: {look.tr:g} s, which is used, against {look.header_tr:g} s in "
+            "the header; fix the wrong one, or set `tr` for its site.",
+            tuple(contradicted),
+        )
+    twice = tuple(subject for subject, look in looks.items() if look.cosines and settings.extraction.high_pass)
+    if twice:
+        yield Finding(
+            "notes",
+            place,
+            f"{len(twice)} of {len(looks)} subjects have two high-passes: cosines are among the confounds, and "
+            f"extraction.high_pass is {settings.extraction.high_pass:g} Hz; set extraction.high_pass: null, or leave "
+            "the cosines out.",
+            twice,
+        )
     if space.resampled:
         yield Finding(
             "notes",
@@ -172,6 +184,14 @@ def remarks(
             f"{len(low)} of {len(looks)} images show less than {100 * settings.min_coverage:g} % of the parcellation "
             f"(the least {100 * min(low.values()):.0f} %): {named(list(low))}; check their affines.",
             tuple(low),
+        )
+    absent = space.atlas.without_voxel if space.atlas else ()
+    if space.atlas and absent:
+        yield Finding(
+            "notes",
+            place,
+            f"{len(absent)} of {len(space.atlas.regions)} regions of the region table have no voxel in the "
+            f"parcellation and are empty in every subject: {named(absent)}; take their rows out of the table.",
         )
     volumes = np.array([look.timepoints for look in looks.values()])
     if len(volumes) and volumes.max() > 2 * volumes.min():

@@ -61,6 +61,8 @@ class Look:
         timepoints: length of the series, 0 where it is not known.
         twin: the same for files with the same content.
         tr: repetition time in s, NaN where it is not known.
+        header_tr: that of the image header if a sidecar contradicts it, else NaN.
+        cosines: whether cosines, which are a high-pass, are among its confounds.
         silent_regions: number of regions without signal, None where the header alone was read.
         regions: number of regions, 0 where the header alone was read.
     """
@@ -70,6 +72,8 @@ class Look:
     tr: float = float("nan")
     silent_regions: int | None = None
     regions: int = 0
+    header_tr: float = float("nan")
+    cosines: bool = False
 
 
 def people_of(participants: Mapping[str, Participant], looks: Mapping[str, Look]) -> tuple[Person, ...]:

@@ -2,16 +2,19 @@
 
 from collections.abc import Callable
 
+import numpy as np
+
 from brainfed.checking.finding import boundary
-from brainfed.checking.images import Space, content_of, read_whole_header
+from brainfed.checking.images import Space, read_whole_header
 from brainfed.checking.people import Look
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.sources.listed import ListedSubject
 from brainfed.cohort.sources.scan_run import BidsRun
-from brainfed.imaging.extraction.extraction import TooShortError, check_filter
-from brainfed.imaging.extraction.fmriprep_confounds import check_freedom, load_regressors
+from brainfed.imaging.extraction.bids_extraction import check_together, prepare_cleaning
+from brainfed.imaging.extraction.confounds import COSINES
+from brainfed.imaging.extraction.extraction import TooShortError
 from brainfed.imaging.scans.brain_mask import read_brain
-from brainfed.imaging.scans.repetition_time import check_one_protocol, chosen_tr, sidecar_tr
+from brainfed.imaging.scans.intact import content_of
 from brainfed.imaging.series.shard import check_length
 from brainfed.runtime.errors import Refuse, UserError
 
@@ -40,13 +43,20 @@ def look_at_runs(listed: ListedSubject, settings: CohortSettings, space: Space, 
     lengths = [look.timepoints for _, look in looks]
     kept = max(lengths) if averaged else sum(lengths)
     checks: tuple[Callable[[], None], ...] = (
-        lambda: check_one_protocol(listed.subject, [(run.image, look.tr) for run, look in looks]),
+        lambda: check_together(listed.subject, [(run.image, look.tr) for run, look in looks]),
         lambda: check_length(listed.subject, kept, settings.min_timepoints),
     )
     for check in checks:
         with boundary(f"Subject {listed.subject}", refuse):
             check()
-    return Look(kept, " ".join(look.twin for _, look in looks), looks[0][1].tr)
+    contradicted = [look.header_tr for _, look in looks if not np.isnan(look.header_tr)]
+    return Look(
+        kept,
+        " ".join(look.twin for _, look in looks),
+        looks[0][1].tr,
+        header_tr=contradicted[0] if contradicted else float("nan"),
+        cosines=any(look.cosines for _, look in looks),
+    )
 
 
 def _look_at_run(listed: ListedSubject, run: BidsRun, settings: CohortSettings, space: Space) -> Look:
@@ -55,10 +65,13 @@ def _look_at_run(listed: ListedSubject, run: BidsRun, settings: CohortSettings, 
     volumes = header.shape[3]
     if run.mask is not None:
         read_brain(subject, run.mask, run.image, header.shape[:3], header.affine)
+    cleaning = prepare_cleaning(subject, run, settings.tr.get(listed.site), header.tr, volumes, settings)
     space.place(subject, run.image, header)
-    stated = sidecar_tr(subject, run.sidecars)
-    tr = chosen_tr(settings.tr.get(listed.site), stated, header.tr)
-    regressors = load_regressors(subject, run.image, volumes, settings.bids.confounds)
-    check_filter(subject, run.image, volumes, tr, settings.extraction)
-    check_freedom(f"Subject {subject}, {run.image}", regressors, volumes, tr, settings.extraction)
-    return Look(volumes if regressors.kept is None else len(regressors.kept), content_of(run.image), tr)
+    regressors = cleaning.regressors
+    return Look(
+        volumes if regressors.kept is None else len(regressors.kept),
+        content_of(run.image),
+        cleaning.tr,
+        header_tr=cleaning.header_tr,
+        cosines=any(name.startswith(COSINES) for name in regressors.names),
+    )

@@ -366,8 +366,12 @@ def test_a_damaged_atlas_is_named(tmp_path, damage):
             "line 3: expected a positive whole number as index",
         ),
         (slabs(), "index\tname\n3\tB\n5\t \n", "line 3: expected a name for region '5', found none"),
-        (slabs(), "index\tname\n", "expected one row a region, found the header alone"),
-        (slabs(), "index\tname\n0\tbackground\n", "line 2: expected a positive whole number as index, found '0'"),
+        (slabs(), "index\tname\n", "expected one row a region, found none"),
+        (slabs(), "index\tname\n0\tbackground\n", "expected one row a region, found none"),
+        (slabs(), "index\tname\n3\tB\n5\tD\tx\n", "line 3: expected 2 cells as in the header, found 3"),
+        (slabs(), "index\tname\n-3\tB\n", "line 2: expected a positive whole number as index, found '-3'"),
+        (slabs() + 3e9, "index\tname\n3\tB\n", "expected labels up to 2147483647, found 3e"),
+        (slabs() * 1j, "index\tname\n3\tB\n", "expected real numbers, found complex numbers; save their magnitude"),
     ],
 )
 def test_a_broken_atlas_is_named(tmp_path, labels, table, message):

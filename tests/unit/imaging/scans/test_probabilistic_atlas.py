@@ -111,7 +111,7 @@ def test_its_regions_have_coordinates_in_the_brain(tmp_path):
             "index\tname\n1\tA\n2\tB\n",
             r"expected the indices 1 ... 3, one for each map of .*, found 2 from 1 to 2",
         ),
-        (None, "index\tname\n0\tA\n1\tB\n2\tC\n", "expected a positive whole number as index, found '0'"),
+        (None, "index\tname\n0\tA\n1\tB\n2\tC\n", "expected the indices 1 ... 3, one for each map"),
         (np.ones((*SHAPE, 3)) * [1, 2, 3], None, "found 3 parcellations of the same voxels"),
         (np.zeros((*SHAPE, 3)), None, "found zeros only"),
     ],

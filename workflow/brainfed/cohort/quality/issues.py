@@ -23,6 +23,7 @@ OWN_KINDS = frozenset(
         "no FreeSurfer id",
         "stats folder absent",
         "brain mask absent",
+        "sidecar without content",
         "diagnosis missing",
         "sex missing",
         UNLABELLED_COPY,

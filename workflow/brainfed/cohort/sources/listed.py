@@ -14,6 +14,7 @@ Absence = Literal[
     "series file absent",
     "confounds file absent",
     "brain mask absent",
+    "sidecar without content",
     "no FreeSurfer id",
     "stats folder absent",
 ]

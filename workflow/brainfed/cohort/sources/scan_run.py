@@ -15,6 +15,7 @@ class BidsRun:
             needed.
         mask: path of its brain mask, None if absent or not used.
         sidecars: paths of the json files that apply to the image, the nearest last (BIDS inheritance principle).
+        links: paths of those that are links without content, as of a data set that was not fetched.
     """
 
     name: str
@@ -23,3 +24,4 @@ class BidsRun:
     mask: str | None = None
     sidecars: tuple[str, ...] = ()
     components: str | None = None
+    links: tuple[str, ...] = ()

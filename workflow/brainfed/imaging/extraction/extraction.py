@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from nilearn.signal import clean, standardize_signal
@@ -14,7 +13,7 @@ from brainfed.imaging.extraction.temporal_snr import temporal_snr
 from brainfed.imaging.scans.atlas import Atlas
 from brainfed.imaging.scans.probabilistic_atlas import ProbabilisticAtlas
 from brainfed.imaging.scans.region_means import average_regions
-from brainfed.imaging.scans.repetition_time import refuse_milliseconds
+from brainfed.imaging.scans.repetition_time import refuse_wrong_unit
 from brainfed.imaging.scans.scan import Scan, read_scan
 from brainfed.imaging.series.region_series import RegionSeries
 from brainfed.imaging.series.region_signal import rounding_regions
@@ -52,7 +51,7 @@ def extract(
     tr = scan.tr if files.tr is None else files.tr
     confounds = None
     if files.confounds is not None:
-        confounds = read_confounds(subject, files.confounds, confound_columns, scan.voxels.shape[3])
+        confounds = read_confounds(subject, files.confounds, confound_columns, scan.voxels.shape[3]).values
     return extract_scan(scan, atlas, settings, tr, confounds)
 
 
@@ -75,9 +74,9 @@ def extract_scan(
         kept: numbers of the volumes that were not scrubbed; None: all.
 
     Raises:
-        UserError: the scan's space, its repetition time or its length is unusable.
+        UserError: the scan's space, its repetition time or its length is unusable, or the confounds leave nothing.
     """
-    check_filter(scan.subject, scan.file, scan.voxels.shape[3], tr, settings)
+    check_cleaning(f"Subject {scan.subject}, {scan.file}", scan.voxels.shape[3], tr, settings, confounds, kept)
     averaged = average_regions(scan, atlas)
     seen = ~np.isnan(averaged.means).all(axis=0)
     signals = clean_means(averaged.means[:, seen].astype(np.float64), settings, tr, confounds, kept)
@@ -124,29 +123,77 @@ def clean_means(
     return np.asarray(standardize_signal(cleaned, standardize="zscore_sample") if settings.standardise else cleaned)
 
 
-def check_filter(subject: str, file: str | Path, volumes: int, tr: float, settings: ExtractionSettings) -> None:
-    """Refuse a scan that the band-pass cannot filter; `tr` in s, NaN if unknown.
+def check_cleaning(
+    where: str,
+    volumes: int,
+    tr: float,
+    settings: ExtractionSettings,
+    confounds: NDArray[np.float64] | None = None,
+    kept: NDArray[np.intp] | None = None,
+) -> None:
+    """Refuse a run that the band-pass cannot filter, or whose confounds leave no degree of freedom.
+
+    Args:
+        where: subject and file.
+        volumes: number of acquired volumes.
+        tr: repetition time in s, NaN if unknown.
+        settings: cleaning of the means.
+        confounds: (volumes, confounds) to regress out.
+        kept: numbers of the volumes that were not scrubbed; None: all.
 
     Raises:
-        TooShortError: the scan has too few volumes.
-        UserError: the scan has no repetition time, or one above 30 s or too long for `low_pass`.
+        TooShortError: the run has too few volumes, or as many regressors as degrees of freedom.
+        UserError: the run has no repetition time, an impossible one, or one too long for `low_pass`.
     """
-    where = f"Subject {subject}, {file}"
-    refuse_milliseconds(where, tr)
-    if settings.low_pass is None and settings.high_pass is None:
-        return
+    refuse_wrong_unit(where, tr)
+    if settings.low_pass is not None or settings.high_pass is not None:
+        _check_filter(where, volumes, tr, settings)
+    if confounds is not None:
+        _check_freedom(where, confounds, volumes, tr, settings, kept)
+
+
+def _check_filter(where: str, volumes: int, tr: float, settings: ExtractionSettings) -> None:
     if np.isnan(tr):
         raise UserError(
             f"{where}: expected a repetition time for the band-pass, found none in the header; set `tr` for its site "
             "or turn high_pass and low_pass off."
         )
-    if settings.low_pass is not None and settings.low_pass >= 0.5 / tr:
-        raise UserError(
-            f"{where}: expected low_pass below {0.5 / tr:.4g} Hz (half the sampling rate at TR {tr:.4g} s), found "
-            f"{settings.low_pass} Hz; lower it."
-        )
+    for name, edge in (("low_pass", settings.low_pass), ("high_pass", settings.high_pass)):
+        if edge is not None and edge >= 0.5 / tr:
+            raise UserError(
+                f"{where}: expected {name} below {0.5 / tr:.4g} Hz (half the sampling rate at TR {tr:.4g} s), found "
+                f"{edge} Hz; lower it."
+            )
     if volumes < SHORTEST_FILTERED:
         raise TooShortError(
             f"{where}: expected at least {SHORTEST_FILTERED} volumes for the band-pass, found {volumes}; leave the "
             "scan out or turn the filter off."
+        )
+
+
+def _check_freedom(
+    where: str,
+    confounds: NDArray[np.float64],
+    volumes: int,
+    tr: float,
+    settings: ExtractionSettings,
+    kept: NDArray[np.intp] | None,
+) -> None:
+    """Refuse as many independent regressors as degrees of freedom: only scaled-up rounding would remain.
+
+    A band-pass leaves about 2 TR (low_pass - high_pass) degrees of freedom a volume.
+    """
+    used = confounds if kept is None else confounds[kept]
+    spread = used.std(axis=0)
+    varying = spread > 0
+    count = int(np.linalg.matrix_rank((used[:, varying] - used[:, varying].mean(axis=0)) / spread[varying]))
+    share = 1.0
+    if settings.low_pass is not None or settings.high_pass is not None:
+        nyquist = 0.5 / tr
+        share = ((settings.low_pass or nyquist) - (settings.high_pass or 0.0)) / nyquist
+    if count >= share * len(used):
+        raise TooShortError(
+            f"{where}: expected more degrees of freedom than the {count} regressors, found about "
+            f"{share * len(used):.0f} ({len(used)} of {volumes} volumes kept, {100 * share:.0f} % of their band "
+            "passed); regress out fewer confounds or pass a wider band, or leave the run out."
         )

@@ -3,14 +3,18 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-import nibabel as nib
 import numpy as np
 from numpy.typing import NDArray
 
-from brainfed.imaging.scans.intact import opened, refuse_damaged
+from brainfed.imaging.scans.intact import load_nifti, opened, refuse_damaged
 from brainfed.imaging.scans.probabilistic_atlas import ProbabilisticAtlas, name_maps
 from brainfed.imaging.scans.region_table import read_region_table
 from brainfed.runtime.errors import UserError
+
+PARCELLATION = "a NIfTI parcellation"
+WHOLE_TO = 1e-3
+"""Largest distance of a label from a whole number: rounding of a scale factor, or of single precision."""
+LARGEST = np.iinfo(np.int32).max
 
 
 @dataclass(frozen=True)
@@ -31,21 +35,26 @@ class Atlas:
     indices: NDArray[np.int64]
     regions: tuple[str, ...]
 
+    @property
+    def without_voxel(self) -> tuple[str, ...]:
+        """Regions of the table that no voxel of the image belongs to."""
+        absent = ~np.isin(self.indices, self.labels)
+        return tuple(name for name, unused in zip(self.regions, absent, strict=True) if unused)
+
 
 def load_atlas(name: str, parcellation: str | Path, table: str | Path | None = None) -> Atlas | ProbabilisticAtlas:
     """Read an atlas NIfTI and its region table; without a table, numbers name the regions.
 
     A 3D image holds labels, a 4D image one map of weights a region. A region of the table without a voxel stays and is
-    empty in every subject.
+    empty in every subject; `without_voxel` names it.
 
     Raises:
         UserError: the image is damaged, holds neither labels nor maps, or does not match the table.
     """
     named = None if table is None else read_region_table(table)
-    with refuse_damaged(str(parcellation), "a NIfTI parcellation"):
-        image = nib.load(parcellation)
-        with opened(image) as stored:
-            values = np.asanyarray(stored)
+    image = load_nifti(str(parcellation), parcellation, PARCELLATION)
+    with refuse_damaged(str(parcellation), PARCELLATION), opened(image) as stored:
+        values = np.asanyarray(stored)
     affine = np.asarray(image.affine, dtype=np.float64)
     if not np.isfinite(affine).all() or abs(np.linalg.det(affine[:3, :3])) < 1e-9:
         raise UserError(f"{parcellation}: expected an invertible affine, found {affine.tolist()}; repair the header.")
@@ -59,15 +68,8 @@ def load_atlas(name: str, parcellation: str | Path, table: str | Path | None = N
             f"{parcellation}: expected a 3D image of labels or a 4D image of one map a region, found shape "
             f"{values.shape}."
         )
-    labels = np.rint(np.nan_to_num(values)).astype(np.int32)
-    if not np.array_equal(labels, np.nan_to_num(values)):
-        raise UserError(
-            f"{parcellation}: expected whole numbers, found fractions; a probabilistic atlas has a fourth axis, one "
-            "map a region."
-        )
+    labels = _whole(parcellation, values)
     found = np.unique(labels[labels != 0])
-    if found.size and found[0] < 0:
-        raise UserError(f"{parcellation}: expected labels above 0, found {found[0]}; set its voxels to 0.")
     if named is None:
         named = found.astype(np.int64), tuple(str(label) for label in found)
     indices, regions = named
@@ -81,3 +83,23 @@ def load_atlas(name: str, parcellation: str | Path, table: str | Path | None = N
     if not found.size:
         raise UserError(f"{parcellation}: expected labels above 0, found none; is it an empty image?")
     return Atlas(name, labels, affine, indices, regions)
+
+
+def _whole(parcellation: str | Path, values: NDArray[np.generic]) -> NDArray[np.int32]:
+    """Labels of a parcellation, rounded; NaN is outside.
+
+    Raises:
+        UserError: a label is a fraction, below 0 or too large.
+    """
+    numbers = np.nan_to_num(values.astype(np.float64, copy=False), nan=0.0, posinf=np.inf, neginf=-np.inf)
+    if numbers.max(initial=0) > LARGEST:
+        raise UserError(f"{parcellation}: expected labels up to {LARGEST}, found {numbers.max():g}; repair the image.")
+    rounded = np.rint(numbers)
+    if rounded.min(initial=0) < 0:
+        raise UserError(f"{parcellation}: expected labels above 0, found {rounded.min():g}; set its voxels to 0.")
+    if not np.allclose(rounded, numbers, rtol=0, atol=WHOLE_TO):
+        raise UserError(
+            f"{parcellation}: expected whole numbers, found fractions; a probabilistic atlas has a fourth axis, one "
+            "map a region."
+        )
+    return rounded.astype(np.int32)

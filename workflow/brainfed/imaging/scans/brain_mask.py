@@ -1,10 +1,9 @@
 """Read the brain mask that fMRIPrep writes beside an image."""
 
-import nibabel as nib
 import numpy as np
 from numpy.typing import NDArray
 
-from brainfed.imaging.scans.intact import opened, refuse_damaged
+from brainfed.imaging.scans.intact import load_nifti, opened, refuse_damaged
 from brainfed.runtime.errors import UserError
 
 
@@ -17,10 +16,9 @@ def read_brain(
         UserError: the mask is damaged, is on another grid than the image, or is empty.
     """
     where = f"Subject {subject}, {mask}"
-    with refuse_damaged(where, "a brain mask"):
-        image = nib.load(mask)
-        with opened(image) as stored:
-            values = np.asanyarray(stored)
+    image = load_nifti(where, mask, "a brain mask")
+    with refuse_damaged(where, "a brain mask"), opened(image) as stored:
+        values = np.asanyarray(stored)
     if image.shape != grid or not np.allclose(image.affine, affine, atol=1e-3):
         raise UserError(
             f"{where}: expected the grid of {file} {grid}, found {image.shape} or another affine; use the mask of the "

@@ -27,6 +27,12 @@ class ProbabilisticAtlas:
     affine: NDArray[np.float64]
     regions: tuple[str, ...]
 
+    @property
+    def without_voxel(self) -> tuple[str, ...]:
+        """Regions whose map is 0 everywhere."""
+        seen = np.asarray(self.maps.reshape(-1, len(self.regions)).any(axis=0))
+        return tuple(name for name, used in zip(self.regions, seen, strict=True) if not used)
+
 
 def name_maps(
     file: str | Path, values: NDArray[np.generic], table: str | Path | None, named: Table | None

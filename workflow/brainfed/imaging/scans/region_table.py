@@ -1,46 +1,83 @@
 """Read the names and labels of a parcellation's regions."""
 
+import csv
 import re
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
+from brainfed.cohort.phenotype.text import decoded, foreign_content
 from brainfed.runtime.errors import UserError
+
+COLUMNS = ("index", "name")
+SEPARATORS = "\t,;"
+"""In the order in which the first of them in the header is the separator."""
+BACKGROUND = re.compile(r"0+(\.0*)?")
+INDEX = re.compile(r"0*([1-9][0-9]{0,8})(\.0*)?")
 
 
 def read_region_table(table: str | Path) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """Labels and names of a tab-separated region table with the columns index and name.
+    """Labels and names of a region table with the columns index and name, separated by tabs, commas or semicolons.
+
+    A row with index 0 is the background, which is no region.
 
     Raises:
-        UserError: the file is not a text table, a column is absent, it has no row, an index is not a positive integer,
-            a name is empty, or an index or name appears twice.
+        UserError: the file is not a text table, a column is absent, it has no row, a row has another number of cells
+            than the header, an index is not a positive integer, a name is empty, or an index or name appears twice.
     """
-    try:
-        frame = pd.read_csv(table, sep="\t", dtype=str, encoding="utf-8-sig", keep_default_na=False)
-    except (OSError, ValueError) as error:
-        raise UserError(
-            f"{table}: expected a tab-separated text table with the columns index and name, found an unreadable one "
-            f"({' '.join(str(error).split())}); save it as UTF-8 text."
-        ) from error
-    absent = [column for column in ("index", "name") if column not in frame.columns]
+    header, rows = _rows(table)
+    columns = [name.strip().lower() for name in header]
+    absent = [column for column in COLUMNS if column not in columns]
     if absent:
         raise UserError(
-            f"{table}: expected the tab-separated columns index and name, found {', '.join(frame.columns)}; "
+            f"{table}: expected the columns index and name, separated by tabs or commas, found {', '.join(header)}; "
             f"add {' and '.join(absent)}."
         )
-    if frame.empty:
-        raise UserError(f"{table}: expected one row a region, found the header alone; is it the whole table?")
-    frame = frame.assign(**{column: frame[column].str.strip() for column in ("index", "name")})
-    for line, (index, name) in enumerate(zip(frame["index"], frame["name"], strict=True), start=2):
+    places = [columns.index(column) for column in COLUMNS]
+    labels: dict[int, str] = {}
+    named: set[str] = set()
+    for line, cells in rows:
+        if len(cells) != len(header):
+            raise UserError(
+                f"{table}, line {line}: expected {len(header)} cells as in the header, found {len(cells)}; repair the "
+                "row."
+            )
+        index, name = (cells[place].strip() for place in places)
+        if BACKGROUND.fullmatch(index):
+            continue
         if not name:
             raise UserError(f"{table}, line {line}: expected a name for region {index!r}, found none; give it one.")
-        if not re.fullmatch(r"0*[1-9][0-9]{0,8}", index):
+        whole = INDEX.fullmatch(index)
+        if not whole:
             raise UserError(f"{table}, line {line}: expected a positive whole number as index, found {index!r}.")
-    frame["index"] = frame["index"].astype("int64")
-    for column in ("index", "name"):
-        twice = frame.loc[frame[column].duplicated(), column]
-        if len(twice):
-            raise UserError(f"{table}: expected every {column} once, found {str(twice.iloc[0])!r} again; rename one.")
-    return np.asarray(frame["index"], dtype=np.int64), tuple(frame["name"])
+        label = int(whole[1])
+        for column, twice, value in (("index", label in labels, str(label)), ("name", name in named, name)):
+            if twice:
+                raise UserError(f"{table}: expected every {column} once, found {value!r} again; rename one.")
+        labels[label] = name
+        named.add(name)
+    if not labels:
+        raise UserError(f"{table}: expected one row a region, found none; is it the whole table?")
+    return np.fromiter(labels, dtype=np.int64), tuple(labels.values())
+
+
+def _rows(table: str | Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
+    """The header, and number and cells of every further line that is not blank."""
+    expected = "expected a tab-separated text table with the columns index and name"
+    try:
+        content = Path(table).read_bytes()
+        foreign = foreign_content(content)
+        text = "" if foreign else decoded(content)
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{table}: {expected}, found an unreadable one ({error}); save it as UTF-8 text.") from error
+    if foreign:
+        raise UserError(f"{table}: {expected}, found {foreign}.")
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    first = next((line for line in lines if line.strip()), None)
+    if first is None:
+        raise UserError(f"{table}: {expected}, found an empty file; is it the whole table?")
+    separator = next((mark for mark in SEPARATORS if mark in first), "\t")
+    reader = csv.reader(lines, delimiter=separator)
+    filled = [(reader.line_num, cells) for cells in reader if any(cell.strip() for cell in cells)]
+    return filled[0][1], filled[1:]

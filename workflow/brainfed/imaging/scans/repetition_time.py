@@ -9,8 +9,8 @@ import numpy as np
 from brainfed.runtime.errors import UserError
 
 KEY = "RepetitionTime"
-LONGEST = 30.0
-"""Longest repetition time in s; a longer one is taken for milliseconds."""
+SHORTEST, LONGEST = 0.05, 30.0
+"""Repetition times in s beyond which one is taken for a wrong unit."""
 TOLERANCE = 1e-3
 """Difference of two repetition times in s that rounding explains."""
 
@@ -40,15 +40,18 @@ def agree(one: float, other: float) -> bool:
     return bool(np.isnan(one) or np.isnan(other) or abs(one - other) <= TOLERANCE)
 
 
-def refuse_milliseconds(where: str, tr: float) -> None:
+def refuse_wrong_unit(where: str, tr: float) -> None:
     """Refuse an impossible repetition time; NaN is accepted.
 
     Raises:
-        UserError: it is above 30 s.
+        UserError: it is above 30 s or below 0.05 s.
     """
-    if tr > LONGEST:
+    if tr > LONGEST or tr < SHORTEST:
+        limit = f"at most {LONGEST:g}" if tr > LONGEST else f"at least {SHORTEST:g}"
+        reason = "is it in ms" if tr > LONGEST else "does its unit say ms for a number in s"
         raise UserError(
-            f"{where}: expected a repetition time of at most {LONGEST:g} s, found {tr:g} s; is it in ms? Fix it."
+            f"{where}: expected a repetition time of {limit} s, found {tr:g} s; {reason}? Fix it there, or set `tr` "
+            "for its site."
         )
 
 
@@ -75,5 +78,5 @@ def check_one_protocol(subject: str, runs: Sequence[tuple[str, float]]) -> None:
 def _checked(where: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
         raise UserError(f"{where}: expected {KEY} as a number of seconds above 0, found {value!r}; fix it.")
-    refuse_milliseconds(where, float(value))
+    refuse_wrong_unit(where, float(value))
     return float(value)

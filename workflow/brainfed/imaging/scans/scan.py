@@ -9,10 +9,13 @@ from nibabel.affines import apply_affine
 from numpy.typing import NDArray
 
 from brainfed.imaging.scans.brain_mask import read_brain
-from brainfed.imaging.scans.intact import opened, refuse_damaged
+from brainfed.imaging.scans.intact import load_nifti, opened, refuse_damaged
 from brainfed.runtime.errors import UserError
 
-SECONDS = {"sec": 1.0, "unknown": 1.0, "msec": 1e-3, "usec": 1e-6}
+SECONDS = {0: 1.0, 8: 1.0, 16: 1e-3, 24: 1e-6}
+"""Code of NIfTI for the unit of time -> its length in s; an unknown unit is taken for seconds."""
+UNIT_OF_TIME = 0o70
+"""Bits of `xyzt_units` with that code."""
 WHOLE = "a whole NIfTI image"
 
 
@@ -24,12 +27,14 @@ class ScanHeader:
         shape: (x, y, z, time).
         affine: (4, 4) voxel to mm.
         tr: repetition time in s, NaN if the header has none.
-        size: bytes of the whole file, decompressed.
+        voxels: path of the file with the voxels: the image, or the .img of a pair.
+        size: bytes of that file, decompressed.
     """
 
     shape: tuple[int, ...]
     affine: NDArray[np.float64]
     tr: float
+    voxels: str
     size: int
 
 
@@ -62,10 +67,12 @@ def read_header(subject: str, file: str | Path) -> ScanHeader:
     """Read the header of a 4D NIfTI.
 
     Raises:
-        UserError: the file is absent or not a NIfTI, the image is not 4D, or the affine is singular.
+        UserError: the file is absent or not a NIfTI of real numbers, the image is not 4D, or the affine is singular.
     """
-    with refuse_damaged(f"Subject {subject}, {file}", WHOLE):
-        return _header_of(subject, file, nib.load(file))
+    where = f"Subject {subject}, {file}"
+    image = load_nifti(where, file, WHOLE)
+    with refuse_damaged(where, WHOLE):
+        return _header_of(subject, file, image)
 
 
 def read_scan(subject: str, file: str | Path, mask: str | None = None) -> Scan:
@@ -79,8 +86,8 @@ def read_scan(subject: str, file: str | Path, mask: str | None = None) -> Scan:
             volumes; the affine is singular; the mask is unusable.
     """
     where = f"Subject {subject}, {file}"
+    image = load_nifti(where, file, WHOLE)
     with refuse_damaged(where, WHOLE):
-        image = nib.load(file)
         header = _header_of(subject, file, image)
         voxels = _voxels_of(image)
     brain = None if mask is None else read_brain(subject, mask, str(file), header.shape[:3], header.affine)
@@ -107,7 +114,7 @@ def _clear_background(where: str, voxels: NDArray[np.float32], brain: NDArray[np
         )
 
 
-def _voxels_of(image: nib.Nifti1Image) -> NDArray[np.float32]:
+def _voxels_of(image: nib.Nifti1Pair) -> NDArray[np.float32]:
     """(x, y, z, time) voxels, read volume by volume: at once, nibabel holds a compressed file twice."""
     voxels = np.empty(image.shape, dtype=np.float32, order="F")
     with opened(image) as stored:
@@ -116,7 +123,7 @@ def _voxels_of(image: nib.Nifti1Image) -> NDArray[np.float32]:
     return voxels
 
 
-def _header_of(subject: str, file: str | Path, image: nib.Nifti1Image) -> ScanHeader:
+def _header_of(subject: str, file: str | Path, image: nib.Nifti1Pair) -> ScanHeader:
     where = f"Subject {subject}, {file}"
     if len(image.shape) != 4:
         raise UserError(f"{where}: expected a 4D image (x, y, z, time), found shape {image.shape}; give the whole run.")
@@ -124,17 +131,17 @@ def _header_of(subject: str, file: str | Path, image: nib.Nifti1Image) -> ScanHe
     if not np.isfinite(affine).all() or abs(np.linalg.det(affine[:3, :3])) < 1e-9:
         raise UserError(f"{where}: expected an invertible affine, found {affine.tolist()}; repair the header.")
     size = int(image.dataobj.offset + np.prod(image.shape, dtype=np.int64) * image.get_data_dtype().itemsize)
-    return ScanHeader(image.shape, affine, _repetition_time(image), size)
+    return ScanHeader(image.shape, affine, _repetition_time(image), str(image.file_map["image"].filename), size)
 
 
-def _repetition_time(image: nib.Nifti1Image) -> float:
-    zooms, unit = image.header.get_zooms(), image.header.get_xyzt_units()[1]
-    tr = float(zooms[3]) * SECONDS.get(unit, np.nan)
+def _repetition_time(image: nib.Nifti1Pair) -> float:
+    unit = int(image.header["xyzt_units"]) & UNIT_OF_TIME
+    tr = float(image.header["pixdim"][4]) * SECONDS.get(unit, np.nan)
     return tr if tr > 0 else float("nan")
 
 
-def _affines_apart(image: nib.Nifti1Image) -> float:
-    if not isinstance(image, nib.Nifti1Pair) or not (image.header["sform_code"] and image.header["qform_code"]):
+def _affines_apart(image: nib.Nifti1Pair) -> float:
+    if not (image.header["sform_code"] and image.header["qform_code"]):
         return 0.0
     corners = np.argwhere(np.ones((2, 2, 2))) * (np.asarray(image.shape[:3]) - 1)
     between = apply_affine(image.get_sform(), corners) - apply_affine(image.get_qform(), corners)

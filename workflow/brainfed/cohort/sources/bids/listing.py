@@ -1,6 +1,6 @@
 """List a cohort of images in a BIDS derivative: rows of participants.tsv matched with folders by subject label."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from brainfed.cohort.phenotype.participant import read_participant
@@ -113,12 +113,14 @@ def _listed(row: Row, settings: CohortSettings, runs: Mapping[str, Sequence[Bids
 def _absence(label: str | None, runs: Sequence[BidsRun], settings: CohortSettings) -> Absence:
     if label is None:
         return "no series"
-    if not runs:
+    if not runs or any(run.image in run.links for run in runs):
         return "series file absent"
     if any(_lacks_confounds(run, settings) for run in runs):
         return "confounds file absent"
     if settings.bids.brain_mask and any(run.mask is None for run in runs):
         return "brain mask absent"
+    if any(_lacks_sidecar(run) for run in runs):
+        return "sidecar without content"
     return ""
 
 
@@ -152,6 +154,7 @@ def _check_files(where: str, folder: Path, subjects: Sequence[ListedSubject], se
         "series file absent": ("images that bids selects", "*_bold.nii.gz"),
         "confounds file absent": _confound_files(settings),
         "brain mask absent": ("a brain mask for every run", "*_desc-brain_mask.nii.gz"),
+        "sidecar without content": ("the content of every sidecar", "*_bold.json"),
     }
     for absence, (what, pattern) in wanted.items():
         without = [listed for listed in subjects if listed.absence == absence]
@@ -176,10 +179,23 @@ def _lacks_confounds(run: BidsRun, settings: CohortSettings) -> bool:
     return strategy != "none" and (run.confounds is None or (strategy == "compcor" and run.components is None))
 
 
+def _lacks_sidecar(run: BidsRun) -> bool:
+    return any(path in run.links for path in run.sidecars)
+
+
 def _of(listed: ListedSubject, absence: str, settings: CohortSettings) -> str:
-    masks = absence == "brain mask absent"
-    lacking = [run for run in listed.runs if (run.mask is None if masks else _lacks_confounds(run, settings))]
-    return f" for {lacking[0].name}" if lacking else ""
+    """The first run that lacks a file, and the link without content in its place."""
+    lacks: dict[str, Callable[[BidsRun], bool]] = {
+        "series file absent": lambda run: run.image in run.links,
+        "confounds file absent": lambda run: _lacks_confounds(run, settings),
+        "brain mask absent": lambda run: run.mask is None,
+        "sidecar without content": _lacks_sidecar,
+    }
+    lacking = next((run for run in listed.runs if lacks[absence](run)), None)
+    if lacking is None:
+        return ""
+    link = f", but a link without content ({Path(lacking.links[0]).name}; fetch it)" if lacking.links else ""
+    return f" for {lacking.name}{link}"
 
 
 def _way_out(absence: str) -> str:

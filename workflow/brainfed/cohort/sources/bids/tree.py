@@ -17,10 +17,15 @@ from brainfed.runtime.errors import UserError
 NATIVE = "native"
 VERSIONS = ("space", "cohort", "res", "den", "desc", "rec")
 """Entities that distinguish versions of one run, not runs."""
+NUMBERS = ("run", "echo", "flip", "inv", "split", "chunk")
+"""Entities whose label is a number: `run-1` and `run-01` are one run."""
+IMAGES = (".nii.gz", ".nii")
 ENDINGS = (
     "_bold.nii.gz",
+    "_bold.nii",
     "_bold.json",
     "_mask.nii.gz",
+    "_mask.nii",
     "_timeseries.tsv",
     "_regressors.tsv",
     "_timeseries.json",
@@ -32,16 +37,23 @@ BELOW_ROOT, BELOW_SUBJECT = ("sub-",), ("ses-", "func")
 
 @dataclass(frozen=True)
 class BidsFile:
-    """One file with the entities of its name."""
+    """One file with the entities of its name; `exists` is false for a link without content."""
 
     path: str
     entities: dict[str, str]
     suffix: str
     extension: str
+    exists: bool = True
 
     def without(self, *names: str) -> dict[str, str]:
         """Entities except these."""
         return {name: label for name, label in self.entities.items() if name not in names}
+
+    @property
+    def of_run(self) -> dict[str, str]:
+        """Entities but `desc`, to be compared: numbers without leading zeros, a magnitude as a whole image."""
+        labels = {name: _value(name, label) for name, label in self.without("desc").items()}
+        return {name: label for name, label in labels.items() if (name, label) != ("part", "mag")}
 
 
 def find_runs(folder: str | Path, settings: BidsSettings, where: str) -> dict[str, tuple[BidsRun, ...]]:
@@ -57,7 +69,7 @@ def find_runs(folder: str | Path, settings: BidsSettings, where: str) -> dict[st
             these and the settings choose none; or one run has two images or tables of confounds.
     """
     root = Path(folder)
-    tree = _read_tree(root)
+    tree = _read_tree(root, where)
     images = [file for files in tree.values() for file in files if _is_image(file, settings)]
     _refuse_strays(images, root, where)
     if not images:
@@ -99,14 +111,19 @@ def _refuse_strays(images: Sequence[BidsFile], root: Path, where: str) -> None:
                 )
 
 
-def _read_tree(root: Path) -> dict[Path, list[BidsFile]]:
+def _read_tree(root: Path, where: str) -> dict[Path, list[BidsFile]]:
     """Folder -> its BIDS files: the derivative, its subjects, their sessions, and func/ of each."""
     tree: dict[Path, list[BidsFile]] = {}
     waiting = [root]
     while waiting:
         folder = waiting.pop()
-        with os.scandir(folder) as found:
-            entries = sorted(found, key=lambda entry: entry.name)
+        try:
+            with os.scandir(folder) as found:
+                entries = sorted(found, key=lambda entry: entry.name)
+        except OSError as error:
+            raise UserError(
+                f"{where}: expected a folder that can be read, found {error}; fix its permissions."
+            ) from error
         tree[folder] = _files(entries)
         below = BELOW_ROOT if folder == root else BELOW_SUBJECT
         waiting += [Path(entry.path) for entry in entries if entry.name.startswith(below) and entry.is_dir()]
@@ -118,7 +135,7 @@ def _files(entries: Sequence["os.DirEntry[str]"]) -> list[BidsFile]:
 
     parsed = ((entry, parse_bids_name(entry.name)) for entry in entries if entry.name.endswith(ENDINGS))
     return [
-        BidsFile(str(Path(entry.path)), name["entities"], name["suffix"], name["extension"])
+        BidsFile(str(Path(entry.path)), name["entities"], name["suffix"], name["extension"], entry.is_file())
         for entry, name in parsed
         if name
     ]
@@ -129,12 +146,14 @@ def _description(settings: BidsSettings) -> str:
 
 
 def _is_image(file: BidsFile, settings: BidsSettings) -> bool:
-    """Whether a file is a preprocessed image; single echoes and parts of complex images are not."""
+    """Whether a file is a preprocessed image; single echoes are not, nor parts of complex images but the magnitude."""
     return (
-        (file.suffix, file.extension) == ("bold", ".nii.gz")
+        file.suffix == "bold"
+        and file.extension in IMAGES
         and file.entities.get("desc") == _description(settings)
         and "sub" in file.entities
-        and not {"echo", "part"} & set(file.entities)
+        and "echo" not in file.entities
+        and file.entities.get("part", "mag") == "mag"
     )
 
 
@@ -143,12 +162,17 @@ def _label(image: BidsFile, entity: str) -> str:
     label = image.entities.get(entity, NATIVE)
     if entity == "space" and "cohort" in image.entities:
         return f"{label}:cohort-{image.entities['cohort']}"
-    return str(int(label)) if entity == "run" and label.isdigit() else label
+    return _value(entity, label)
+
+
+def _value(entity: str, label: str) -> str:
+    """A label, of an entity with numbers without leading zeros."""
+    return str(int(label)) if entity in NUMBERS and label.isdecimal() else label
 
 
 def _found(images: Sequence[BidsFile], entity: str) -> list[str]:
     labels = {_label(image, entity) for image in images}
-    return sorted(labels, key=lambda label: (label.isdigit(), int(label) if label.isdigit() else 0, label))
+    return sorted(labels, key=lambda label: (label.isdecimal(), int(label) if label.isdecimal() else 0, label))
 
 
 def _of_one(entity: str, key: str, wanted: str | None, images: list[BidsFile], where: str) -> list[BidsFile]:
@@ -185,67 +209,77 @@ def _natural(label: str) -> list[tuple[str, int]]:
 def _run(image: BidsFile, tree: dict[Path, list[BidsFile]], root: Path, settings: BidsSettings, where: str) -> BidsRun:
     beside = tree[Path(image.path).parent]
     confounds = _confounds(image, beside, where)
+    mask = _mask(image, beside) if settings.brain_mask else None
+    sidecars = _sidecars(image, tree, root)
     wanted = confounds is not None and settings.confounds.strategy == "compcor"
-    components = str(Path(str(confounds)).with_suffix(".json")) if wanted else None
+    described = str(Path(confounds.path).with_suffix(".json")) if confounds and wanted else None
+    components = next((file for file in beside if file.path == described), None)
+    files = [file for file in (image, confounds, mask, components, *sidecars) if file is not None]
     return BidsRun(
         name="_".join(f"{name}-{label}" for name, label in image.without("desc").items()),
         image=image.path,
-        confounds=confounds,
-        mask=_mask(image, beside) if settings.brain_mask else None,
-        sidecars=_sidecars(image, tree, root),
-        components=components if any(file.path == components for file in beside) else None,
+        confounds=_path_of(confounds),
+        mask=_path_of(mask),
+        sidecars=tuple(file.path for file in sidecars),
+        components=_path_of(components),
+        links=tuple(file.path for file in files if not file.exists),
     )
 
 
-def _belongs(file: BidsFile, image: BidsFile) -> bool:
-    """Whether all entities of a file, except `desc`, are the image's."""
-    return file.without("desc").items() <= image.entities.items()
+def _path_of(file: BidsFile | None) -> str | None:
+    """Path of a file; None for none, and for a link without content."""
+    return file.path if file is not None and file.exists else None
 
 
-def _confounds(image: BidsFile, beside: Sequence[BidsFile], where: str) -> str | None:
+def _confounds(image: BidsFile, beside: Sequence[BidsFile], where: str) -> BidsFile | None:
     """Table of confounds by nilearn's rule: `_timeseries`, or `_regressors` before fMRIPrep 20.2."""
     tables = [
-        file.path
+        file
         for file in beside
         if file.suffix in ("timeseries", "regressors")
         and (file.extension, file.entities.get("desc")) == (".tsv", "confounds")
-        and _belongs(file, image)
+        and file.of_run.items() <= image.of_run.items()
     ]
     if len(tables) > 1:
         raise UserError(
-            f"{where}: expected one table of confounds for {image.path}, found {' and '.join(tables)}; remove all but "
-            "the right one."
+            f"{where}: expected one table of confounds for {image.path}, found "
+            f"{' and '.join(file.path for file in tables)}; remove all but the right one."
         )
     return tables[0] if tables else None
 
 
-def _mask(image: BidsFile, beside: Sequence[BidsFile]) -> str | None:
-    wanted = image.without("desc") | {"desc": "brain"}
-    masks = (file for file in beside if (file.suffix, file.extension) == ("mask", ".nii.gz"))
-    return next((file.path for file in masks if file.entities == wanted), None)
+def _mask(image: BidsFile, beside: Sequence[BidsFile]) -> BidsFile | None:
+    masks = (file for file in beside if file.suffix == "mask" and file.extension in IMAGES)
+    return next((file for file in masks if file.entities.get("desc") == "brain" and file.of_run == image.of_run), None)
 
 
-def _sidecars(image: BidsFile, tree: dict[Path, list[BidsFile]], root: Path) -> tuple[str, ...]:
+def _sidecars(image: BidsFile, tree: dict[Path, list[BidsFile]], root: Path) -> list[BidsFile]:
     """Sidecars that apply to an image, from the root of the derivative to the image's folder."""
     below = Path(image.path).relative_to(root).parts[:-1]
-    holding: list[str] = []
+    whole = image.of_run | {"desc": image.entities["desc"]}
+    holding: list[BidsFile] = []
     for depth in range(len(below) + 1):
         here = [
             file
             for file in tree[root.joinpath(*below[:depth])]
-            if (file.suffix, file.extension) == ("bold", ".json") and file.entities.items() <= image.entities.items()
+            if (file.suffix, file.extension) == ("bold", ".json")
+            and file.of_run.items() <= whole.items()
+            and file.entities.get("desc", whole["desc"]) == whole["desc"]
         ]
-        holding += [file.path for file in sorted(here, key=lambda file: len(file.entities))]
-    return tuple(holding)
+        holding += sorted(here, key=lambda file: len(file.entities))
+    return holding
 
 
 def _refuse_doubles(images: Sequence[BidsFile], where: str) -> None:
-    seen: dict[tuple[tuple[str, str], ...], str] = {}
+    """Refuse two images of one run: equal entities, numbers compared by value and a magnitude taken for the image."""
+    seen: dict[tuple[tuple[str, str], ...], BidsFile] = {}
     for image in images:
-        run = tuple(sorted(image.without(*VERSIONS).items()))
-        if run in seen:
+        run = tuple(sorted((name, label) for name, label in image.of_run.items() if name not in VERSIONS))
+        other = seen.setdefault(run, image)
+        if other is not image:
+            choice = ", or choose between reconstructions (rec-LABEL) by bids.reconstruction"
+            differ = image.entities.get("rec") != other.entities.get("rec")
             raise UserError(
-                f"{where}: expected one image a run, found {seen[run]} and {image.path}; remove one of them, or choose "
-                "between reconstructions (rec-LABEL) by bids.reconstruction."
+                f"{where}: expected one image a run, found {other.path} and {image.path}; remove one of them"
+                f"{choice if differ else ''}."
             )
-        seen[run] = image.path

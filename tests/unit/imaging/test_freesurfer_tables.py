@@ -109,9 +109,15 @@ def test_ratio_needs_the_intracranial_volume(tmp_path):
         ("lhSurfaceHoles", "other"),
         ("WM-hypointensities", "volume"),
         ("CC_Mid_Posterior", "volume"),
-        ("Group", "other"),
-        ("MMSE", "other"),
-        ("Left-Handed", "other"),
+        ("Group", "unknown"),
+        ("MMSE", "unknown"),
+        ("Left-Handed", "unknown"),
+        ("lh_bankssts_score", "unknown"),
+        ("L_bankssts_thickavg", "thickness"),
+        ("R_bankssts_surfavg", "area"),
+        ("LThickness", "thickness"),
+        ("RSurfArea", "area"),
+        ("Lhippo", "volume"),
         ("ST44TA", "thickness"),
         ("ST44TS", "other"),
         ("ST29SV", "volume"),
@@ -121,11 +127,14 @@ def test_a_column_name_determines_the_measure(column, measure):
     assert measure_of(column) == measure
 
 
-def test_a_wildcard_selects_only_names_of_freesurfer(tmp_path):
+def test_a_wildcard_drops_no_column_of_an_unknown_kind_in_silence(tmp_path):
     (tmp_path / "merged.csv").write_text("id,lh_a_thickness,Group,AgeYears,MMSE\n1,2.5,1,70,29\n2,2.6,0,60,30\n")
     chosen = FreeSurferSettings(columns=("*",))
     path, people = tmp_path / "merged.csv", {"a": "1", "b": "2"}
-    assert list(joined(path, settings=chosen, identities=people).values) == ["lh_a_thickness"]
+    with pytest.raises(UserError, match=r"merged.csv: .*found 'Group' \(3 such columns\), whose name does not tell"):
+        joined(path, settings=chosen, identities=people)
+    left = replace(chosen, leave_out=("Group", "AgeYears", "MMSE"))
+    assert list(joined(path, settings=left, identities=people).values) == ["lh_a_thickness"]
     named = replace(chosen, columns=("lh_*", "MMSE"))
     assert list(joined(path, settings=named, identities=people).values) == ["lh_a_thickness", "MMSE"]
 
@@ -173,7 +182,7 @@ def test_a_column_that_is_empty_for_all_subjects_is_left_out(tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("Measure:volume\tx\n1\t2\n1\t3\n", "found '1' in lines 2 and 3; remove one of them"),
+        ("Measure:volume\tx\n1\t2\n1\t3\n", "found '1' in line 2 and line 3; remove one of them"),
         ("Measure:volume\tx\n1\t2\t3\n", "line 2: expected 2 cells as in the header, found 3"),
         ("Measure:volume\tx\tx\n1\t2\t3\n", "expected every column once, found 'x' twice"),
         ("id\tx\n1\t2\n", "expected a table of asegstats2table or aparcstats2table.*found 'id'"),
@@ -217,7 +226,7 @@ def test_a_merged_table_is_filtered_and_its_measures_are_named(tmp_path):
     table = read_freesurfer_table(tmp_path / "merged.csv", settings)
     found = read_morphometry([table], {"0012": "0012", "0013": "0013"}, settings).values
     assert found.to_dict("list") == {"ST44TA": [2.5, 2.7], "ST29SV": [3000, 3500]}
-    with pytest.raises(UserError, match=r"'0012' in lines 2 and 3; .* choose among visits with `freesurfer.rows`"):
+    with pytest.raises(UserError, match=r"'0012' in line 2 and line 3; .* choose among visits with `freesurfer.rows`"):
         read_freesurfer_table(tmp_path / "merged.csv", replace(settings, rows={}))
     with pytest.raises(UserError, match=r"measures under `freesurfer.columns`, found none; .* may hold diagnoses too"):
         read_freesurfer_table(tmp_path / "merged.csv", replace(settings, columns=()))

@@ -68,7 +68,8 @@ def check_measures(name: str, settings: CohortSettings) -> Checked:
             _wrong(place, UserError(problem), subject, settings)
             for subject, problem in sorted(measures.problems.items())
         ]
-        return {str(subject): Look(0, str(subject)) for subject in measures.values.index}, wrong
+        notes = [Finding("notes", place, remark) for remark in measures.remarks]
+        return {str(subject): Look(0, str(subject)) for subject in measures.values.index}, [*wrong, *notes]
 
     return _check(name, settings, look_at_all, place)
 

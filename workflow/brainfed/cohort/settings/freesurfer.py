@@ -14,8 +14,8 @@ class FreeSurferSettings:
 
     tables: tuple[str, ...] = setting(
         (),
-        "Paths of tables, a row a subject, of asegstats2table and aparcstats2table, or merged ones (csv or "
-        "tsv). They are joined by id.",
+        "Paths of tables of asegstats2table and aparcstats2table, or merged ones (csv or tsv, a row a subject). They "
+        "are joined by id; a measure may be in several, each with other subjects.",
     )
     subjects_dir: str | None = setting(
         None, "Path of a SUBJECTS_DIR with stats files (aseg.stats, lh.aparc.stats ...); instead of tables."
@@ -43,8 +43,8 @@ class FreeSurferSettings:
     measures: tuple[Measure, ...] = setting(
         ("volume", "thickness", "area"),
         "Kinds of measures that are features, in mm³, mm and mm² as FreeSurfer has them; others (curvature, standard "
-        "deviations, intensities, names that FreeSurfer does not write) are features only where `columns` names them "
-        "in full.",
+        "deviations, intensities) are features only where `columns` names them in full, and a column whose name does "
+        "not tell its kind must be named in full or left out.",
     )
     whole_brain: bool = setting(
         True,

@@ -8,11 +8,20 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from brainfed.cohort.phenotype.plain_number import plain_number
 from brainfed.cohort.phenotype.table import ALWAYS_MISSING
 from brainfed.cohort.quality.issues import MEASURES
 from brainfed.cohort.settings.freesurfer import FreeSurferSettings
 from brainfed.imaging.morphometry.freesurfer_table import TextTable
-from brainfed.imaging.morphometry.measure_names import INTRACRANIAL, is_feature, measure_of
+from brainfed.imaging.morphometry.measure_names import (
+    INTRACRANIAL,
+    RENAMED,
+    Kind,
+    current_name,
+    is_chosen,
+    is_feature,
+    measure_of,
+)
 from brainfed.runtime.errors import UserError
 
 HEAD = 1_500_000.0
@@ -24,6 +33,16 @@ LARGEST = float(np.finfo(np.float32).max)
 Source = tuple[TextTable, int]
 """A table, and the position of a column in its rows."""
 
+
+@dataclass(frozen=True)
+class Column:
+    """A measure, and the tables that have it: one, or several of which each has some subjects."""
+
+    kind: Kind
+    sources: tuple[Source, ...]
+    feature: bool
+
+
 logger = logging.getLogger(__name__)
 
 
@@ -34,10 +53,12 @@ class Morphometry:
     Attributes:
         values: one row a subject with whole measures, ascending; one column a measure; float64, finite; mm, mm², mm³.
         problems: subject -> cause of absent measures.
+        remarks: sentences on the tables together.
     """
 
     values: pd.DataFrame
     problems: dict[str, str]
+    remarks: tuple[str, ...] = ()
 
 
 def read_morphometry(
@@ -48,8 +69,9 @@ def read_morphometry(
 ) -> Morphometry:
     """Join tables by FreeSurfer's id and convert their cells to numbers.
 
-    Columns that are empty for all subjects are left out. A column of several tables is read once if all agree:
-    aparcstats2table writes eTIV and BrainSegVolNotVent into each.
+    Columns that are empty for all subjects are left out. A column may be in several tables: each has other subjects, as
+    of several hospitals, or all agree, as aparcstats2table writes eTIV and BrainSegVolNotVent into each. The thalamus,
+    which FreeSurfer 6 and 7 name differently, is one column.
 
     Args:
         tables: in the order of their columns.
@@ -58,21 +80,18 @@ def read_morphometry(
         missing: codes of a missing value.
 
     Raises:
-        UserError: no column is left, two tables disagree on one, no subject is in a table, or two subjects share an id.
+        UserError: no column is left, a column chosen by a pattern is of no known kind, two tables disagree on one, no
+            subject is in a table, or two subjects share an id.
     """
     _refuse_shared(identities)
-    joined: dict[str, Source] = {}
     for table in tables:
         _refuse_strangers(table, identities)
-        for place, column in enumerate(table.columns):
-            if column in joined:
-                _refuse_difference(joined[column], (table, place), column)
-            elif is_feature(column, settings) or (settings.normalise == "ratio" and column in INTRACRANIAL):
-                joined[column] = (table, place)
+        _refuse_unknown(table, settings)
     absent_codes = ALWAYS_MISSING | set(missing)
+    joined = _joined(tables, settings, absent_codes)
     columns = _measured_columns(joined, set(identities.values()), absent_codes)
     logger.info("%d columns of %d tables", len(columns), len(tables))
-    if not any(is_feature(column, settings) for column in columns):
+    if not any(column.feature for column in columns.values()):
         raise UserError(
             f"freesurfer: expected measures among the columns of {len(tables)} tables, found none that `columns`, "
             "`leave_out` and `measures` keep; fix them."
@@ -81,14 +100,49 @@ def read_morphometry(
     problems: dict[str, str] = {}
     for subject in sorted(identities):
         try:
-            rows[subject] = _numbers(subject, identities[subject], columns, absent_codes)
+            rows[subject] = _numbers(subject, identities[subject], columns, tables, absent_codes)
         except UserError as error:
             problems[subject] = str(error)
     values = pd.DataFrame.from_dict(rows, orient="index", columns=list(columns), dtype=np.float64)
     if settings.normalise == "ratio":
-        values, small = _for_one_head(values)
+        values, small = _for_one_head(values, columns)
         problems |= small
-    return Morphometry(values[[column for column in columns if is_feature(column, settings)]], problems)
+    kept = [name for name, column in columns.items() if column.feature]
+    return Morphometry(values[kept], problems, _versions(tables))
+
+
+def _joined(tables: Sequence[TextTable], settings: FreeSurferSettings, absent: frozenset[str]) -> dict[str, Column]:
+    """Columns that are features or head sizes, in the order of the tables."""
+    names = {column for table in tables for column in table.columns}
+    joined: dict[str, Column] = {}
+    for table in tables:
+        for place, written in enumerate(table.columns):
+            name = current_name(written, names)
+            kind = measure_of(name)
+            kind = table.kind if kind == "unknown" else kind
+            either = any if settings.columns else all
+            feature = either(is_feature(one, settings, table.kind) for one in (written, name))
+            if not (feature or name in joined or (settings.normalise == "ratio" and name in INTRACRANIAL)):
+                continue
+            known = joined.get(name, Column(kind, (), feature=False))
+            for source in known.sources:
+                _refuse_difference(source, (table, place), name, absent)
+            joined[name] = Column(known.kind, (*known.sources, (table, place)), known.feature or feature)
+    return joined
+
+
+def _versions(tables: Sequence[TextTable]) -> tuple[str, ...]:
+    """A remark on structures that have the names of two versions of FreeSurfer."""
+    names = {column for table in tables for column in table.columns}
+    both = [former for former, current in RENAMED.items() if former in names and current in names]
+    if not both:
+        return ()
+    sentence = (
+        f"freesurfer: {both[0]} of FreeSurfer 6 and {RENAMED[both[0]]} of FreeSurfer 7 are read as one structure; two "
+        "versions of FreeSurfer measure differently, so check that patients and controls were processed alike."
+    )
+    logger.info("%s", sentence)
+    return (sentence,)
 
 
 def _refuse_shared(identities: Mapping[str, str]) -> None:
@@ -102,7 +156,29 @@ def _refuse_shared(identities: Mapping[str, str]) -> None:
         owner[identity] = subject
 
 
+def _refuse_unknown(table: TextTable, settings: FreeSurferSettings) -> None:
+    """Refuse columns of no known kind that a pattern, or no setting at all, chooses: none is dropped in silence."""
+    unknown = [
+        column
+        for column in table.columns
+        if table.kind == "unknown" == measure_of(column)
+        and column not in settings.columns
+        and is_chosen(column, settings)
+    ]
+    if unknown:
+        raise UserError(
+            f"{table.file}: expected volumes, thicknesses or areas among the columns to read, found {unknown[0]!r} "
+            f"({len(unknown)} such columns), whose name does not tell what it is; name it in full under "
+            "`freesurfer.columns` to read it, or under `freesurfer.leave_out`."
+        )
+
+
 def _refuse_strangers(table: TextTable, identities: Mapping[str, str]) -> None:
+    if set(identities.values()) & {column.rstrip("/") for column in table.columns}:
+        raise UserError(
+            f"{table.file}: expected a row a subject, found a column a subject; the table is transposed: turn it, or "
+            "write it again without --transpose."
+        )
     if not any(identity in table.rows for identity in identities.values()):
         raise UserError(
             f"{table.file}: expected rows of the cohort's subjects ({next(iter(identities.values()), 'none')!r} ...), "
@@ -111,12 +187,12 @@ def _refuse_strangers(table: TextTable, identities: Mapping[str, str]) -> None:
         )
 
 
-def _refuse_difference(left_source: Source, right_source: Source, column: str) -> None:
+def _refuse_difference(left_source: Source, right_source: Source, column: str, absent: frozenset[str]) -> None:
     """Refuse two tables with different values of a subject in one column."""
     (first, one), (second, other) = left_source, right_source
     for identity in first.rows.keys() & second.rows.keys():
         left, right = first.rows[identity][one], second.rows[identity][other]
-        if left != right and not _equal(left, right):
+        if left != right and not {left, right} & absent and not _equal(left, right):
             raise UserError(
                 f"{second.file}: expected in column {column!r} what {first.file} has there, found {right} for "
                 f"{identity} instead of {left}; remove one of the tables, or rename the column."
@@ -125,50 +201,80 @@ def _refuse_difference(left_source: Source, right_source: Source, column: str) -
 
 def _equal(left: str, right: str) -> bool:
     try:
-        return float(left) == float(right)
+        return plain_number(left) == plain_number(right)
     except ValueError:
         return False
 
 
-def _measured_columns(joined: Mapping[str, Source], identities: set[str], absent: frozenset[str]) -> dict[str, Source]:
+def _measured_columns(joined: Mapping[str, Column], identities: set[str], absent: frozenset[str]) -> dict[str, Column]:
     """Columns in which any subject has a value."""
-    kept: dict[str, Source] = {}
-    for column, (table, place) in joined.items():
-        if any(cells[place] not in absent for identity, cells in table.rows.items() if identity in identities):
-            kept[column] = (table, place)
+    kept: dict[str, Column] = {}
+    for name, column in joined.items():
+        cells = (
+            cells[place]
+            for table, place in column.sources
+            for identity, cells in table.rows.items()
+            if identity in identities
+        )
+        if any(cell not in absent for cell in cells):
+            kept[name] = column
         else:
-            logger.info("%s: column %s is empty, left out", table.file, column)
+            logger.info("%s: column %s is empty, left out", column.sources[0][0].file, name)
     return kept
 
 
-def _numbers(subject: str, identity: str, columns: Mapping[str, Source], absent: frozenset[str]) -> NDArray[np.float64]:
+def _numbers(
+    subject: str,
+    identity: str,
+    columns: Mapping[str, Column],
+    tables: Sequence[TextTable],
+    absent: frozenset[str],
+) -> NDArray[np.float64]:
     values = np.empty(len(columns))
-    for number, (column, (table, place)) in enumerate(columns.items()):
+    for number, (name, column) in enumerate(columns.items()):
         where = f"Subject {subject}: {MEASURES}, found"
-        if identity not in table.rows:
-            raise UserError(
-                f"{where} no row {identity!r} in {table.file}; add it, or drop the subject (on_invalid: drop; "
-                "a subject with scans stays without these measures)."
-            )
+        held = [source for source in column.sources if identity in source[0].rows]
+        if not held:
+            raise UserError(_without_row(where, identity, name, column, tables))
+        table, place = next((one for one in held if one[0].rows[identity][one[1]] not in absent), held[0])
         text = table.rows[identity][place]
-        cell = f"in {table.place(identity)}, column {column!r}"
+        cell = f"in {table.place(identity)}, column {name!r}"
         if text in absent:
             raise UserError(
                 f"{where} an empty cell {cell}; fill it in, or name the column under `freesurfer.leave_out`."
+                if table.places
+                else f"{where} no {name!r} in {table.place(identity)}, which other subjects have; another version of "
+                "FreeSurfer may have measured them: run one version, or name it under `freesurfer.leave_out`."
             )
         try:
-            values[number] = float(text)
+            values[number] = plain_number(text)
         except ValueError:
             comma = text.count(",") == 1 and text.replace(",", "").lstrip("-").isdigit()
             remedy = "it has a decimal comma, write a point" if comma else "fix it or list it in `missing`"
             raise UserError(f"{where} {text!r} {cell}; {remedy}.") from None
-        negative = values[number] < 0 and measure_of(column) != "other"
+        negative = values[number] < 0 and column.kind in ("volume", "thickness", "area")
         if negative or not abs(values[number]) <= LARGEST:
             raise UserError(f"{where} {text!r} {cell}; fix it or list it in `missing`.")
     return values
 
 
-def _for_one_head(values: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, str]]:
+def _without_row(where: str, identity: str, name: str, column: Column, tables: Sequence[TextTable]) -> str:
+    """Sentence on a subject without a row in the tables that have a column."""
+    first = column.sources[0][0]
+    for table in tables:
+        if identity in table.rows and 2 * len({*table.columns} & {*first.columns}) > len(first.columns):
+            return (
+                f"{where} no column {name!r} in {table.file}, which {first.file} has; another version of FreeSurfer "
+                "may have written it: run one version, or name the column under `freesurfer.leave_out`."
+            )
+    files = " or ".join(table.file for table, _ in column.sources)
+    return (
+        f"{where} no row {identity!r} in {files}; add it, or drop the subject (on_invalid: drop; "
+        "a subject with scans stays without these measures)."
+    )
+
+
+def _for_one_head(values: pd.DataFrame, columns: Mapping[str, Column]) -> tuple[pd.DataFrame, dict[str, str]]:
     """Scale volumes, except the intracranial one, to a head of `HEAD`; subject -> problem without a head size."""
     named = [column for column in INTRACRANIAL if column in values.columns]
     if not named:
@@ -183,6 +289,6 @@ def _for_one_head(values: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, str]]:
         for subject, volume in head[head <= 0].items()
     }
     kept = values[head > 0]
-    volumes = [column for column in values.columns if measure_of(column) == "volume" and column not in INTRACRANIAL]
+    volumes = [name for name, column in columns.items() if column.kind == "volume" and name not in INTRACRANIAL]
     scaled = kept[volumes].mul(HEAD / kept[named[0]], axis=0)
     return kept.assign(**{str(column): scaled[column] for column in volumes}), problems

@@ -12,6 +12,9 @@ CORTICAL = {"thickness": "ThickAvg", "area": "SurfArea", "volume": "GrayVol"}
 OF_HEMISPHERE = {"MeanThickness": "thickness", "WhiteSurfArea": "area"}
 """Name that aparcstats2table adds from the head of a cortical stats file -> its measure."""
 
+FEWEST = 4
+"""Fewest cells of a `# Measure` line: field, short name, value, unit."""
+
 
 def read_stats(subject: str, folder: str | Path, names: Sequence[str]) -> dict[str, str]:
     """Read measure -> text: `Left-Hippocampus`, `EstimatedTotalIntraCranialVol`, `lh_bankssts_thickness`.
@@ -40,6 +43,8 @@ def read_stats(subject: str, folder: str | Path, names: Sequence[str]) -> dict[s
 def _subcortical(subject: str, path: Path) -> dict[str, str]:
     heads, rows = _read(subject, path, ("StructName", "Volume_mm3"))
     volumes = {row["StructName"]: row["Volume_mm3"] for row in rows}
+    if len(volumes) < len(rows):
+        raise UserError(f"Subject {subject}: {MEASURES}, found a structure in two rows of {path}; copy the file again.")
     return volumes | {_global_name(*names): value for names, value in heads.items()}
 
 
@@ -66,9 +71,21 @@ def _read(subject: str, path: Path, needed: Sequence[str]) -> tuple[dict[tuple[s
     heads: dict[tuple[str, str], str] = {}
     columns: list[str] = []
     rows: list[dict[str, str]] = []
-    for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), start=1):
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise UserError(
+            f"Subject {subject}: {MEASURES}, found that {path} cannot be read ({error.strerror}); check its "
+            "permissions."
+        ) from error
+    for number, line in enumerate(text.splitlines(), start=1):
         if line.startswith("# Measure "):
             cells = [cell.strip() for cell in line.removeprefix("# Measure ").split(",")]
+            if len(cells) < FEWEST:
+                raise UserError(
+                    f"Subject {subject}: {MEASURES}, found a measure of {len(cells)} cells in {path}, line {number}; "
+                    "copy the file again."
+                )
             heads[cells[0], cells[1]] = cells[-2]
         elif line.startswith("# ColHeaders"):
             columns = line.split()[2:]

@@ -68,7 +68,7 @@ def read_measures(identities: Mapping[str, str], settings: CohortSettings) -> Mo
             f"freesurfer: expected a subject with whole measures among {len(identities)}, found none (first: "
             f"{problems[min(problems)]})"
         )
-    return Morphometry(found.values, problems)
+    return Morphometry(found.values, problems, found.remarks)
 
 
 def read_subjects_dir(identities: Mapping[str, str], settings: FreeSurferSettings) -> tuple[TextTable, dict[str, str]]:
@@ -88,14 +88,14 @@ def read_subjects_dir(identities: Mapping[str, str], settings: FreeSurferSetting
         raise UserError(problems[min(problems)])
     columns = tuple(dict.fromkeys(column for row in rows.values() for column in row))
     cells = {identity: tuple(row.get(column, "") for column in columns) for identity, row in rows.items()}
-    return TextTable(str(settings.subjects_dir), columns, cells, {}), problems
+    return TextTable(str(settings.subjects_dir), columns, cells, {}, "volume"), problems
 
 
 def _refuse_phenotypes(table: TextTable, settings: CohortSettings) -> None:
     """Refuse phenotypes among the features: every method would learn from them."""
     phenotypes = set(settings.columns.named)
     for column in table.columns:
-        if column in phenotypes and is_feature(column, settings.freesurfer):
+        if column in phenotypes and is_feature(column, settings.freesurfer, table.kind):
             raise UserError(
                 f"{table.file}: expected measures alone under `freesurfer.columns`, found {column!r}, which is a "
                 "phenotype under `columns`; narrow the patterns, or name it under `freesurfer.leave_out`."

@@ -81,7 +81,7 @@ def _draw(largest: Axes, kinds: Axes, effects: GroupEffects, names: tuple[str, .
         largest.plot(effects.effect[index], row, "o", color=colour, markersize=5)
     largest.set_yticks(range(len(chosen)), [names[index] for index in chosen], fontsize=7)
     largest.set_title(f"The {len(chosen)} strongest of {len(names)}")
-    present = [kind for kind in KINDS if kind in map(measure_of, names)]
+    present = [kind for kind in KINDS if kind in {str(measure_of(name)) for name in names}]
     for row, kind in enumerate(present):
         values = effects.effect[_of_kind(names, kind)]
         spread = np.random.default_rng(0).uniform(-0.28, 0.28, len(values))

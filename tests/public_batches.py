@@ -18,13 +18,21 @@ def random_batches(number, classes=2, institutions=4, seed=0, skill=1.0):
     return [_batch(labels, classes, institutions, random, skill) for _ in range(number)]
 
 
-def _batch(every_label, classes, institutions, random, skill):
+def every_label(batches):
+    """(F, P) labels of the samples that are in the batches; 0 for all others."""
+    labels = torch.zeros((FOLDS, ROWS), dtype=torch.int64)
+    for batch in batches:
+        labels.scatter_(1, batch.rows, batch.labels)
+    return labels
+
+
+def _batch(known, classes, institutions, random, skill):
     rows = torch.stack([torch.randperm(ROWS, generator=random)[:SAMPLES] for _ in range(FOLDS)])
     weight = torch.ones(FOLDS, SAMPLES, dtype=torch.float64)
     for fold, fewer in enumerate(FEWER):
         weight[fold, SAMPLES - fewer :] = 0
         rows[fold, SAMPLES - fewer :] = rows[fold, 0]
-    labels = every_label.gather(1, rows)
+    labels = known.gather(1, rows)
     target = skill * torch.nn.functional.one_hot(labels, classes)
     present = torch.rand(institutions, FOLDS, generator=random) < 0.8
     present[:, 2] &= torch.rand((), generator=random) < 0.7

@@ -51,10 +51,36 @@ def right_teachers(batch, fold, place):
 
 
 class Pool:
-    """Logits by (fold, row)."""
+    """Logits by (fold, row), and the two readings of when a sample is right and for how long it counts."""
 
-    def __init__(self, momentum):
-        self.momentum, self.kept = momentum, {}
+    def __init__(self, momentum, when="step", lifetime="training"):
+        self.momentum, self.when, self.lifetime, self.kept = momentum, when, lifetime, {}
+        self.right_as_the_round_began, self.visits, self.taught = {}, {}, {}
+
+    def begin(self, fold, logits, labels):
+        """A round of one fold begins; logits of all its public samples, without dropout."""
+        self.visits[fold] = self.taught[fold] = 0
+        if self.lifetime == "round":
+            self.kept = {key: each for key, each in self.kept.items() if key[0] != fold}
+        if self.when == "round":
+            for row, (own, label) in enumerate(zip(logits, labels, strict=True)):
+                self.right_as_the_round_began[fold, row] = predicts(own, label)
+                if predicts(own, label):
+                    self.take_up((fold, row), own)
+
+    def part(self, key, logits, label):
+        """`right`, `forgotten` or `never`."""
+        right = predicts(logits, label) if self.when == "step" else self.right_as_the_round_began[key]
+        return "right" if right else "forgotten" if key in self.kept else "never"
+
+    def visit(self, key, part, logits):
+        """Called after the loss of a sample."""
+        if part == "right" and self.when == "step":
+            self.take_up(key, logits)
+
+    def count(self, fold, taught):
+        self.visits[fold] = self.visits.get(fold, 0) + 1
+        self.taught[fold] = self.taught.get(fold, 0) + bool(taught)
 
     def take_up(self, key, logits):
         logits = logits.detach().clone()
@@ -99,10 +125,13 @@ class Network:
 class GAHFL:
     """Eq. 4 to 7, with the ablations of Table IV."""
 
-    def __init__(self, start, drop="none", gcna_training="labels", beta=1, gamma=10, epsilon=0.5, xi=0.4, momentum=0.8):
+    def __init__(
+        self, start, drop="none", gcna_training="labels", beta=1, gamma=10, epsilon=0.5, xi=0.4, momentum=0.8,
+        self_evaluation="step", lifetime="training",
+    ):  # fmt: skip
         self.beta, self.gamma, self.epsilon, self.xi = beta, gamma, epsilon, xi
         self.drop, self.training = drop, gcna_training
-        self.pool = Pool(momentum)
+        self.pool = Pool(momentum, self_evaluation, lifetime)
         self.networks = [Network(start, fold) for fold in range(len(start["bias_0"]))]
 
     def loss(self, batch):
@@ -114,21 +143,23 @@ class GAHFL:
             logits, label = batch.logits[fold, place], int(batch.labels[fold, place])
             key = (fold, int(batch.rows[fold, place]))
             labelled = cross_entropy(logits, label)
-            if predicts(logits, label):
+            part, teachers = self.pool.part(key, logits, label), []
+            if part == "right":
                 total = total + (0 if self.drop == "bce" else labelled)
-                self.pool.take_up(key, logits)
-            elif key in self.pool.kept and self.drop != "sd":
+            elif part == "forgotten" and self.drop != "sd":
                 recalled = kl(self.pool.kept[key], logits)
                 total = total + self.beta * (self.epsilon * labelled + (1 - self.epsilon) * recalled)
             elif self.drop != "wd":
                 taught = 0.0
-                teachers = right_teachers(batch, fold, place)
+                teachers = [] if self.drop == "teachers" else right_teachers(batch, fold, place)
                 if teachers:
                     weights = self.networks[fold].weights(logits, teachers)
                     for weight, teacher in zip(weights, teachers, strict=True):
                         taught = taught + weight.detach() * kl(teacher, logits)
                     own.append(self._own_loss(weights, teachers, logits, label))
                 total = total + self.gamma * (self.xi * labelled + (1 - self.xi) * taught)
+            self.pool.visit(key, part, logits)
+            self.pool.count(fold, teachers)
         if own:
             self.networks[fold].step(sum(own) / len(samples))
         return total / max(len(samples), 1)
@@ -143,9 +174,9 @@ class GAHFL:
 class FedGEMS:
     """FedGEMS eq. 1 to 5."""
 
-    def __init__(self, ensemble="all", epsilon=0.5, xi=0.4):
+    def __init__(self, ensemble="all", epsilon=0.5, xi=0.4, self_evaluation="step", lifetime="training"):
         self.ensemble, self.epsilon, self.xi = ensemble, epsilon, xi
-        self.pool = Pool(0)
+        self.pool = Pool(0, self_evaluation, lifetime)
 
     def loss(self, batch):
         return torch.stack([self._loss(batch, fold) for fold in range(len(batch.labels))])
@@ -156,10 +187,10 @@ class FedGEMS:
             logits, label = batch.logits[fold, place], int(batch.labels[fold, place])
             key = (fold, int(batch.rows[fold, place]))
             labelled = cross_entropy(logits, label)
-            if predicts(logits, label):
+            part, teachers = self.pool.part(key, logits, label), []
+            if part == "right":
                 total = total + labelled
-                self.pool.kept[key] = logits.detach().clone()
-            elif key in self.pool.kept:
+            elif part == "forgotten":
                 total = total + self.epsilon * labelled + (1 - self.epsilon) * kl(self.pool.kept[key], logits)
             else:
                 chosen = present_teachers if self.ensemble == "all" else right_teachers
@@ -169,6 +200,8 @@ class FedGEMS:
                     weights = softmax([1 / entropy(each) for each in teachers])
                     mixed = sum(weight * each for weight, each in zip(weights, teachers, strict=True))
                     total = total + (1 - self.xi) * kl(mixed, logits)
+            self.pool.visit(key, part, logits)
+            self.pool.count(fold, teachers)
         return total / max(len(samples), 1)
 
 

@@ -57,18 +57,22 @@ class Learner:
         return self.network(signals)
 
 
-def scores(inputs, settings, name):
-    """(F, n, C) probabilities of the tested subjects by the last global network; NaN elsewhere."""
+def scores(inputs, settings, name, with_taught=False):
+    """(F, n, C) probabilities of the tested subjects by the last global network; NaN elsewhere.
+
+    With `with_taught` also the (T, F) share of the visits of public samples that institutions taught.
+    """
+    taught = np.full((settings.rounds, inputs.folds), np.nan)
     found = np.full((inputs.folds, len(inputs.subjects), inputs.classes), np.nan)
     for fold in range(inputs.folds):
-        network = train_fold(inputs, settings, name, fold)
+        network = train_fold(inputs, settings, name, fold, taught[:, fold])
         for subject in np.flatnonzero(inputs.tested(fold)):
             logits = network(crops_of(inputs, settings, subject)).detach()
             found[fold, subject] = torch.softmax(logits, dim=1).mean(dim=0).numpy()
-    return found
+    return (found, taught) if with_taught else found
 
 
-def train_fold(inputs, settings, name, fold):
+def train_fold(inputs, settings, name, fold, shares):
     places = range(len(inputs.institutions))
     kinds = settings.kinds(len(places), inputs.streams.repeat)
     private = [inputs.private_training(fold, place) for place in places]
@@ -102,7 +106,11 @@ def train_fold(inputs, settings, name, fold):
             )
             return objective.loss(batch)[0]
 
+        if hasattr(objective, "pool"):
+            objective.pool.begin(0, server.logits(server.signals), server.labels)
         server.epochs(number, settings.global_epochs, taught)
+        if hasattr(objective, "pool"):
+            shares[number] = objective.pool.taught[0] / objective.pool.visits[0]
     return server.network
 
 
@@ -110,7 +118,7 @@ def objective_of(inputs, settings, name, fold):
     if name == "fedet":
         return FedET(settings.consensus, settings.diversity)
     if name == "fedgems":
-        return FedGEMS(settings.ensemble, settings.epsilon, settings.epsilon)
+        return FedGEMS(settings.ensemble, settings.epsilon, settings.epsilon, settings.self_evaluation, settings.pool)
     start = initial_weights(inputs.streams, [fold], inputs.classes)
     return GAHFL(
         {key: tensor.double() for key, tensor in start.items()},
@@ -121,4 +129,6 @@ def objective_of(inputs, settings, name, fold):
         settings.epsilon,
         settings.xi,
         settings.momentum,
+        settings.self_evaluation,
+        settings.pool,
     )

@@ -1,6 +1,7 @@
 """Recurrent networks alone and in distilled federations: what they learn, share, and may not see."""
 
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 import torch
 from sklearn.metrics import roc_auc_score
 
+from brainfed.engines.distilling.clients import RecurrentClients
 from brainfed.engines.distilling.server import logit_defence
 from brainfed.federation.distillation.fedet import variance_weighted
 from brainfed.federation.ledger import Ledger
@@ -28,7 +30,8 @@ from series_cohort import WINDOW, exchanged, inputs_for, series_inputs, tiny
 
 FAMILY = ("recurrent-local", "recurrent-central", "recurrent-public", "fedgems", "fedet", "gahfl")
 DISTILLED = ("fedgems", "fedet", "gahfl")
-ABLATIONS = ("gahfl-no-bce", "gahfl-no-sd", "gahfl-no-wd", "gahfl-literal-gcna")
+ABLATIONS = ("gahfl-no-bce", "gahfl-no-sd", "gahfl-no-wd", "gahfl-no-teachers", "gahfl-literal-gcna")
+READINGS = list(product(("step", "round"), ("training", "round")))
 ROOT = Path(__file__).parents[3]
 both_splits = pytest.mark.parametrize("split", ["random", "leave-one-site-out"])
 every_method = pytest.mark.parametrize("name", FAMILY)
@@ -327,6 +330,57 @@ def test_a_federation_equals_algorithm_1_in_loops(name, split):
     method = METHODS[SHIPPED_VARIANTS[name]["method"]]
     found = resolve(method.entry)(inputs, settings, Run(precision="float64")).scores
     np.testing.assert_allclose(found, scores(inputs, settings, method.name), rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["gahfl", "fedgems"])
+@pytest.mark.parametrize(("when", "lifetime"), READINGS)
+def test_every_reading_equals_algorithm_1_in_loops(name, when, lifetime):
+    inputs = inputs_for(METHODS["gahfl"], with_shifted_patients(cohort(18, institutions=3)))
+    changed = {"rounds": 3, "learning_rate": 0.02, "models": ("gru", "slstm", "bilstm"), "model": "lstm", "batch": 5}
+    settings = settings_of(name, self_evaluation=when, pool=lifetime, **changed)
+    found = resolve(METHODS[name].entry)(inputs, settings, Run(precision="float64"))
+    expected, taught = scores(inputs, settings, name, with_taught=True)
+    np.testing.assert_allclose(found.scores, expected, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(found.taught, taught)
+
+
+def with_noise_from_the_second_round(monkeypatch):
+    """Every upload from the second round on is noise."""
+    fit, random = RecurrentClients.fit, torch.Generator().manual_seed(0)
+
+    def noisy(clients, number, chosen):
+        replies = fit(clients, number, chosen)
+        if number:
+            for reply in replies.values():
+                logits = reply.tensors["logits"]
+                logits.copy_(5 * torch.randn(logits.shape, generator=random))
+        return replies
+
+    monkeypatch.setattr(RecurrentClients, "fit", noisy)
+
+
+@pytest.mark.parametrize("name", ["gahfl", "fedgems", "fedet"])
+def test_uploads_count_where_they_are_said_to_teach(name, monkeypatch):
+    """Noise in their place changes what follows from a round with a taught share, and nothing else."""
+    inputs = with_shifted_patients(cohort(48))
+    steps = {"rounds": 4, "global_epochs": 12, "learning_rate": 0.02}
+    readings = [{}] if name == "fedet" else [{"self_evaluation": when, "pool": pool} for when, pool in READINGS]
+    plain = [outcome_of(name, inputs, **steps, **reading) for reading in readings]
+    with_noise_from_the_second_round(monkeypatch)
+    taught = []
+    for reading, before in zip(readings, plain, strict=True):
+        after = outcome_of(name, inputs, **steps, **reading)
+        for fold in range(2):
+            moved = (before.round_scores[:, fold] != after.round_scores[:, fold])[:, inputs.tested(fold)]
+            rounds = np.flatnonzero(before.taught[1:, fold] + after.taught[1:, fold]) + 1
+            first = rounds[0] if len(rounds) else len(moved)
+            assert not moved[:first].any() and moved[first:].any(axis=(1, 2)).all()
+        taught.append(before.taught[1:].max())
+    if name == "fedet":
+        assert taught == [1.0]
+    else:
+        assert dict(zip(READINGS, taught, strict=True))["step", "training"] == 0
+        assert dict(zip(READINGS, taught, strict=True))["step", "round"] > 0.01
 
 
 @every_method

@@ -70,6 +70,8 @@ class Outcome:
         clusters: (T, F, M) number of each institution's cluster after every round; None without clusters.
         shares: (T, F, M) weight of each institution in the server's mean of a round; None where it is given by the
             numbers of institutions or subjects.
+        taught: (T, F) share of the visits of public samples that institutions taught, in every round; None without
+            public samples.
         member_scores: (F, n, C) scores, by the final model of the fold, of the subjects that trained in it, NaN
             elsewhere; for the audit. None where a method gives none.
         privacy: one row for each institution that trained with differential privacy (`federation.privacy.spending`).
@@ -86,6 +88,7 @@ class Outcome:
     contributions: NDArray[np.float32] | None = None
     clusters: IntArray | None = None
     shares: NDArray[np.float64] | None = None
+    taught: NDArray[np.float64] | None = None
     member_scores: NDArray[np.float64] | None = None
     privacy: tuple[dict[str, int | float | str], ...] = ()
     models: tuple[FittedModel, ...] = ()

@@ -1,6 +1,7 @@
 """Loss and gradient of every objective equal those of a plain loop over several batches, whose state evolves."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import torch
 from brainfed.federation.distillation.fedet import FedETObjective
 from brainfed.federation.distillation.fedgems import FedGEMSObjective
 from brainfed.federation.distillation.gahfl import GAHFLObjective
-from public_batches import FOLDS, ROWS, loss_and_gradient, noise, random_batches, start
+from public_batches import FOLDS, ROWS, every_label, loss_and_gradient, noise, random_batches, start
 from reference import distillation as reference
 
 DOUBLE = torch.float64
@@ -36,12 +37,14 @@ PAIRS = {
     "gahfl without bce": gahfl(drop="bce"),
     "gahfl without sd": gahfl(drop="sd"),
     "gahfl without wd": gahfl(drop="wd"),
+    "gahfl without teachers": gahfl(drop="teachers"),
     "gahfl l_wd": gahfl(gcna_training="l_wd"),
     "fedgems": fedgems(),
     "fedgems right": fedgems(ensemble="right", epsilon=0.75, xi=0.75),
     "fedet": lambda classes: (FedETObjective(), reference.FedET()),
     "fedet other weights": lambda classes: (FedETObjective(consensus=0.5, diversity=2), reference.FedET(0.5, 2)),
 }
+READINGS = list(product(("step", "round"), ("training", "round")))
 SITUATIONS = {
     "two classes": {},
     "three classes": {"classes": 3},
@@ -59,6 +62,55 @@ def test_losses_and_gradients_equal_those_of_a_loop(pair, situation):
     for batch in random_batches(4, **settings):
         for found, expected in zip(loss_and_gradient(fast, batch), loss_and_gradient(slow, batch), strict=True):
             torch.testing.assert_close(found, expected, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("method", [gahfl, fedgems])
+@pytest.mark.parametrize(("when", "lifetime"), READINGS)
+def test_rounds_of_every_reading_equal_those_of_a_loop(method, when, lifetime):
+    """Three rounds of three steps; what is right at their beginning is drawn anew."""
+    fast, slow = method(self_evaluation=when, lifetime=lifetime)(2)
+    random = torch.Generator().manual_seed(3)
+    batches, parts = random_batches(9), torch.zeros(3)
+    labels, held = every_label(batches), torch.ones(FOLDS, ROWS, dtype=torch.bool)
+    for number in range(3):
+        logits = noise((FOLDS, ROWS, 2), random)
+        fast.begin(lambda logits=logits: logits, labels, held)
+        for fold in range(FOLDS):
+            slow.pool.begin(fold, logits[fold], labels[fold])
+        for batch in batches[3 * number : 3 * number + 3]:
+            own = fast.evaluation.split(batch)
+            parts += torch.stack([own.right.sum(), own.forgotten.sum(), own.never.sum()])
+            for found, expected in zip(loss_and_gradient(fast, batch), loss_and_gradient(slow, batch), strict=True):
+                torch.testing.assert_close(found, expected, rtol=1e-7, atol=1e-9)
+        shares = [slow.pool.taught[fold] / slow.pool.visits[fold] for fold in range(FOLDS)]
+        assert fast.visits.share.tolist() == pytest.approx(shares)
+    assert (parts > 4).tolist() == [True, (when, lifetime) != ("round", "round"), True]
+    assert 0 < max(shares) < 1
+
+
+def test_an_evaluation_of_the_round_holds_for_all_of_its_steps():
+    """What a step predicts itself neither parts the samples nor enters the pool."""
+    fast = gahfl(self_evaluation="round")(2)[0]
+    batch, held = random_batches(1, skill=30.0)[0], torch.ones(FOLDS, ROWS, dtype=torch.bool)
+    labels = every_label([batch])
+    wrong = torch.nn.functional.one_hot(1 - labels, 2).double()
+    fast.begin(lambda: wrong, labels, held)
+    for _ in range(2):
+        assert not fast.evaluation.split(batch).right.any()
+        fast.loss(batch)
+    assert not fast.pool.state()["known"].any()
+    fast.begin(lambda: 1 - wrong, labels, held)
+    assert fast.pool.state()["known"].all()
+    fast.begin(lambda: wrong, labels, held)
+    parts = fast.evaluation.split(batch)
+    assert torch.equal(parts.forgotten, batch.weight > 0) and not parts.never.any()
+
+
+def test_padding_is_never_right():
+    fast = fedgems(self_evaluation="round")(2)[0]
+    held = torch.arange(ROWS).expand(FOLDS, -1) < 5
+    fast.begin(lambda: torch.ones(FOLDS, ROWS, 2).double(), torch.zeros(FOLDS, ROWS, dtype=torch.int64), held)
+    np.testing.assert_array_equal(fast.pool.state()["known"], held.numpy())
 
 
 @pytest.mark.parametrize("training", ["labels", "l_wd"])

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
@@ -16,7 +17,7 @@ from brainfed.federation.distillation.objective import Objective
 from brainfed.federation.message import Message
 from brainfed.federation.robustness_settings import RobustnessSettings
 
-TRAINER, OBJECTIVE = "trainer/", "objective/"
+TRAINER, OBJECTIVE, TAUGHT = "trainer/", "objective/", "taught"
 
 Defence = Callable[[Tensor, Tensor], Tensor]
 """Logits (M, F, P, C) and participation (M, F) -> (F, P, C)."""
@@ -45,6 +46,7 @@ class DistillingServer:
     Args:
         institutions: codes.
         trainer: the global network on the public samples.
+        rounds: of the training.
         epochs: global epochs a round.
         objective: the loss of a step.
         defence: joins the institutions' logits into those of one teacher; None: all teach.
@@ -54,12 +56,15 @@ class DistillingServer:
         self,
         institutions: tuple[int, ...],
         trainer: Trainer,
+        rounds: int,
         epochs: int,
         objective: Objective,
         defence: Defence | None = None,
     ) -> None:
         self.institutions, self.trainer, self.epochs = institutions, trainer, epochs
         self.objective, self.defence = objective, defence
+        # (T, F) share of the visits of public samples that institutions taught, in every round.
+        self.taught = np.full((rounds, trainer.network.folds), np.nan)
 
     def choose(self, _number: int) -> tuple[int, ...]:
         """All institutions."""
@@ -72,7 +77,8 @@ class DistillingServer:
         present = torch.stack([reply.samples > 0 for reply in ordered]).to(teachers.device)
         if self.defence is not None:
             teachers, present = self.defence(teachers, present)[None], present.any(dim=0, keepdim=True)
-        labels = self.trainer.pool.labels
+        trainer, labels = self.trainer, self.trainer.pool.labels
+        self.objective.begin(lambda: trainer.network.scores(trainer.crops, trainer.pool), labels, trainer.pool.held)
 
         def loss(logits: Tensor, step: Step) -> Tensor:
             rows = step.rows
@@ -83,7 +89,8 @@ class DistillingServer:
                 )
             )
 
-        self.trainer.epochs(number, self.epochs, loss)
+        trainer.epochs(number, self.epochs, loss)
+        self.taught[number] = self.objective.visits.share.cpu().numpy()
 
     def broadcast(self, number: int) -> Mapping[int, Message]:
         """The global model to all institutions; nothing before the first round."""
@@ -92,11 +99,13 @@ class DistillingServer:
         return dict.fromkeys(self.institutions, Message(self.trainer.network.shared()))
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Network, optimiser, and what the objective remembers."""
-        arrays = {f"{TRAINER}{name}": array for name, array in self.trainer.state().items()}
+        """Taught shares, network, optimiser, and what the objective remembers."""
+        arrays = {TAUGHT: self.taught}
+        arrays |= {f"{TRAINER}{name}": array for name, array in self.trainer.state().items()}
         return arrays | {f"{OBJECTIVE}{name}": array for name, array in self.objective.state().items()}
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Copy a `state`."""
+        self.taught[:] = arrays[TAUGHT]
         self.trainer.load(below(TRAINER, arrays))
         self.objective.load(below(OBJECTIVE, arrays))

@@ -1,6 +1,7 @@
 """Train recurrent networks of one repeat, alone or in a distilled federation, to an `Outcome`."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,7 +104,9 @@ def train_distilled(
     head = workplace.trainer("the server", SERVER, kind, shown)
     _require_training(workplace, trainers)
     _require_training(workplace, [head], "public ")
-    server = DistillingServer(tuple(places), head, epochs, objective(head.pool.size), logit_defence(robustness))
+    server = DistillingServer(
+        tuple(places), head, workplace.recipe.rounds, epochs, objective(head.pool.size), logit_defence(robustness)
+    )
     clients = _clients(workplace, trainers, members, Teaching(head.pool, workplace.network(kind), alpha))
     ledger = Ledger(declared, {"public-samples": head.pool.counts[0], **workplace.axes})
     trains = {place for place, trainer in enumerate(trainers) if trainer.pool.counts[0]}
@@ -114,7 +117,8 @@ def train_distilled(
     absent = {place: len(own) for place, own in enumerate(members) if place not in trains}
     record_downloads(ledger, absent, content_of(head.network))
     networks = [head.network] * len(members)
-    return _outcome(workplace, clients, scores, networks, _member_scores(workplace, networks, members), ledger)
+    outcome = _outcome(workplace, clients, scores, networks, _member_scores(workplace, networks, members), ledger)
+    return replace(outcome, taught=server.taught)
 
 
 def _require_training(workplace: Workplace, trainers: Sequence[Trainer], what: str = "") -> None:

@@ -4,7 +4,7 @@ Fed-ET has no labels of its public samples: it trains on the class of the consen
 the global model learns from them and from the consensus' probabilities.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -13,6 +13,7 @@ from torch import Tensor
 
 from brainfed.federation.distillation.batch import PublicBatch
 from brainfed.federation.distillation.losses import batch_mean, cross_entropy, kl
+from brainfed.federation.distillation.split import Visits
 
 
 def variance_weighted(teachers: Tensor, members: Tensor) -> Tensor:
@@ -42,7 +43,11 @@ class FedETObjective:
     """
 
     def __init__(self, *, consensus: float = 1.0, diversity: float = 0.05) -> None:
-        self.consensus, self.diversity = consensus, diversity
+        self.consensus, self.diversity, self.visits = consensus, diversity, Visits()
+
+    def begin(self, _predict: Callable[[], Tensor], _labels: Tensor, _held: Tensor) -> None:
+        """Begin a round; no sample is evaluated."""
+        self.visits.begin()
 
     def loss(self, batch: PublicBatch) -> Tensor:
         """(F,) the total loss."""
@@ -54,6 +59,9 @@ class FedETObjective:
             cross_entropy(batch.logits, batch.labels)
             + self.consensus * present.any(dim=0) * kl(consensus, batch.logits)
             + self.diversity * dissenting.any(dim=0) * kl(dissent, batch.logits)
+        )
+        self.visits.count(
+            (self.consensus > 0) * present.any(dim=0) | (self.diversity > 0) * dissenting.any(dim=0), batch.weight
         )
         return batch_mean(values, batch.weight)
 

@@ -1,6 +1,6 @@
 """The server's objective of FedGEMS (Cheng et al. 2021, arXiv:2110.11027, eq. 1 to 5)."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 import torch
@@ -10,7 +10,7 @@ from torch import Tensor
 from brainfed.federation.distillation.batch import PublicBatch
 from brainfed.federation.distillation.losses import batch_mean, cross_entropy, entropy, kl
 from brainfed.federation.distillation.pool import LogitPool
-from brainfed.federation.distillation.split import right_teachers, split
+from brainfed.federation.distillation.split import Evaluation, Lifetime, SelfEvaluation, Visits, right_teachers
 
 Ensemble = Literal["all", "right"]
 """Models in the ensemble of a sample: of all institutions that took part, or those among them that are right."""
@@ -46,6 +46,8 @@ class FedGEMSObjective:
         epsilon: share of the labels for samples that were right before.
         xi: share of the labels for samples that were never right.
         ensemble: models that teach.
+        self_evaluation: when the global model finds out which samples it predicts right.
+        lifetime: of the pool.
         device: of the pool.
         dtype: of the pool's logits.
     """
@@ -59,20 +61,30 @@ class FedGEMSObjective:
         epsilon: float = 0.5,
         xi: float = 0.4,
         ensemble: Ensemble = "all",
+        self_evaluation: Evaluation = "step",
+        lifetime: Lifetime = "training",
         device: torch.device | None = None,
         dtype: torch.dtype = torch.float32,
     ) -> None:
         self.epsilon, self.xi, self.ensemble = epsilon, xi, ensemble
         self.pool = LogitPool(folds, rows, classes, 0.0, device, dtype)
+        self.evaluation, self.visits = SelfEvaluation(self.pool, self_evaluation, lifetime), Visits()
+
+    def begin(self, predict: Callable[[], Tensor], labels: Tensor, held: Tensor) -> None:
+        """Begin a round, as `SelfEvaluation.begin`."""
+        self.visits.begin()
+        self.evaluation.begin(predict, labels, held)
 
     def loss(self, batch: PublicBatch) -> Tensor:
         """(F,) the total loss; updates the pool."""
-        parts = split(batch, self.pool.known(batch.rows))
+        parts = self.evaluation.split(batch)
+        members = self._members(batch)
         labelled = cross_entropy(batch.logits, batch.labels)
         divergence = kl(self.pool.logits(batch.rows), batch.logits)
         recalled = self.epsilon * labelled + (1 - self.epsilon) * divergence
-        taught = self.xi * labelled + (1 - self.xi) * self._divergence(batch)
-        self.pool.update(batch.rows, batch.logits, parts.right)
+        taught = self.xi * labelled + (1 - self.xi) * self._divergence(batch, members)
+        self.evaluation.remember(batch, parts)
+        self.visits.count(parts.never & members.any(dim=0), batch.weight)
         return batch_mean(parts.right * labelled + parts.forgotten * recalled + parts.never * taught, batch.weight)
 
     def state(self) -> dict[str, NDArray[Any]]:
@@ -83,10 +95,13 @@ class FedGEMSObjective:
         """Copy a state."""
         self.pool.load(arrays)
 
-    def _divergence(self, batch: PublicBatch) -> Tensor:
-        """(F, B) KL(ensemble || lg); 0 without a model in the ensemble."""
+    def _members(self, batch: PublicBatch) -> Tensor:
+        """(K, F, B) bool, models in the ensemble of each sample."""
         present = batch.present[..., None].expand(batch.teachers.shape[:-1])
-        members = present if self.ensemble == "all" else right_teachers(batch)
+        return present if self.ensemble == "all" else right_teachers(batch)
+
+    def _divergence(self, batch: PublicBatch, members: Tensor) -> Tensor:
+        """(F, B) KL(ensemble || lg); 0 without a model in the ensemble."""
         weights = entropy_weights(batch.teachers, members)
         ensemble = (weights[..., None] * batch.teachers).sum(dim=0)
         return kl(ensemble, batch.logits) * members.any(dim=0)

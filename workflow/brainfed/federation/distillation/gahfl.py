@@ -1,6 +1,6 @@
 """The server's objective of GAHFL (eq. 4 to 7)."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 import torch
@@ -11,10 +11,10 @@ from brainfed.federation.distillation.batch import PublicBatch
 from brainfed.federation.distillation.gcna import GCNA, Training
 from brainfed.federation.distillation.losses import batch_mean, cross_entropy, kl
 from brainfed.federation.distillation.pool import LogitPool
-from brainfed.federation.distillation.split import Split, right_teachers, split
+from brainfed.federation.distillation.split import Evaluation, Lifetime, SelfEvaluation, Split, Visits, right_teachers
 
-Drop = Literal["none", "bce", "sd", "wd"]
-"""The term that an ablation of GAHFL's Table IV leaves out."""
+Drop = Literal["none", "bce", "sd", "wd", "teachers"]
+"""The term that an ablation of GAHFL's Table IV leaves out; `teachers`: of L_wd the divergence alone."""
 
 
 class GAHFLObjective:
@@ -26,7 +26,8 @@ class GAHFLObjective:
       institution, xi cross-entropy.
 
     Without `bce`, samples that are right now are not trained on, and enter the pool. Without `sd`, samples that were
-    right before count as never right. Without `wd`, samples that were never right contribute nothing.
+    right before count as never right. Without `wd`, samples that were never right contribute nothing; without
+    `teachers`, xi cross-entropy.
 
     Args:
         rows: number of public samples P of the fold that has most.
@@ -39,6 +40,8 @@ class GAHFLObjective:
         momentum: phi of the pool.
         drop: the term to leave out.
         gcna_training: what the network learns from.
+        self_evaluation: when the global model finds out which samples it predicts right.
+        lifetime: of the pool.
     """
 
     def __init__(
@@ -54,11 +57,19 @@ class GAHFLObjective:
         momentum: float = 0.8,
         drop: Drop = "none",
         gcna_training: Training = "labels",
+        self_evaluation: Evaluation = "step",
+        lifetime: Lifetime = "training",
     ) -> None:
         self.beta, self.gamma, self.epsilon, self.xi, self.drop = beta, gamma, epsilon, xi, drop
         first = start["weight_0"]
         self.pool = LogitPool(len(first), rows, classes, momentum, first.device, first.dtype)
+        self.evaluation, self.visits = SelfEvaluation(self.pool, self_evaluation, lifetime), Visits()
         self.gcna = GCNA(start, gcna_training)
+
+    def begin(self, predict: Callable[[], Tensor], labels: Tensor, held: Tensor) -> None:
+        """Begin a round, as `SelfEvaluation.begin`."""
+        self.visits.begin()
+        self.evaluation.begin(predict, labels, held)
 
     def loss(self, batch: PublicBatch) -> Tensor:
         """(F,) the total loss; updates the pool and the network."""
@@ -71,10 +82,14 @@ class GAHFLObjective:
             divergence = kl(self.pool.logits(batch.rows), batch.logits)
             recalled = self.epsilon * labelled + (1 - self.epsilon) * divergence
             values = values + self.beta * parts.forgotten * recalled
+        right = right_teachers(batch) & parts.never & (self.drop not in ("wd", "teachers"))
         if self.drop != "wd":
-            taught = self.xi * labelled + (1 - self.xi) * self._weighted_divergence(batch, parts.never)
+            taught = self.xi * labelled
+            if self.drop != "teachers":
+                taught = taught + (1 - self.xi) * self._weighted_divergence(batch, right)
             values = values + self.gamma * parts.never * taught
-        self.pool.update(batch.rows, batch.logits, parts.right)
+        self.evaluation.remember(batch, parts)
+        self.visits.count(right.any(dim=0), batch.weight)
         return batch_mean(values, batch.weight)
 
     def state(self) -> dict[str, NDArray[Any]]:
@@ -90,12 +105,13 @@ class GAHFLObjective:
             part.load({key.removeprefix(name): array for key, array in arrays.items() if key.startswith(name)})
 
     def _split(self, batch: PublicBatch) -> Split:
-        known = self.pool.known(batch.rows)
-        return split(batch, torch.zeros_like(known) if self.drop == "sd" else known)
+        parts = self.evaluation.split(batch)
+        if self.drop != "sd":
+            return parts
+        return Split(parts.right, torch.zeros_like(parts.forgotten), parts.forgotten | parts.never)
 
-    def _weighted_divergence(self, batch: PublicBatch, never: Tensor) -> Tensor:
-        """(F, B) sum_k A'_k KL(lg_k || lg) of the samples that were never right; trains the network."""
-        right = right_teachers(batch) & never
+    def _weighted_divergence(self, batch: PublicBatch, right: Tensor) -> Tensor:
+        """(F, B) sum_k A'_k KL(lg_k || lg) over models that are right on samples never right; trains the network."""
         weights = self.gcna.weights(batch.logits, batch.teachers, right)
         divergence = kl(batch.teachers, batch.logits)
         self.gcna.learn(weights, batch, divergence, right)

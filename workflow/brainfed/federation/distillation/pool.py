@@ -45,6 +45,10 @@ class LogitPool:
         """(F, B) bool, whether the samples at `rows` (F, B) were ever predicted right."""
         return self._known.gather(1, rows)
 
+    def clear(self) -> None:
+        """Forget all samples."""
+        self._known.zero_()
+
     @torch.no_grad()
     def update(self, rows: Tensor, logits: Tensor, right: Tensor) -> None:
         """Take up the logits of the samples that are right now.

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from brainfed.methods.gahfl.settings import DistilledSettings
+from brainfed.methods.gahfl.settings import DistilledSettings, SelfEvaluationSettings
 from brainfed.methods.gahfl.tensors import DISTILLED_TENSORS
 from brainfed.methods.gahfl.twins import TWINS
 from brainfed.methods.method import Method
@@ -11,7 +11,7 @@ from brainfed.runtime.settings import setting
 
 
 @dataclass(frozen=True)
-class FedGEMSSettings(DistilledSettings):
+class FedGEMSSettings(DistilledSettings, SelfEvaluationSettings):
     """The federation's settings; the server remembers the last right logits, and weighs institutions by entropy."""
 
     epsilon: float = setting(

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from brainfed.methods.gahfl.settings import DistilledSettings
+from brainfed.methods.gahfl.settings import DistilledSettings, SelfEvaluationSettings
 from brainfed.methods.gahfl.tensors import DISTILLED_TENSORS
 from brainfed.methods.gahfl.twins import TWINS
 from brainfed.methods.method import Method
@@ -11,7 +11,7 @@ from brainfed.runtime.settings import setting
 
 
 @dataclass(frozen=True)
-class GAHFLSettings(DistilledSettings):
+class GAHFLSettings(DistilledSettings, SelfEvaluationSettings):
     """The federation's settings, and those of the server's memory and graph network."""
 
     beta: float = setting(1.0, "Weight beta of the loss of forgotten samples (eq. 4).", minimum=0)
@@ -28,10 +28,10 @@ class GAHFLSettings(DistilledSettings):
         "labels: the graph network learns weights whose mean prediction fits the public labels. l_wd: it minimises "
         "equation 7 itself, which prefers the institution nearest to the wrong model.",
     )
-    without: Literal["none", "bce", "sd", "wd"] = setting(
+    without: Literal["none", "bce", "sd", "wd", "teachers"] = setting(
         "none",
         "Term left out (Table IV). bce: right samples are not trained on. sd: forgotten samples are treated as never "
-        "right. wd: samples that were never right are not trained on.",
+        "right. wd: samples that were never right are not trained on. teachers: they are, on their labels alone.",
     )
 
 
@@ -45,13 +45,14 @@ METHOD = Method(
     twins=TWINS,
     needs=("series", "public"),
     gpu=True,
-    on_request=("gahfl", "gahfl-no-bce", "gahfl-no-sd", "gahfl-no-wd", "gahfl-literal-gcna"),
+    on_request=("gahfl", "gahfl-no-bce", "gahfl-no-sd", "gahfl-no-wd", "gahfl-no-teachers", "gahfl-literal-gcna"),
     shared_tensors=DISTILLED_TENSORS,
     variants={
         "gahfl": {},
         "gahfl-no-bce": {"without": "bce"},
         "gahfl-no-sd": {"without": "sd"},
         "gahfl-no-wd": {"without": "wd"},
+        "gahfl-no-teachers": {"without": "teachers"},
         "gahfl-literal-gcna": {"gcna_training": "l_wd"},
     },
 )

@@ -115,6 +115,23 @@ class LogitRobustnessSettings:
 
 
 @dataclass(frozen=True)
+class SelfEvaluationSettings:
+    """How the global network finds out which public samples it needs help with."""
+
+    self_evaluation: Literal["step", "round"] = setting(
+        "step",
+        "When the global network finds out which public samples it predicts right. step: in every step, by its own "
+        "prediction there, as in Algorithm 1. round: once as a round begins, for all of its steps (GAHFL's section "
+        "II-C).",
+    )
+    pool: Literal["training", "round"] = setting(
+        "training",
+        "How long the server remembers a sample that was right. training: to the end; institutions never teach it "
+        "again. round: until the next round begins.",
+    )
+
+
+@dataclass(frozen=True)
 class DistilledSettings(CropSettings, StepSettings, AssignmentSettings, LogitRobustnessSettings):
     """A federation whose institutions exchange logits of public samples."""
 

@@ -128,6 +128,8 @@ def train_gahfl(inputs: PublicSeriesInputs, settings: GAHFLSettings, run: Run) -
             momentum=settings.momentum,
             drop=settings.without,
             gcna_training=settings.gcna_training,
+            self_evaluation=settings.self_evaluation,
+            lifetime=settings.pool,
         )
 
     return distil(inputs, settings, run, objective)
@@ -144,6 +146,8 @@ def train_fedgems(inputs: PublicSeriesInputs, settings: FedGEMSSettings, run: Ru
             epsilon=settings.epsilon,
             xi=settings.epsilon,
             ensemble=settings.ensemble,
+            self_evaluation=settings.self_evaluation,
+            lifetime=settings.pool,
             device=torch.device(run.device),
             dtype=precision_of(run),
         )

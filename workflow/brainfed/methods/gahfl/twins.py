@@ -21,6 +21,8 @@ TWINS = Twins(
         "momentum",
         "gcna_training",
         "without",
+        "self_evaluation",
+        "pool",
         "consensus",
         "diversity",
         "ensemble",

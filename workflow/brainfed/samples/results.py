@@ -41,6 +41,9 @@ def check(inputs: LabelledSubjects, outcome: Outcome) -> None:
     shares = outcome.shares
     if shares is not None and shares.shape != each:
         raise ValueError(f"expected shares of {each} rounds, folds and institutions, found {shares.shape}")
+    taught = outcome.taught
+    if taught is not None and taught.shape != each[:2]:
+        raise ValueError(f"expected taught shares of {each[:2]} rounds and folds, found {taught.shape}")
     _check_members(inputs, outcome)
     parts = outcome.contributions
     if parts is None:
@@ -131,26 +134,26 @@ def history_table(inputs: LabelledSubjects, outcome: Outcome, truth: IntArray) -
 
     Returns:
         fold, institution, round, training_loss, test_loss, test_accuracy, cluster (null: none), weight (of the
-        institution in the server's mean; NaN: not reported).
+        institution in the server's mean; NaN: not reported), taught (share of the visits of public samples that
+        institutions taught, the same for all institutions; NaN: no public samples).
     """
-    columns = ["fold", "institution", "round", "training_loss", "test_loss", "test_accuracy", "cluster", "weight"]
-    return pd.DataFrame(list(_history(inputs, outcome, truth)), columns=columns).astype(
-        {
-            "fold": np.int16,
-            "institution": "str",
-            "round": np.int32,
-            "training_loss": float,
-            "test_loss": float,
-            "test_accuracy": float,
-            "cluster": "Int32",
-            "weight": float,
-        }
-    )
+    types = {
+        "fold": np.int16,
+        "institution": "str",
+        "round": np.int32,
+        "training_loss": float,
+        "test_loss": float,
+        "test_accuracy": float,
+        "cluster": "Int32",
+        "weight": float,
+        "taught": float,
+    }
+    return pd.DataFrame(list(_history(inputs, outcome, truth)), columns=list(types)).astype(types)
 
 
 def _history(
     inputs: LabelledSubjects, outcome: Outcome, truth: IntArray
-) -> Iterator[tuple[int, str, int, float, float, float, int | None, float]]:
+) -> Iterator[tuple[int, str, int, float, float, float, int | None, float, float]]:
     if outcome.round_scores is None or outcome.training_loss is None:
         return
     for fold in range(inputs.folds):
@@ -161,7 +164,8 @@ def _history(
                 trained = float(outcome.training_loss[index, number, fold])
                 cluster = None if outcome.clusters is None else int(outcome.clusters[index, fold, number])
                 weight = np.nan if outcome.shares is None else float(outcome.shares[index, fold, number])
-                yield fold, name, index + 1, trained, loss, accuracy, cluster, weight
+                taught = np.nan if outcome.taught is None else float(outcome.taught[index, fold])
+                yield fold, name, index + 1, trained, loss, accuracy, cluster, weight, taught
 
 
 def _fit(scores: NDArray[np.float64], label: IntArray, kind: ScoreKind) -> tuple[float, float]:

@@ -87,6 +87,16 @@ def test_history_has_one_row_a_fold_institution_and_round(inputs, outcome):
     assert found["cluster"].isna().all()
 
 
+def test_history_has_the_share_that_institutions_taught(inputs, outcome):
+    assert history_table(inputs, outcome, TRUTH)["taught"].isna().all()
+    taught = np.array([[0.1, 0.2], [0.0, 0.3]])
+    found = history_table(inputs, replace(outcome, taught=taught), TRUTH).set_index(["fold", "institution", "round"])
+    for fold, institution, number in found.index:
+        assert found.loc[(fold, institution, number), "taught"] == taught[number - 1, fold]
+    with pytest.raises(ValueError, match=r"expected taught shares of \(2, 2\) rounds and folds, found \(1, 2\)"):
+        check(inputs, replace(outcome, taught=taught[:1]))
+
+
 def test_history_has_the_cluster_of_an_institution_after_every_round(inputs, outcome, tmp_path):
     """East and west are cut apart in the second round of fold 1; a file keeps the whole numbers."""
     clusters = np.array([[[0, 0], [0, 0]], [[0, 0], [0, 1]]])

@@ -26,6 +26,7 @@ TITLES = {
     "fedprox-gin": "FedProx GIN",
     "fedavg-dp": "FedAvg + DP",
     "fedavg-no-dp": "FedAvg, no DP",
+    "fedet-literal": "Fed-ET",
     "fedgnn-dp": "FedGNN + DP",
     "fedgnn-no-dp": "FedGNN, no DP",
     "fglbc-no-dp": "FGLBC, no DP",

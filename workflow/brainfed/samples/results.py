@@ -137,18 +137,21 @@ def history_table(inputs: LabelledSubjects, outcome: Outcome, truth: IntArray) -
         institution in the server's mean; NaN: not reported), taught (share of the visits of public samples that
         institutions taught, the same for all institutions; NaN: no public samples).
     """
-    types = {
-        "fold": np.int16,
-        "institution": "str",
-        "round": np.int32,
-        "training_loss": float,
-        "test_loss": float,
-        "test_accuracy": float,
-        "cluster": "Int32",
-        "weight": float,
-        "taught": float,
-    }
-    return pd.DataFrame(list(_history(inputs, outcome, truth)), columns=list(types)).astype(types)
+    losses = ["training_loss", "test_loss", "test_accuracy"]
+    columns = ["fold", "institution", "round", *losses, "cluster", "weight", "taught"]
+    return pd.DataFrame(list(_history(inputs, outcome, truth)), columns=columns).astype(
+        {
+            "fold": np.int16,
+            "institution": "str",
+            "round": np.int32,
+            "training_loss": float,
+            "test_loss": float,
+            "test_accuracy": float,
+            "cluster": "Int32",
+            "weight": float,
+            "taught": float,
+        }
+    )
 
 
 def _history(

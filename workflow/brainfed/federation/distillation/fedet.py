@@ -1,7 +1,8 @@
 """The server's objective of Fed-ET (Cho et al. 2022, IJCAI, Sec. 3.2), with the labels of the public samples.
 
 Fed-ET has no labels of its public samples: it trains on the class of the consensus. Here the labels are at hand, and
-the global model learns from them and from the consensus' probabilities.
+the global model learns from them. It also learns from the consensus' probabilities, a term of our own: Fed-ET has none,
+and `consensus=0` leaves it out.
 """
 
 from collections.abc import Callable, Mapping
@@ -38,7 +39,7 @@ class FedETObjective:
     of the institutions whose class differs from the consensus'. A divergence without a teacher is 0.
 
     Args:
-        consensus: weight of the divergence from the consensus.
+        consensus: weight of the divergence from the consensus; 0 in Fed-ET.
         diversity: weight of the divergence from the dissent; 0.05 in Fed-ET.
     """
 

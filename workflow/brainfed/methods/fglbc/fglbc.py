@@ -15,8 +15,9 @@ class FGLBCSettings(FederatedSTGCNSettings):
 
     aggregation: Literal["similarity", "printed"] = setting(
         "similarity",
-        "similarity: weights by the likeness of an institution's update to the server's last one. printed: equation 6 "
-        "as printed, which adds the weighted mean of the models to the global model.",
+        "similarity: weights by the likeness of an institution's update to the server's last one; the paper compares "
+        "projected weights. printed: equation 6 as printed, on weights, which adds their weighted mean to the global "
+        "model.",
     )
     temperature: float = setting(10.0, "Factor tau of the likeness in the softmax.", minimum=0)
     components: int = setting(

@@ -13,7 +13,12 @@ from brainfed.runtime.settings import setting
 class FedETSettings(DistilledSettings):
     """The federation's settings and the weights of the server's terms, beside the loss of the public labels."""
 
-    consensus: float = setting(1.0, "Weight of the divergence from the institutions' consensus.", minimum=0)
+    consensus: float = setting(
+        1.0,
+        "Weight of the divergence from the institutions' consensus. It is ours: Fed-ET has no such term, and 0 is its "
+        "loss.",
+        minimum=0,
+    )
     diversity: float = setting(
         0.05, "Weight of the divergence from the institutions that disagree with the consensus.", minimum=0
     )
@@ -21,7 +26,7 @@ class FedETSettings(DistilledSettings):
 
 METHOD = Method(
     name="fedet",
-    title="Fed-ET",
+    title="Fed-ET + consensus",
     settings=FedETSettings,
     entry="brainfed.methods.gahfl.train:train_fedet",
     family="federated",
@@ -29,7 +34,7 @@ METHOD = Method(
     twins=TWINS,
     needs=("series", "public"),
     gpu=True,
-    on_request=("fedet",),
+    on_request=("fedet", "fedet-literal"),
     shared_tensors=DISTILLED_TENSORS,
-    variants={"fedet": {}},
+    variants={"fedet": {}, "fedet-literal": {"consensus": 0.0}},
 )

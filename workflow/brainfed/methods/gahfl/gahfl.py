@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from brainfed.methods.gahfl.settings import DistilledSettings, SelfEvaluationSettings
+from brainfed.methods.gahfl.settings import POOL, DistilledSettings, SelfEvaluationSettings
 from brainfed.methods.gahfl.tensors import DISTILLED_TENSORS
 from brainfed.methods.gahfl.twins import TWINS
 from brainfed.methods.method import Method
@@ -23,6 +23,7 @@ class GAHFLSettings(DistilledSettings, SelfEvaluationSettings):
     momentum: float = setting(
         0.8, "Momentum phi of the logits that the server remembers of right samples.", minimum=0, maximum=1
     )
+    pool: Literal["training", "round"] = setting("round", POOL)
     gcna_training: Literal["labels", "l_wd"] = setting(
         "labels",
         "labels: the graph network learns weights whose mean prediction fits the public labels. l_wd: it minimises "

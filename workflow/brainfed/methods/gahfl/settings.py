@@ -10,6 +10,10 @@ Kind = Literal["lstm", "gru", "bilstm", "slstm"]
 KINDS: tuple[Kind, ...] = ("lstm", "gru", "bilstm", "slstm")
 
 MODEL = "Kind of the global network (Table II)."
+POOL = (
+    "How long the server remembers a sample that was right. training: to the end, and no institution teaches it again. "
+    "round: until the next round begins."
+)
 
 
 @dataclass(frozen=True)
@@ -124,11 +128,7 @@ class SelfEvaluationSettings:
         "prediction there, as in Algorithm 1. round: once as a round begins, for all of its steps (GAHFL's section "
         "II-C).",
     )
-    pool: Literal["training", "round"] = setting(
-        "training",
-        "How long the server remembers a sample that was right. training: to the end; institutions never teach it "
-        "again. round: until the next round begins.",
-    )
+    pool: Literal["training", "round"] = setting("training", POOL)
 
 
 @dataclass(frozen=True)

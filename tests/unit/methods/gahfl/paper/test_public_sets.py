@@ -5,11 +5,12 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from brainfed.evaluation.scores import POOLED
 from brainfed.methods.gahfl.paper.numbers import ABIDE, ADHD200, paper_cohort_of, printed_scores
-from brainfed.methods.gahfl.paper.public_sets import added_to_public, read_public_sets, short_scans
+from brainfed.methods.gahfl.paper.public_sets import against_public, read_public_sets, short_scans, silent
 from brainfed.reporting.intervals import Interval
 from brainfed.reporting.variants import ShownVariant
 
@@ -39,16 +40,16 @@ def variant(name, ratio=0.3, **settings):
 
 
 def test_federations_stand_against_the_public_subjects_alone():
-    (found,) = added_to_public([variant(name) for name in AUCS], Scored())
+    (found,) = against_public([variant(name) for name in AUCS], Scored())
     assert found == (
-        "30 % public: the public subjects alone reach an AUC of 0.60 [0.55, 0.65]. Institutions add "
+        "30 % public: the public subjects alone reach an AUC of 0.60 [0.55, 0.65]. With institutions it is "
         "+0.10 [+0.05, +0.15] with Gahfl and +0.01 [\u22120.04, +0.06] with Fedet; significant: Gahfl."
     )
 
 
 def test_shares_are_compared_apart_and_without_the_network_alone_nothing_is_said():
-    assert added_to_public([variant("gahfl"), variant("recurrent-public", 0.2)], Scored()) == []
-    assert added_to_public([variant("recurrent-public")], Scored()) == []
+    assert against_public([variant("gahfl"), variant("recurrent-public", 0.2)], Scored()) == []
+    assert against_public([variant("recurrent-public")], Scored()) == []
 
 
 def test_an_experiment_on_poison_alone_has_no_table_of_public_sets():
@@ -97,6 +98,45 @@ def test_printed_numbers_are_found_by_cohort_method_term_and_share():
     assert printed_scores("abide", variant("gahfl", 0.25)) is None
     assert printed_scores("abide", variant("gahfl", attack="paf", attacked=0.25)) is None
     assert printed_scores("", variant("gahfl")) is None
+
+
+def with_history(folder, shown, *repeats):
+    """The variant with a history a repeat; taught shares by round of two folds."""
+    paths = []
+    for number, shares in enumerate(repeats):
+        rows = [(fold, place, index + 1, each[fold]) for index, each in enumerate(shares) for fold in (0, 1)
+                for place in ("east", "west")]  # fmt: skip
+        paths.append(folder / f"{shown.name}-{number}.parquet")
+        pd.DataFrame(rows, columns=["fold", "institution", "round", "taught"]).to_parquet(paths[-1])
+    return replace(shown, histories=tuple(map(str, paths)))
+
+
+def test_the_share_that_institutions_taught_stands_beside_its_reading(tmp_path):
+    gahfl = with_history(
+        tmp_path,
+        variant("gahfl", self_evaluation="step", pool="training"),
+        [(0.1, 0.2), (0.0, 0.0), (0.0, 0.0)],
+        [(0.3, 0.2), (0.0, 0.02), (0.0, 0.0)],
+    )
+    fedet = with_history(tmp_path, variant("fedet", consensus=1.0), [(1.0, 1.0)] * 3)
+    alone = with_history(tmp_path, variant("recurrent-public"), [(np.nan, np.nan)] * 3)
+    outline = SimpleNamespace(variants=[alone, fedet, gahfl], paper="gahfl")
+    table = read_public_sets(outline, Scored(), "abide")
+    assert {row.variant.name: [cell.text for cell in row.cells] for row in table.taught} == {
+        "gahfl": ["30 %", "by step", "one training", "20.0 %", "0.5 %", "0.0 %", "6.8 %"],
+        "fedet": ["30 %", "\u2013", "\u2013", "100.0 %", "100.0 %", "100.0 %", "100.0 %"],
+    }
+    assert table.silent == silent([alone, fedet, gahfl]) == ["Gahfl"]
+    assert table.own_term
+    literal = SimpleNamespace(variants=[replace(fedet, settings={**fedet.settings, "consensus": 0.0})], paper="gahfl")
+    assert not read_public_sets(literal, Scored(), "abide").own_term
+
+
+def test_results_that_are_older_than_the_share_show_none(tmp_path):
+    path = tmp_path / "history.parquet"
+    pd.DataFrame({"fold": [0], "round": [1]}).to_parquet(path)
+    outline = SimpleNamespace(variants=[replace(variant("gahfl"), histories=(str(path),))], paper="gahfl")
+    assert read_public_sets(outline, Scored(), "abide").taught == []
 
 
 def test_scans_shorter_than_a_crop_are_counted(tmp_path):

@@ -27,6 +27,11 @@ class SharesOfMean:
     largest: float
     equal: float
 
+    @property
+    def compared(self) -> str:
+        """What the server compares."""
+        return "weights" if self.variant.setting("aggregation") == "printed" else "updates (ours)"
+
 
 def shares_of_mean(variant: ShownVariant) -> SharesOfMean | None:
     """The weights in the histories of a variant; None where none are recorded, or one institution takes part."""

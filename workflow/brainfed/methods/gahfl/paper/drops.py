@@ -7,6 +7,7 @@ import numpy as np
 
 from brainfed.evaluation.scores import POOLED
 from brainfed.methods.gahfl.paper.numbers import GAHFL_PAPER, mean_drop, paper_cohort_of, printed_scores
+from brainfed.methods.gahfl.paper.public_sets import silent
 from brainfed.reporting.panels.known import Known
 from brainfed.reporting.rounding import short
 from brainfed.reporting.scored import Scored
@@ -25,9 +26,11 @@ class PrintedDrops:
 
     Attributes:
         printed: our mean drops beside printed ones; empty where none are printed.
+        silent: titles of the methods that no institution taught in the last round.
     """
 
     printed: str
+    silent: list[str]
 
 
 def printed_drops(known: Known) -> PrintedDrops | None:
@@ -36,10 +39,11 @@ def printed_drops(known: Known) -> PrintedDrops | None:
     poisoned = [each for each in outline.variants if each.is_poisoned]
     if not any(each.setting("public.ratio") is not None for each in poisoned):
         return None
+    untaught = silent(outline.variants)
     if outline.paper != GAHFL_PAPER:
-        return PrintedDrops("")
+        return PrintedDrops("", untaught)
     drops = read_drops(outline.variants, known.scored, known.institutions)
-    return PrintedDrops(beside_printed(drops, known.scored, paper_cohort_of(known.cohort.name)))
+    return PrintedDrops(beside_printed(drops, known.scored, paper_cohort_of(known.cohort.name)), untaught)
 
 
 def beside_printed(drops: Sequence[Drop], scored: Scored, cohort: str) -> str:

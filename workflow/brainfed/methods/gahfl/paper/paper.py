@@ -1,4 +1,4 @@
-"""What GAHFL brings to the report: what institutions add to public subjects, and the numbers of its tables."""
+"""What GAHFL brings to the report: public subjects with and without institutions, and the numbers of its tables."""
 
 from jinja2 import PackageLoader
 

@@ -1,4 +1,4 @@
-"""What methods with a public set reach, beside what the public set alone gives, and beside the paper's numbers."""
+"""What methods with a public set reach beside the public set alone and the paper's numbers, and who taught them."""
 
 import json
 from collections.abc import Sequence
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from brainfed.evaluation.scores import POOLED
 from brainfed.methods.gahfl.paper.numbers import (
@@ -17,7 +18,7 @@ from brainfed.methods.gahfl.paper.numbers import (
 )
 from brainfed.reporting.outline import ExperimentOutline
 from brainfed.reporting.panels.known import Known
-from brainfed.reporting.rounding import NONE, short
+from brainfed.reporting.rounding import NONE, rounded, short
 from brainfed.reporting.scored import Scored, significant
 from brainfed.reporting.tables.scores import Cell, Row
 from brainfed.reporting.text.baselines import listed
@@ -25,6 +26,8 @@ from brainfed.reporting.variants import ShownVariant, by_family
 
 ALONE = "recurrent-public"
 METRICS = ("accuracy", "specificity", "recall", "auc")
+NOTHING = 0.0005
+"""Share of visits that the table shows as none."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,10 @@ class PublicTable:
     """The methods of an experiment that read a public set.
 
     Attributes:
-        answers: what the federation adds to the public subjects, a sentence for each share of them.
+        answers: how far federations are from the public subjects alone, a sentence for each share of them.
+        taught: how often institutions taught the global network, a row for each federation.
+        silent: titles of those that no institution taught in the last round.
+        own_term: whether a method has the divergence from the consensus that Fed-ET lacks.
         rows: of every such variant the share of public subjects, our scores, and printed ones if `source` is not empty.
         source: where they are printed; empty without any.
         swapped: whether the printed sensitivity and specificity are of the other class.
@@ -40,6 +46,9 @@ class PublicTable:
     """
 
     answers: list[str]
+    taught: list[Row]
+    silent: list[str]
+    own_term: bool
     rows: list[Row]
     source: str
     swapped: bool
@@ -62,8 +71,12 @@ def read_public_sets(outline: ExperimentOutline, scored: Scored, cohort: str) ->
         return None
     paper = paper_cohort_of(cohort) if outline.paper == GAHFL_PAPER else ""
     ordered = sorted(by_family(public), key=lambda variant: float(ratio_of(variant) or 0))
+    federations = [(variant, shares) for variant in ordered if (shares := taught_shares(variant)) is not None]
     return PublicTable(
-        added_to_public(public, scored),
+        against_public(public, scored),
+        [Row(variant, _taught_cells(variant, shares)) for variant, shares in federations],
+        silent(ordered),
+        any((variant.setting("consensus") or 0) > 0 for variant in public),
         [Row(variant, _cells(scored, variant, paper)) for variant in ordered],
         GAHFL_SOURCE if paper else "",
         paper in SWAPPED,
@@ -77,7 +90,23 @@ def ratio_of(variant: ShownVariant) -> float | None:
     return None if ratio is None else float(ratio)
 
 
-def added_to_public(public: Sequence[ShownVariant], scored: Scored) -> list[str]:
+def taught_shares(variant: ShownVariant) -> "pd.Series[float] | None":
+    """Share of the visits of public samples that institutions taught in each round, mean over folds and repeats.
+
+    None where no history has it: the method has no institutions, or its results are older than this number.
+    """
+    tables = [pd.read_parquet(path) for path in variant.histories]
+    tables = [table for table in tables if "taught" in table and table["taught"].notna().any()]
+    return pd.concat(tables).groupby("round")["taught"].mean() if tables else None
+
+
+def silent(variants: Sequence[ShownVariant]) -> list[str]:
+    """Titles of the federations that no institution taught in the last round."""
+    found = [(variant.title, taught_shares(variant)) for variant in variants]
+    return [title for title, shares in found if shares is not None and shares.iloc[-1] < NOTHING]
+
+
+def against_public(public: Sequence[ShownVariant], scored: Scored) -> list[str]:
     """`30 % public: ...`: every federated method minus the network of the public subjects alone, by AUC."""
     found = []
     for ratio in sorted({ratio_of(variant) or 0.0 for variant in public}):
@@ -93,7 +122,7 @@ def added_to_public(public: Sequence[ShownVariant], scored: Scored) -> list[str]
         reached = scored.interval(alone.name, "auc")
         found.append(
             f"{100 * ratio:g} % public: the public subjects alone reach an AUC of {reached}. "
-            f"Institutions add {listed(parts, 'and')}; {state}."
+            f"With institutions it is {listed(parts, 'and')}; {state}."
         )
     return found
 
@@ -111,6 +140,18 @@ def short_scans(variants: Sequence[ShownVariant]) -> str:
         f"Scans shorter than a crop of {length} volumes, {words[way]}: {count}."
         for (way, length), count in sorted(found.items())
         if count
+    )
+
+
+def _taught_cells(variant: ShownVariant, shares: "pd.Series[float]") -> tuple[Cell, ...]:
+    reading = [variant.setting(key) for key in ("self_evaluation", "pool")]
+    text = [f"by {reading[0]}", f"one {reading[1]}"] if all(reading) else [NONE, NONE]
+    chosen = [shares.iloc[0], shares.iloc[1] if len(shares) > 1 else np.nan, shares.iloc[-1], shares.mean()]
+    ratio = ratio_of(variant) or 0.0
+    return (
+        Cell(f"{100 * ratio:g} %", ratio),
+        *map(Cell, text),
+        *(Cell(f"{rounded(100 * each, 1)} %" if np.isfinite(each) else NONE, each) for each in chosen),
     )
 
 

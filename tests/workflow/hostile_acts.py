@@ -309,6 +309,24 @@ def code(file: str, addition: str = "\n\nADDED = 1\n") -> Callable[[Project], No
     return edit
 
 
+def edited_meanwhile(file: str, target: str, addition: str = "\n\nADDED = 1\n") -> Callable[[Project], None]:
+    """Make a file anew while the workflow is edited, and put the workflow back."""
+
+    def edit(project: Project) -> None:
+        source, snakefile = project.folder / "workflow" / file, project.folder / "workflow" / "Snakefile"
+        before = {path: (path.read_text(), path.stat().st_mtime_ns) for path in (source, snakefile)}
+        snakefile.write_text(f"{before[snakefile][0]}\nPath({str(source)!r}).open('a').write({addition!r})\n")
+        (output,) = {str(path.relative_to(project.folder)) for path in project.folder.glob(target)}
+        (project.folder / output).unlink()
+        done = project.snakemake("--cores", "1", output)
+        assert ("was edited during this run" in done.stderr) == bool(addition.strip())
+        for path, (text, when) in before.items():
+            path.write_text(text)
+            os.utime(path, ns=(when, when))
+
+    return edit
+
+
 def empty_metadata(project: Project) -> None:
     """Snakemake's own records are damaged."""
     for path in (project.folder / ".snakemake" / "metadata").rglob("*"):

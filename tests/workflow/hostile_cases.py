@@ -33,6 +33,7 @@ from workflow.hostile_acts import (
     delete_records,
     delete_series,
     delete_series_and_records,
+    edited_meanwhile,
     empty_metadata,
     find,
     first_name,
@@ -87,6 +88,7 @@ EVERYTHING = both(everything(), everything("demo"))
 RIDGE = both(below("train_method:ridge-central"), below("train_method:ridge-central", cohort="demo"))
 EXTRACTED = below("extract_series:0", "extract_series:1")
 EXTRACTED_TWICE = both(EXTRACTED, below("extract_series:0", "extract_series:1", cohort="demo"))
+GRAPH_OF_LAB = "results/lab/graphs/*/repeat-0/all.safetensors"
 PHENOTYPES = find("lab/cohort/participants.parquet")
 SCANS_OF_DEMO = below("simulate_participants", "simulate_scans:0", "simulate_scans:1", cohort="demo")
 
@@ -208,6 +210,12 @@ CASES = [
     Case("code of graphs", code("brainfed/graphs/neighbours/similarity.py"), below("build_graph")),
     Case("code of one method", code("brainfed/methods/linear/train_ridge.py"), RIDGE),
     Case("code of generated nodes", code("brainfed/inpainting/fedni/drawing.py"), below("fuse_graph")),
+    Case("code of graphs edited while they are built, and put back",
+         edited_meanwhile("brainfed/graphs/neighbours/similarity.py", GRAPH_OF_LAB), below("build_graph")),
+    Case("a script edited before its job starts, and put back",
+         edited_meanwhile("scripts/build_graph.py", GRAPH_OF_LAB), below("build_graph")),
+    Case("code of the log edited during a run",
+         edited_meanwhile("brainfed/runtime/devices/slots.py", GRAPH_OF_LAB, "\n"), REPORT),
     Case("code of a script", code("scripts/extract_series.py"), EXTRACTED_TWICE),
     Case("code of the scores", code("brainfed/evaluation/experiment.py"),
          both(SCORED, below("score_experiment", cohort="demo"))),

@@ -1,7 +1,11 @@
 """Snakemake ends when it is asked to, whatever it does at that moment."""
 
+import os
+import pty
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -47,3 +51,84 @@ def test_a_request_to_end_while_jobs_are_chosen_is_heard(tmp_path: Path) -> None
     assert "Will exit after finishing currently running jobs" in done.stderr
     assert (tmp_path / "first").exists()
     assert not (tmp_path / "second").exists()
+
+
+HANGS = """
+import ctypes
+from pathlib import Path
+from brainfed.runtime.jobs import stopping
+from brainfed.scripting.job import job
+
+stopping.PATIENCE = 0.5
+with job(snakemake):
+    Path("running").touch()
+    library, mutex = ctypes.CDLL(None), ctypes.create_string_buffer(64)
+    library.pthread_mutex_lock(mutex)
+    library.pthread_mutex_lock(mutex)
+"""
+ONE_JOB = f"""
+include: "{RULES}/shell.smk"
+
+rule hang:
+    output: "never"
+    resources: shell_exec=JOB_SHELL
+    script: "hang.py"
+"""
+
+
+def hanging(folder: Path, **streams: int) -> "subprocess.Popen[bytes]":
+    """A workflow whose job does not return from compiled code, once it runs."""
+    (folder / "Snakefile").write_text(ONE_JOB)
+    (folder / "hang.py").write_text(HANGS)
+
+    def hear_signals() -> None:
+        for number in (signal.SIGHUP, signal.SIGINT):
+            signal.signal(number, signal.SIG_DFL)
+
+    workflow = subprocess.Popen(
+        [sys.executable, "-m", "snakemake", "--cores", "1"],
+        cwd=folder, start_new_session=True, preexec_fn=hear_signals, **streams,
+    )  # fmt: skip
+    deadline = time.monotonic() + 60
+    while not (folder / "running").exists():
+        assert time.monotonic() < deadline and workflow.poll() is None
+        time.sleep(0.05)
+    return workflow
+
+
+def is_unlocked(folder: Path) -> bool:
+    return not list((folder / ".snakemake" / "locks").glob("*"))
+
+
+def test_a_second_request_ends_a_job_that_hangs(tmp_path: Path) -> None:
+    with (tmp_path / "log").open("wb") as log:
+        workflow = hanging(tmp_path, stdout=log.fileno(), stderr=log.fileno())
+    workflow.send_signal(signal.SIGTERM)
+    deadline = time.monotonic() + 60
+    while "Will exit after finishing" not in (tmp_path / "log").read_text():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    time.sleep(1.2)
+    assert workflow.poll() is None and not is_unlocked(tmp_path)
+    workflow.send_signal(signal.SIGTERM)
+    assert workflow.wait(timeout=60) != 0
+    assert "stopped by SIGTERM before the end" in (tmp_path / "log").read_text()
+    assert is_unlocked(tmp_path)
+
+
+@pytest.mark.parametrize("closed", [True, False])
+def test_a_closed_terminal_ends_the_run_and_leaves_no_lock(tmp_path: Path, closed: bool) -> None:
+    """Snakemake alone may hear of it, or all processes; nothing can be printed any more."""
+    outer, inner = pty.openpty()
+    workflow = hanging(tmp_path, stdin=inner, stdout=inner, stderr=inner)
+    os.close(inner)
+    if closed:
+        os.close(outer)
+        os.killpg(workflow.pid, signal.SIGHUP)
+    else:
+        workflow.send_signal(signal.SIGHUP)
+    assert workflow.wait(timeout=60) != 0
+    assert is_unlocked(tmp_path)
+    assert not (tmp_path / "never").exists()
+    if not closed:
+        os.close(outer)

@@ -85,6 +85,7 @@ from brainfed.configuration.twins import twins_of
 from brainfed.configuration.targets import reports_of, targets_of
 from brainfed.runtime.devices.lease import missing_gpu, unusable_gpu
 from brainfed.runtime.records.digests import SourceTree, code_digest
+from brainfed.runtime.records.imported import state_sources
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.devices.gpu_limit import announce, gpus
 from brainfed.runtime.provenance import versions
@@ -95,6 +96,8 @@ from brainfed.runtime.records.snakemake_records import install
 # Parsed files are remembered beside Snakemake's own records of the runs in this folder.
 PARSED = Path.cwd() / ".snakemake" / "brainfed-sources.json"
 SOURCES = SourceTree(BASE, memory=PARSED)
+if not workflow.dryrun:
+    state_sources(SOURCES.contents, PARSED.parent)
 atexit.register(lambda: SOURCES.remember() if PARSED.parent.exists() else None)
 
 FETCHING = any(

@@ -1,6 +1,8 @@
 """Files between jobs: they are read as they were written, and never half-written."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -150,3 +152,46 @@ def test_shapes_of_arrays_are_read_from_the_header(tmp_path):
     path.write_bytes(b"no header")
     with pytest.raises(UserError, match="not a whole safetensors file"):
         array_shapes(path)
+
+
+NO_ROOM = """
+import resource
+import sys
+from pathlib import Path
+from brainfed.runtime.artefacts import read_table
+from brainfed.runtime.jobs.memory import out_of_memory, is_out_of_memory
+
+pages = int(Path("/proc/self/statm").read_text().split()[0])
+limit = pages * resource.getpagesize() + (int(sys.argv[2]) << 10)
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+try:
+    print(len(read_table(sys.argv[1])))
+except Exception as error:
+    assert is_out_of_memory(error), error
+    print(out_of_memory(error, "a rule", "fewer data", 1.0))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits its address space by what /proc shows")
+@pytest.mark.parametrize("kilobytes", [500, 5000])
+def test_a_table_is_read_or_refused_where_no_thread_can_be_started(tmp_path: Path, kilobytes: int) -> None:
+    write_table(tmp_path / "t.parquet", pd.DataFrame({"subject": ["0", "1"], "age": [1.0, 2.0]}))
+    command = [sys.executable, "-c", NO_ROOM, str(tmp_path / "t.parquet"), str(kilobytes)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout == "2\n" or "a thread could not be started" in done.stdout or "memory has run out" in done.stdout
+
+
+def test_a_table_of_every_type_comes_back_as_pandas_reads_it(tmp_path: Path) -> None:
+    frame = pd.DataFrame(
+        {
+            "text": ["a", None, "c"],
+            "whole": [1, 2, 3],
+            "maybe": pd.array([1, None, 3], dtype="Int64"),
+            "number": [1.5, np.nan, -0.0],
+            "yes": [True, False, True],
+            "kind": pd.Categorical(["x", "y", "x"]),
+        }
+    )
+    for name, written in (("all", frame), ("none", frame.iloc[:0])):
+        write_table(tmp_path / name, written)
+        pd.testing.assert_frame_equal(read_table(tmp_path / name), pd.read_parquet(tmp_path / name))

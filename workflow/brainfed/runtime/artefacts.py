@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow.dataset
-import pyarrow.parquet  # noqa: F401  pandas would import both at the first table, a forked job too.
+import pyarrow.parquet
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
@@ -131,9 +130,13 @@ def write_table(path: str | Path, frame: pd.DataFrame) -> None:
 
 
 def read_table(path: str | Path, columns: Sequence[str] = ()) -> pd.DataFrame:
-    """Read a parquet table; a missing column is a `UserError`."""
+    """Read a parquet table; a missing column is a `UserError`.
+
+    It is read by this thread alone: where Arrow cannot start a thread of its own, it waits for it for ever.
+    """
     try:
-        frame = pd.read_parquet(path)
+        with pyarrow.parquet.ParquetFile(path) as file:
+            frame: pd.DataFrame = file.read(use_threads=False).to_pandas(use_threads=False)
     except (OSError, ValueError) as error:
         raise UserError(f"{path}: not a whole parquet file ({error}); delete it and run again.") from error
     absent = [name for name in columns if name not in frame.columns]

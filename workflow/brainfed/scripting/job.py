@@ -11,8 +11,12 @@ A script reads:
 from contextlib import AbstractContextManager
 from typing import Any
 
-from brainfed.runtime.jobs.job import Job, SnakemakeScript, run_job
-from brainfed.scripting.remedies import smaller
+from brainfed.runtime.records.imported import note_sources
+
+note_sources()  # of all modules that follow
+
+from brainfed.runtime.jobs.job import Job, SnakemakeScript, run_job  # noqa: E402
+from brainfed.scripting.remedies import smaller  # noqa: E402
 
 NAMING = ("variant", "inpainting", "fused")
 """Wildcards that distinguish the jobs with progress."""

@@ -110,3 +110,12 @@ def test_every_rule_has_a_remedy() -> None:
     rest = named - small - {"fetch_abide", "fetch_atlases", "fetch_tudatasets", "export_bids"}
     assert {rule for rule in rest if not rule.startswith("draw_")} <= set(REMEDIES)
     assert {key.split()[0] for key in REMEDIES} - named == {"simulate_scans", "draw_"}
+
+
+@pytest.mark.parametrize("text", ["can't start new thread", "Unknown error: Failed to launch worker thread: no"])
+def test_a_thread_that_cannot_be_started_is_said(text: str) -> None:
+    error = RuntimeError(text)
+    assert is_out_of_memory(error)
+    sentence = out_of_memory(error, "train_method", "fewer data", 100.0)
+    assert sentence.startswith(f"train_method: a thread could not be started ({text})")
+    assert "ulimit -v" in sentence

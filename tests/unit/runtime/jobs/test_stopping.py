@@ -82,6 +82,66 @@ def test_a_second_signal_does_not_wait_for_the_round(monkeypatch: pytest.MonkeyP
     assert (ended, stopped_by()) == ([], "SIGHUP")
 
 
+@pytest.mark.parametrize("error", [ImportError, None])
+def test_an_interrupt_that_a_library_keeps_for_itself_is_raised_at_the_end(error: type[Exception] | None) -> None:
+    with pytest.raises(KeyboardInterrupt), stoppable():
+        try:
+            ask()
+            time.sleep(5)
+        except KeyboardInterrupt:
+            if error:
+                raise error("cannot be imported") from None
+
+
+def test_an_error_without_a_signal_stays_what_it_is() -> None:
+    with pytest.raises(ValueError, match="ours"), stoppable():
+        raise ValueError("ours")
+
+
+KEPT = """
+import ctypes
+import time
+from brainfed.runtime.jobs import stopping
+from brainfed.runtime.jobs.job import _end_at_once
+
+stopping.PATIENCE = 0.3
+with stopping.stoppable(_end_at_once):
+    print("running", flush=True)
+    {body}
+"""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "mutex = ctypes.create_string_buffer(64)\n    for _ in range(2): ctypes.CDLL(None).pthread_mutex_lock(mutex)",
+        "exec('try: time.sleep(60)\\nexcept BaseException: time.sleep(60)')",
+        "type('Kept', (), {'__del__': lambda _: time.sleep(60)})()\n    time.sleep(60)",
+    ],
+    ids=["compiled code", "an except clause", "a destructor"],
+)
+def test_a_job_that_is_kept_from_stopping_is_ended(body: str) -> None:
+    job = subprocess.Popen(
+        [sys.executable, "-c", KEPT.replace("{body}", body)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert job.stdout is not None and job.stdout.readline() == "running\n"
+    time.sleep(0.5)
+    job.send_signal(signal.SIGTERM)
+    _, errors = job.communicate(timeout=60)
+    assert job.returncode == 130 and "stopped by SIGTERM before the end" in errors
+
+
+def test_a_signal_to_a_process_that_a_job_has_forked_is_not_the_jobs() -> None:
+    with stoppable():
+        child = os.fork()
+        if not child:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            time.sleep(60)
+        os.kill(child, signal.SIGTERM)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGTERM
+        assert not stop_asked()
+
+
 def test_after_a_round_that_failed_a_job_stops_at_once() -> None:
     with pytest.raises(KeyboardInterrupt), stoppable():
         try:

@@ -38,12 +38,14 @@ class Checkpoint:
         key: identifies the job of the state; a file with another key is not loaded.
         job: its name in messages.
         seconds: time that the job has taken so far, in all its processes.
+        is_current: whether the job still runs the code that the key stands for; a module may be imported late.
     """
 
     path: Path | None
     key: str
     job: str = ""
     seconds: Callable[[], float] = lambda: 0.0
+    is_current: Callable[[], bool] = lambda: True
 
     def part(self, name: str) -> "Checkpoint":
         """The checkpoint of one part of the same job; parts do not displace each other."""
@@ -58,7 +60,7 @@ class Checkpoint:
         States of the same output with another digest can never be resumed again and are deleted. On a full disk the
         earlier state stays and the job goes on: its outputs may be smaller, or find room later.
         """
-        if self.path is None:
+        if self.path is None or not self.is_current():
             return
         try:
             header = {"key": self.key, "round": round, "seconds": self.seconds(), "metadata": dict(metadata)}

@@ -23,6 +23,8 @@ from brainfed.runtime.jobs.preemption import return_to_queue
 from brainfed.runtime.jobs.stopping import stoppable, stopped_by
 from brainfed.runtime.logs import Progress, configure
 from brainfed.runtime.provenance import imported_versions
+from brainfed.runtime.records.digests import NEUTRAL_MODULES
+from brainfed.runtime.records.imported import edited_code
 from brainfed.runtime.records.made import Making, roles_of
 
 if TYPE_CHECKING:
@@ -112,7 +114,12 @@ class Job:
             checkpoint_path,
         )
 
-        kept = Checkpoint(checkpoint_path(output, digest), digest, self.progress.name, self.seconds)
+        edited = edited_code(NEUTRAL_MODULES)
+        key = f"{digest}{edited}"
+        kept = Checkpoint(
+            checkpoint_path(output, key), key, self.progress.name, self.seconds,
+            is_current=lambda: edited_code(NEUTRAL_MODULES) == edited,
+        )  # fmt: skip
         self.earlier = kept.spent()
         return kept
 
@@ -163,11 +170,18 @@ def run_job(
             requested = int(snakemake.resources.get("gpu", 0)) if gpu else 0
             with lease(requested, purpose=str(Path(log).absolute()) if log else "") as leased:
                 logger.info("%s: %s, %d thread(s)", platform.node(), leased.message, threads)
+                if (limit := resource.getrlimit(resource.RLIMIT_AS)[0]) != resource.RLIM_INFINITY:
+                    logger.info("address space limited to %d MiB (ulimit -v): libraries may end the job", limit >> 20)
                 progress = Progress(name_of(getattr(snakemake, "wildcards", {})))
                 making = Making(given, roles_of(snakemake.input), list(snakemake.output))
                 with using_cuda(leased.uuids):
                     yield Job(leased, time.monotonic(), threads, SimpleNamespace(**given), progress)
-            making.finish(imported_versions())
+            edited = edited_code(NEUTRAL_MODULES)
+            if edited:
+                logger.warning(
+                    "the workflow's code was edited during this run; the next start computes this result again"
+                )
+            making.finish(imported_versions(), edited)
     except KeyboardInterrupt:
         logger.error(STOPPED, stopped_by())
         return_to_queue()

@@ -16,12 +16,17 @@ PHRASES = (
     "CUDNN_STATUS_ALLOC_FAILED",
     "Cannot allocate memory",
 )
+NO_THREAD = (
+    "can't start new thread",  # Python
+    "Failed to launch worker thread",  # Arrow
+    "Resource temporarily unavailable",  # C++
+)
 CUDA = re.compile(r"\b(CUDA|CUBLAS|CUDNN)")
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an exception means that memory, the machine's or a GPU's, has run out."""
-    return isinstance(error, MemoryError) or any(phrase in str(error) for phrase in PHRASES)
+    """Whether an exception means that memory, the machine's or a GPU's, has run out, or room for a thread."""
+    return isinstance(error, MemoryError) or any(phrase in str(error) for phrase in PHRASES + NO_THREAD)
 
 
 def out_of_memory(error: BaseException, rule: str, smaller: str, peak: float, asked: int = 0) -> str:
@@ -40,6 +45,12 @@ def out_of_memory(error: BaseException, rule: str, smaller: str, peak: float, as
             f"{rule}: the GPU's memory has run out ({words}); make the job smaller by {smaller}, "
             f"let fewer jobs share a GPU ({JOBS_PER_GPU}), or run it on the CPU (--resources gpu=0), then run the same "
             "command again: it goes on from what is finished."
+        )
+    if any(phrase in str(error) for phrase in NO_THREAD):
+        return (
+            f"{rule}: a thread could not be started ({words}); the address space or the number of processes is limited "
+            "here: raise the limit (ulimit -v, ulimit -u, or that of a container on its processes), or run fewer jobs "
+            "at once (--cores 1), then run the same command again: it goes on from what is finished."
         )
     more = math.ceil(2 * max(asked, peak, 1000) / 1000) * 1000
     return (

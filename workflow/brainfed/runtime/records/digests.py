@@ -37,6 +37,7 @@ NEUTRAL_MODULES = frozenset(
         "records.sources",
         "provenance",
         "records.contents",
+        "records.imported",
         "records.made",
         "records.judging",
         "records.records",
@@ -111,9 +112,9 @@ class SourceTree:
         self.folder = Path(folder).resolve()
         self.places = frozenset(_places(str(self.folder), ()))
         self._memory = Memory(memory) if memory else None
-        self._contents: dict[Place, bytes] = {}
+        self.contents: dict[Place, bytes] = {}
         if memory:
-            self._contents = {place: self.folder.joinpath(*place).read_bytes() for place in self.places}
+            self.contents = {place: self.folder.joinpath(*place).read_bytes() for place in self.places}
         self.meaning = cache(self._meaning)
         self.imported = cache(self._imported)
         self.module = cache(self._module)
@@ -122,7 +123,7 @@ class SourceTree:
     def remember(self) -> None:
         """Write the parsed files into the memory."""
         if self._memory is not None:
-            self._memory.write(self._contents.values())
+            self._memory.write(self.contents.values())
 
     def _meaning(self, place: Place) -> Meaning:
         """The meaning of a file.
@@ -133,7 +134,7 @@ class SourceTree:
         path = self.folder.joinpath(*place)
         if self._memory is None:
             return meaning_of(path.read_bytes(), path)
-        return self._memory.meaning(self._contents[place], path)
+        return self._memory.meaning(self.contents[place], path)
 
     def root(self, root: Path | str) -> list[Place]:
         """The files that Python runs for one root of a closure."""

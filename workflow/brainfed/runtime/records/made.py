@@ -80,12 +80,18 @@ class Making:
             # The old record describes outputs that are about to be written anew.
             record_path(self._outputs[0]).unlink(missing_ok=True)
 
-    def finish(self, versions: Mapping[str, str]) -> None:
-        """Write the record. An input that changed meanwhile gets no digest, so that the next start sees a change."""
+    def finish(self, versions: Mapping[str, str], edited: str = "") -> None:
+        """Write the record. An input that changed meanwhile gets no digest, so that the next start sees a change.
+
+        Args:
+            versions: of the libraries.
+            edited: a digest of the code that has run, where it is not that of the parameters.
+        """
         if not self._outputs:
             return
         contents = {path: _unless_changed(path, before) for path, before in self._before.items()}
-        write(replace(self._made, contents=contents, outputs=contents_of(self._outputs), versions=dict(versions)))
+        made = replace(self._made, contents=contents, outputs=contents_of(self._outputs), versions=dict(versions))
+        write(replace(made, parts={**made.parts, **parts_of({"code": edited})}) if edited else made)
 
 
 def contents_of(paths: Iterable[str]) -> dict[str, Content]:

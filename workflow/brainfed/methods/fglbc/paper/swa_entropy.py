@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from brainfed.reporting.variants import ShownVariant
+from brainfed.runtime.artefacts import read_table
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class SharesOfMean:
 
 def shares_of_mean(variant: ShownVariant) -> SharesOfMean | None:
     """The weights in the histories of a variant; None where none are recorded, or one institution takes part."""
-    tables = [pd.read_parquet(path).assign(repeat=number) for number, path in enumerate(variant.histories)]
+    tables = [read_table(path).assign(repeat=number) for number, path in enumerate(variant.histories)]
     tables = [table for table in tables if "weight" in table and table["weight"].notna().any()]
     if not tables:
         return None

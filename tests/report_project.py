@@ -304,7 +304,7 @@ def _write_members(predictions: str) -> str:
     """Scores of the training subjects, those of the prediction; ridge on pooled data is surer of its own subjects."""
     tested = pd.read_parquet(predictions)
     parts = [tested[tested["fold"] != fold].assign(fold=np.int16(fold)) for fold in sorted(set(tested["fold"]))]
-    found = pd.concat(parts, ignore_index=True)
+    found = pd.concat(parts, ignore_index=True).assign(public=False)
     if Path(predictions).parts[-3] == "ridge-central" and "score" in found:
         found["score"] += 2.0 * found["label"] - 1.0
     path = str(Path(predictions).with_name("members.parquet"))

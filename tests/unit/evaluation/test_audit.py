@@ -196,7 +196,7 @@ def test_the_table_has_a_row_a_variant_and_attack(tmp_path):
     for variant, repeat in runs:
         tables = simulated(4.0 if variant == "open" else 0.0, 40, 2)
         for kind, table in enumerate(tables):
-            own = table[table["repeat"] == repeat].drop(columns="repeat")
+            own = table[table["repeat"] == repeat].drop(columns="repeat").assign(public=False)
             path = tmp_path / f"{variant}-{repeat}-{kind}.parquet"
             write_table(path, own.iloc[:0] if kind and variant == "silent" else own)
             files[kind].append(str(path))
@@ -211,3 +211,39 @@ def test_the_table_has_a_row_a_variant_and_attack(tmp_path):
     assert auc["open", "lira"] > 0.9
     assert abs(auc["closed", "lira"] - 0.5) < 0.1
     assert (found["runs"] == 10).all()
+
+
+def test_public_training_subjects_have_rows_of_their_own(tmp_path):
+    """The model knows its public subjects by heart, and has no memory of the private ones."""
+    runs, files = [("shared", repeat) for repeat in (0, 1)], ([], [])
+    blank, known = simulated(0.0, 60, 2), simulated(4.0, 60, 2)
+    for repeat in (0, 1):
+        tested, trained = (table[table["repeat"] == repeat].drop(columns="repeat") for table in blank)
+        at_heart = known[1][known[1]["repeat"] == repeat].drop(columns="repeat")
+        public = np.random.default_rng(repeat).random(len(trained)) < 0.3
+        trained = pd.concat([trained[~public].assign(public=False), at_heart[public].assign(public=True)])
+        for kind, table in enumerate((tested, trained)):
+            path = tmp_path / f"{repeat}-{kind}.parquet"
+            write_table(path, table)
+            files[kind].append(str(path))
+    included = tmp_path / "included.parquet"
+    write_table(included, pd.DataFrame({"subject": ["s0000"], "twin_group": ["s0000"]}))
+    audit_experiment(runs, *files, str(included), str(tmp_path / "audit.tsv"))
+    found = pd.read_csv(tmp_path / "audit.tsv", sep="\t").set_index("attack")
+    assert found.index.tolist() == ["lira", "loss", "lira-others", "loss-others", "lira-public", "loss-public"]
+    assert (found.loc[["lira-public", "loss-public"], "auc"] > 0.8).all()
+    assert (found.loc[["lira", "loss"], "auc"] - 0.5).abs().max() < 0.1
+    assert found.loc["loss", "members"] + found.loc["loss-public", "members"] == sum(
+        len(pd.read_parquet(path)) for path in files[1]
+    )
+
+
+def test_a_table_of_members_without_public_is_refused(tmp_path):
+    tested, trained = simulated(0.0, 40, 1)
+    for name, table in (("tested", tested), ("trained", trained)):
+        write_table(tmp_path / f"{name}.parquet", table.drop(columns="repeat"))
+    included = tmp_path / "included.parquet"
+    write_table(included, pd.DataFrame({"subject": ["s0000"], "twin_group": ["s0000"]}))
+    files = [str(tmp_path / "tested.parquet")], [str(tmp_path / "trained.parquet")]
+    with pytest.raises(UserError, match=r"\['public'\] are missing; delete it and run again"):
+        audit_experiment([("one", 0)], *files, str(included), str(tmp_path / "audit.tsv"))

@@ -22,7 +22,7 @@ from brainfed.runtime.entry import resolve
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.checkpoints import Checkpoint, checkpoint_path
 from brainfed.runtime.jobs.run import Run
-from brainfed.samples.results import check
+from brainfed.samples.results import check, members_table
 from graph_cohort import with_labels
 from method_inputs import diagnosis_of
 from reference.distilled_federation import scores
@@ -89,6 +89,16 @@ def test_without_its_third_term_gahfl_stays_with_the_class_that_it_predicts_firs
     for scores_of_fold in outcome.scores:
         found = scores_of_fold[np.isfinite(scores_of_fold).all(axis=-1)].argmax(axis=-1)
         assert len(set(found.tolist())) == 1
+
+
+@pytest.mark.parametrize("name", [*DISTILLED, "recurrent-central"])
+def test_public_training_subjects_are_marked_among_the_members(name):
+    inputs = inputs_for(METHODS[name], cohort())
+    outcome = resolve(METHODS[name].entry)(inputs, settings_of(name), Run())
+    table = members_table(inputs, outcome, diagnosis_of(inputs))
+    fold, place = table["fold"].to_numpy(), table["subject"].map(inputs.subjects.index).to_numpy()
+    public = inputs.public if name in DISTILLED else np.zeros_like(inputs.labels, dtype=bool)
+    np.testing.assert_array_equal(table["public"], public[fold, place])
 
 
 @every_method

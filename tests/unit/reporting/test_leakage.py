@@ -225,3 +225,25 @@ def test_a_page_without_an_audit_has_no_such_section(outline, tmp_path):
         experiment["tables"]["audit"] = str(empty)
     page = page_of(outline)
     assert "what the models reveal" not in page and 'href="#leakage"' not in page
+
+
+def test_a_method_with_public_subjects_has_two_rows_and_its_leak_is_that_of_private_ones(experiment, tmp_path):
+    table = pd.read_csv(experiment["tables"]["audit"], sep="\t")
+    chosen = table["variant"].iloc[0]
+    public = table[(table["variant"] == chosen) & ~table["attack"].str.endswith("-others")]
+    public = public.assign(attack=public["attack"] + "-public", auc=0.99, auc_low=0.98, auc_high=1.0)
+    before = audited(experiment)
+    leaks = read_leaks(read_experiment({"cohort": "toy", **experiment}).variants, experiment["tables"]["summary"],
+                       experiment["tables"]["audit"])  # fmt: skip
+    experiment["tables"]["audit"] = str(tmp_path / "audit.tsv")
+    write_tsv(tmp_path / "audit.tsv", pd.concat([table, public]))
+    after = audited(experiment)
+    assert not before.parted and after.parted
+    rows = {(row.variant.name, row.cells[0].text): row.cells for row in after.rows}
+    assert {who for name, who in rows if name == chosen} == {"private", "public"}
+    assert {who for name, who in rows if name != chosen} == {"all"}
+    assert {row.cells for row in before.rows if row.variant.name == chosen} == {rows[chosen, "private"][1:]}
+    assert rows[chosen, "public"][4].text == "0.99"
+    again = read_leaks(read_experiment({"cohort": "toy", **experiment}).variants, experiment["tables"]["summary"],
+                       experiment["tables"]["audit"])  # fmt: skip
+    assert [leak.auc for leak in again] == [leak.auc for leak in leaks]

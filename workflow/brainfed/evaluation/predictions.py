@@ -14,14 +14,21 @@ KEYS = ("subject", "institution", "fold", "kind", "label")
 """Columns of every table besides the scores."""
 
 
-def read_predictions(runs: Sequence[tuple[str, int]], files: Sequence[str]) -> pd.DataFrame:
+def read_predictions(
+    runs: Sequence[tuple[str, int]], files: Sequence[str], further: Sequence[str] = ()
+) -> pd.DataFrame:
     """The predictions of (variant, repeat) `runs`, in one table.
+
+    Args:
+        runs: of the files.
+        files: tables.
+        further: columns that they have beside `KEYS` and scores.
 
     Raises:
         UserError: a file lacks a column, or has the scores of other classes than the first.
     """
     parts = [
-        read_table(path, KEYS).assign(variant=variant, repeat=repeat)
+        read_table(path, [*KEYS, *further]).assign(variant=variant, repeat=repeat)
         for (variant, repeat), path in zip(runs, files, strict=True)
     ]
     for part, path in zip(parts, files, strict=True):

@@ -12,6 +12,7 @@ from brainfed.runtime.artefacts import read_arrays
 from brainfed.runtime.score_kinds import ScoreKind, predicted_classes, score_columns
 from brainfed.samples.inputs import IntArray, MethodInputs, Outcome
 from brainfed.samples.labelled_subjects import LabelledSubjects
+from brainfed.samples.public_series_inputs import PublicSeriesInputs
 
 NONE = np.zeros((0, 0, 0), dtype=np.float32)
 """Patterns of a method that is no linear model."""
@@ -94,12 +95,15 @@ def members_table(
     """One row for each fold and each subject that trained in it; empty where a method scores none.
 
     Returns:
-        The columns of `predictions_table`; `fold` is the one in which the subject trained.
+        The columns of `predictions_table`, and `public` (bool, whether the server reads the subject itself in this
+        fold); `fold` is the one in which the subject trained.
     """
     trained = inputs.labels >= 0 if outcome.member_scores is not None else np.zeros_like(inputs.labels, dtype=bool)
     fold, position = np.nonzero(trained)
     scores = outcome.scores if outcome.member_scores is None else outcome.member_scores
-    return _scored(inputs, scores, outcome.kind, fold, position, truth, classes)
+    public = inputs.public if isinstance(inputs, PublicSeriesInputs) else np.zeros_like(trained)
+    table = _scored(inputs, scores, outcome.kind, fold, position, truth, classes)
+    return table.assign(public=public[fold, position])
 
 
 def _scored(

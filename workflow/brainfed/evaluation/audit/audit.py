@@ -14,6 +14,9 @@ from brainfed.runtime.artefacts import read_table, write_tsv
 
 LIRA, LOSS, OTHERS = "lira", "loss", "-others"
 """Attacks by name; with the suffix the same attack on people of whom none trained the model."""
+PUBLIC = "-public"
+"""Suffix of the attacks on training subjects that are public, whose membership is no secret; those without are then on
+the private ones."""
 COLUMNS = (
     "variant",
     "attack",
@@ -38,19 +41,24 @@ def audit_experiment(
     Args:
         runs: (variant, repeat) of each file.
         predictions: tables of predictions.
-        members: tables of the scores of training subjects.
+        members: tables of the scores of training subjects, with `public`.
         included: table with `twin_group`.
         output: path of the table.
     """
     people = read_table(included, ["subject", "twin_group"])
     groups = dict(zip(people["subject"], people["twin_group"], strict=True))
-    tested, trained = read_predictions(runs, predictions), read_predictions(runs, members)
+    tested, trained = read_predictions(runs, predictions), read_predictions(runs, members, ["public"])
     rows = []
     for variant in dict.fromkeys(name for name, _ in runs):
         own = trained[trained["variant"] == variant]
         if len(own):
-            joined = shadow_runs(tested[tested["variant"] == variant], own, groups)
-            rows += [{"variant": variant, "attack": name} | asdict(found) for name, found in audit(joined)]
+            held = tested[tested["variant"] == variant]
+            public = own["public"].to_numpy(bool)
+            found = list(audit(shadow_runs(held, own[~public], groups)))
+            if public.any():
+                attacks = audit(shadow_runs(held, own[public], groups))
+                found += [(f"{name}{PUBLIC}", each) for name, each in attacks if not name.endswith(OTHERS)]
+            rows += [{"variant": variant, "attack": name} | asdict(each) for name, each in found]
     write_tsv(output, pd.DataFrame(rows, columns=list(COLUMNS)))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from brainfed.evaluation.audit.audit import LIRA, LOSS, OTHERS
+from brainfed.evaluation.audit.audit import LIRA, LOSS, OTHERS, PUBLIC
 from brainfed.evaluation.scores import INSTITUTION
 from brainfed.reporting.outline import ExperimentOutline
 from brainfed.reporting.rounding import NONE, rounded, significant_digits
@@ -34,8 +34,9 @@ class AuditTable:
     """The table of one experiment.
 
     Attributes:
-        rows: of every audited variant: AUC, AUC of LiRA and its true positives, the same of the loss threshold, AUC on
-            other people, guarantee.
+        rows: of every audited variant: whose membership, if `parted`; AUC, AUC of LiRA and its true positives, the
+            same of the loss threshold, AUC on other people, guarantee. Two rows if the variant has public subjects.
+        parted: whether any variant has public training subjects, of whom everybody knows.
         shadows: shadow models of a subject; 0: one repeat, or one split in all repeats, and no LiRA.
         whole_sites: whether each fold holds out a site, which the loss threshold then finds.
         runs: attacked models of a variant.
@@ -46,6 +47,7 @@ class AuditTable:
     """
 
     rows: list[Row]
+    parted: bool
     shadows: int
     whole_sites: bool
     runs: int
@@ -87,8 +89,10 @@ def read_audit(outline: ExperimentOutline, scored: Scored) -> AuditTable | None:
         return None
     others = table[table["attack"].str.endswith(OTHERS)].dropna(subset=["auc"])
     outside = int(((others["auc_low"] > 0.5) | (others["auc_high"] < 0.5)).sum())
+    parted = any(attack.endswith(PUBLIC) for _, attack in held)
     return AuditTable(
-        [Row(variant, _cells(variant, held, scored)) for variant in shown],
+        [row for variant in shown for row in _rows(variant, held, scored, parted=parted)],
+        parted,
         outline.repeats - 1 if any(attack == LIRA for _, attack in held) else 0,
         outline.split["validation"] == "leave_one_site_out",
         int(table["runs"].max()),
@@ -157,14 +161,24 @@ def _held(table: pd.DataFrame) -> Held:
     return {(str(row["variant"]), str(row["attack"])): row for row in table.to_dict("records")}
 
 
-def _cells(variant: ShownVariant, held: Held, scored: Scored) -> tuple[Cell, ...]:
+def _rows(variant: ShownVariant, held: Held, scored: Scored, *, parted: bool) -> list[Row]:
+    if not parted:
+        return [Row(variant, _cells(variant, held, scored))]
+    if (variant.name, LOSS + PUBLIC) not in held:
+        return [Row(variant, (Cell("all"), *_cells(variant, held, scored)))]
+    groups = (("private", ""), ("public", PUBLIC))
+    return [Row(variant, (Cell(words), *_cells(variant, held, scored, suffix))) for words, suffix in groups]
+
+
+def _cells(variant: ShownVariant, held: Held, scored: Scored, suffix: str = "") -> tuple[Cell, ...]:
     score = scored.interval(variant.name, "auc")
     cells = [Cell(score.text, score.mean)]
     for attack in (LIRA, LOSS):
-        row = held.get((variant.name, attack))
+        row = held.get((variant.name, attack + suffix))
         cells += [_interval(row, "auc"), _interval(row, "tpr")]
     main = LIRA if (variant.name, LIRA) in held else LOSS
-    return (*cells, _interval(held.get((variant.name, main + OTHERS)), "auc"), _guarantee(variant))
+    others = Cell(NONE) if suffix else _interval(held.get((variant.name, main + OTHERS)), "auc")
+    return (*cells, others, _guarantee(variant))
 
 
 def _interval(row: Mapping[Hashable, Any] | None, name: str) -> Cell:

@@ -7,7 +7,9 @@ the run's own functions list, ingest, read, measure and include it, in one proce
 import os
 import random
 import re
+import struct
 from dataclasses import replace
+from pathlib import Path
 
 import h5py
 import numpy as np
@@ -22,6 +24,7 @@ from brainfed.cohort.quality.inclusion import include, join_quality
 from brainfed.cohort.quality.measures import measure
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.sources.listing import list_cohort
+from brainfed.imaging.series.arrays import NUMBERS, array_format, read_array
 from brainfed.imaging.series.read_shard import read_shard
 from brainfed.imaging.series.roi_series import read_roi_series
 from brainfed.imaging.series.shard import ShardFiles
@@ -151,6 +154,39 @@ def test_a_conn_file_gives_the_regions_that_a_table_names_in_its_order(tmp_path)
     found = read_roi_series("s", path, 2, known=("atlas.c", "atlas.a"))
     assert found.regions == ("atlas.c", "atlas.a")
     np.testing.assert_array_equal(found.series, values[:, [2, 0]].astype(np.float32))
+
+
+@pytest.mark.parametrize("places", [2**28, 3])
+def test_a_damaged_cell_array_is_a_sentence_and_not_the_end_of_the_process(tmp_path, places):
+    """SciPy's reader takes memory for as many cells as a file states, and may crash."""
+    regions = series_formats.Case("mat5", series_formats.drawn(random.Random(0), 20, 4), {"regions": 4})
+    content = series_formats.mat5_of(
+        data=series_formats.cell_of([regions.truth[:, [place]] for place in range(4)]),
+        names=series_formats.cell_of(["a", "b", "c", "d"]),
+    )
+    path = tmp_path / "s.mat"
+    path.write_bytes(content)
+    assert read_roi_series("s", path, 4).regions == ("a", "b", "c", "d")
+    path.write_bytes(content.replace(struct.pack("<ii", 1, 4), struct.pack("<ii", 1, places)))
+    with pytest.raises(UserError, match=r"found a damaged file \(ValueError: "):
+        read_roi_series("s", path, 4)
+
+
+def test_matrices_that_matlab_wrote_are_read_as_scipy_reads_them():
+    """The files of SciPy's own tests: versions 4 to 7.1, little and big endian, compressed or not."""
+    folder = Path(scipy.io.__file__).parent / "matlab" / "tests" / "data"
+    if not folder.is_dir():
+        pytest.skip("this SciPy was installed without the files of its tests")
+    read = 0
+    for file in (one for one in sorted(folder.glob("test*_*.mat")) if array_format(one) == "mat"):
+        for name, shape, kind in scipy.io.whosmat(file):
+            content = scipy.io.loadmat(file, variable_names=[name])[name]
+            if kind in NUMBERS and len(shape) == 2 and np.isrealobj(content) and content.size:
+                found, names = read_array("s", file, name, (), None)
+                np.testing.assert_array_equal(found, content)
+                assert names == ()
+                read += 1
+    assert read >= 20
 
 
 @pytest.mark.parametrize("on_invalid", ["drop", "error"])

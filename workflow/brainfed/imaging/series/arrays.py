@@ -5,6 +5,7 @@ the cell arrays `data`, one column of volumes a region, and `names`, in `ROI_Sub
 `ROI_Subject*_Condition*.mat`.
 """
 
+import math
 import re
 import zipfile
 from collections import Counter
@@ -15,6 +16,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from brainfed.imaging.series.matlab_5 import check_variable
 from brainfed.runtime.errors import UserError
 
 Format = Literal["npy", "npz", "mat", "hdf5"]
@@ -30,6 +32,8 @@ TOOLBOX = "ROISignals"
 """Variable of DPARSF and DPABI."""
 NOT_REGIONS = re.compile(r"Grey Matter|White Matter|CSF|Effect of .*|Q[AC]_.*|realignment|scrubbing", re.IGNORECASE)
 """Entries of CONN's files beside the regions: tissues, covariates and conditions."""
+COMPRESSION = 1032
+"""Largest factor by which zlib compresses."""
 SHOWN = 6
 
 
@@ -86,7 +90,7 @@ def _holds_arrays(file: str | Path) -> bool:
     try:
         with zipfile.ZipFile(file) as archive:
             names = archive.namelist()
-    except (OSError, ValueError, zipfile.BadZipFile):
+    except Exception:
         return Path(file).suffix.lower() == ".npz"
     return bool(names) and all(name.endswith(".npy") for name in names)
 
@@ -142,12 +146,19 @@ def _of_mat(file: str | Path) -> Contents:
     from scipy.io import loadmat, whosmat
 
     def load(name: str) -> Any:
+        if version_5:
+            check_variable(file, name)
         content = loadmat(str(file), appendmat=False, variable_names=[name])[name]
         return content.ravel(order="F").tolist() if content.dtype == object else content
 
-    return {
-        name: tuple(shape) if kind in NUMBERS else None for name, shape, kind in whosmat(str(file), appendmat=False)
-    }, load
+    with Path(file).open("rb") as stream:
+        version_5 = stream.read(len(b"MATLAB")) == b"MATLAB"
+    listed = whosmat(str(file), appendmat=False)
+    largest = COMPRESSION * Path(file).stat().st_size
+    for name, shape, _ in listed:
+        if math.prod(shape) > largest:
+            raise ValueError(f"{name} of {' x '.join(map(str, shape))} does not fit into the file")
+    return {name: tuple(shape) if kind in NUMBERS else None for name, shape, kind in listed}, load
 
 
 def _of_hdf5(file: str | Path) -> Contents:

@@ -1,5 +1,6 @@
 """What a hostile user does to a finished project."""
 
+import csv
 import gzip
 import json
 import os
@@ -109,6 +110,33 @@ def age(path: Path) -> None:
     cells[2] = cells[2][:-1] + str((int(cells[2][-1]) + 1) % 10)
     lines[1] = ",".join(cells)
     path.write_text("".join(lines))
+
+
+def cell(column: str, value: str | None = None) -> Callable[[Path], None]:
+    """Another value in the first row of a table; without one, that of another row."""
+
+    def edit(path: Path) -> None:
+        with path.open(newline="") as file:
+            rows = list(csv.DictReader(file))
+        others = {row[column] for row in rows} - {rows[0][column]}
+        rows[0][column] = min(others) if value is None else value
+        _write_table(path, rows)
+
+    return edit
+
+
+def notes(path: Path) -> None:
+    """One more column, of words about some subjects."""
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    _write_table(path, [row | {"notes": "moved" if number % 3 else ""} for number, row in enumerate(rows)])
+
+
+def _write_table(path: Path, rows: list[dict[str, str]]) -> None:
+    with path.open("w", newline="") as file:
+        table = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        table.writeheader()
+        table.writerows(rows)
 
 
 def first_name(path: Path) -> None:

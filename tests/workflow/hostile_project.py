@@ -50,17 +50,21 @@ CONFIG: dict[str, Any] = {
 # Which job reads what another writes, in the cohort `lab`; of `demo` the same without graphs. Written down by hand: the
 # rules are held against it.
 READERS = {
-    "ingest_phenotypes": [
-        "measure_quality", "include_subjects", "list_issues", "relate_motion", "split_subjects", "build_graph",
-        "train_method:ridge-central", "train_method:quick", "train_method:nodes", "train_generator", "fuse_graph",
-        "draw_cohort", "draw_connectivity", "draw_graphs", "draw_experiment", "write_report",
+    "ingest_phenotypes": ["list_issues", "draw_cohort", "draw_experiment", "write_report"],
+    "ingest_columns:site-labelled-series": ["measure_scans", "include_subjects", "relate_motion"],
+    "ingest_columns:mean_fd": ["measure_quality"],
+    "ingest_columns:site-diagnosis": [
+        "split_subjects", "train_method:ridge-central", "train_method:quick", "train_method:nodes", "draw_connectivity",
     ],
+    "ingest_columns:age-sex": ["build_graph", "train_generator", "fuse_graph"],
+    "ingest_columns:site-age-sex-diagnosis": ["draw_graphs"],
     "extract_series": [
-        "measure_quality", "include_subjects", "list_issues", "relate_motion", "compute_connectivity", "draw_cohort",
+        "measure_scans", "include_subjects", "list_issues", "relate_motion", "compute_connectivity", "draw_cohort",
         "draw_connectivity", "write_report",
     ],
+    "measure_scans": ["include_subjects", "measure_quality", "write_report"],
     "measure_quality": [
-        "include_subjects", "list_issues", "relate_motion", "draw_cohort", "draw_experiment", "write_report",
+        "list_issues", "relate_motion", "draw_cohort", "draw_experiment", "write_report",
     ],
     "include_subjects": [
         "list_issues", "relate_motion", "split_subjects", "audit_experiment", "draw_cohort", "draw_connectivity",
@@ -95,14 +99,20 @@ READERS = {
     "draw_patterns": ["write_report"],
 }  # fmt: skip
 DEMO = {
-    "simulate_participants": ["ingest_phenotypes", "draw_patterns"],
+    "simulate_participants": [
+        "ingest_phenotypes",
+        "ingest_columns:site-labelled-series",
+        "ingest_columns:mean_fd",
+        "ingest_columns:site-diagnosis",
+        "draw_patterns",
+    ],
     "simulate_atlas": ["extract_series:0", "extract_series:1", "draw_connectivity", "draw_patterns", "write_report"],
     "simulate_scans:0": ["extract_series:0"],
     "simulate_scans:1": ["extract_series:1"],
 }
 GRAPHS = (
     "build_graph", "train_generator", "fuse_graph", "draw_graphs", "draw_scopes", "train_method:quick",
-    "train_method:nodes",
+    "train_method:nodes", "ingest_columns:age-sex", "ingest_columns:site-age-sex-diagnosis",
 )  # fmt: skip
 
 
@@ -123,9 +133,16 @@ def below(*jobs: str, cohort: str = "lab") -> "Counter[str]":
     return Counter(job.partition(":")[0] for job in found)
 
 
+def ingested(*columns: str) -> list[str]:
+    """The jobs of `lab` that write participants with one of these columns; without any, all."""
+    named = [job for job in READERS if job.startswith("ingest_columns:")]
+    chosen = [job for job in named if not columns or set(columns) & set(job.partition(":")[2].split("-"))]
+    return ["ingest_phenotypes", *chosen]
+
+
 def everything(cohort: str = "lab") -> "Counter[str]":
     """All jobs of a cohort."""
-    first = ["ingest_phenotypes", "extract_series:0", "extract_series:1"]
+    first = [*ingested(), "extract_series:0", "extract_series:1"]
     return below(*(DEMO if cohort == "demo" else first), cohort=cohort)
 
 

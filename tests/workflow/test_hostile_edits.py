@@ -43,7 +43,7 @@ def test_no_two_parameters_of_a_job_can_trade_values_unseen(finished: Project):
                 pairs += 1
                 assert parts_of(traded) != parts_of(values)
                 assert repr(traded) != given
-    assert len(rules) == 25
+    assert len(rules) == 27
     assert pairs > 500
 
 

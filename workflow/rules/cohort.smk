@@ -1,10 +1,14 @@
-"""Subjects: ingested, included, split."""
+"""Subjects: ingested, included, split.
+
+What a start reads of a phenotype table are parameters of its jobs, one file for each set of columns that other jobs
+read: no change of a table runs more again than the jobs that read the column.
+"""
 
 
 rule ingest_phenotypes:
     input:
-        phenotype=lambda wc: LISTINGS[wc.cohort].phenotype,
-        confounds=lambda wc: COHORTS[wc.cohort].motion_tables(),
+        simulated=lambda wc: COHORTS[wc.cohort].simulated_table(),
+        confounds=lambda wc: COHORTS[wc.cohort].motion_tables(columns_of(wc)),
     output:
         participants="results/{cohort}/cohort/participants.parquet",
     log:
@@ -21,29 +25,38 @@ rule ingest_phenotypes:
     params:
         given=named(
             code=code_of("scripts/ingest_phenotypes.py"),
-            settings=lambda wc: COHORTS[wc.cohort].phenotype_settings(),
-            absences=lambda wc: LISTINGS[wc.cohort].absences,
-            confounds=lambda wc: LISTINGS[wc.cohort].motion_tables,
+            ingested=lambda wc: COHORTS[wc.cohort].ingested(columns_of(wc)),
         ),
     message:
-        "Reading the phenotype table ({wildcards.cohort})"
+        "Writing the participants ({wildcards.cohort})"
     script:
         "../scripts/ingest_phenotypes.py"
 
 
-rule measure_quality:
+use rule ingest_phenotypes as ingest_columns with:
+    output:
+        participants="results/{cohort}/cohort/participants/{columns}.parquet",
+    log:
+        "logs/{cohort}/ingest_columns/{columns}.log",
+    benchmark:
+        "results/{cohort}/benchmarks/ingest_columns/{columns}.tsv"
+    message:
+        "Writing {wildcards.columns} of the participants ({wildcards.cohort})"
+
+
+rule measure_scans:
     input:
-        participants="results/{cohort}/cohort/participants.parquet",
+        participants=participants_file("{cohort}", ["site", "labelled", "series"]),
         series=lambda wc: COHORTS[wc.cohort].series_files(),
         quality=lambda wc: COHORTS[wc.cohort].shard_files("-quality.parquet"),
         coverage=lambda wc: COHORTS[wc.cohort].shard_files("-coverage.parquet"),
     output:
-        measures="results/{cohort}/cohort/quality.parquet",
-        crossings="results/{cohort}/cohort/quality-crossings.json",
+        measures="results/{cohort}/cohort/scans.parquet",
+        crossings="results/{cohort}/cohort/scans-crossings.json",
     log:
-        "logs/{cohort}/measure_quality.log",
+        "logs/{cohort}/measure_scans.log",
     benchmark:
-        "results/{cohort}/benchmarks/measure_quality.tsv"
+        "results/{cohort}/benchmarks/measure_scans.tsv"
     conda:
         "../envs/brainfed.yaml"
     threads: 1
@@ -53,21 +66,47 @@ rule measure_quality:
         shell_exec=JOB_SHELL,
     params:
         given=named(
-            code=code_of("scripts/measure_quality.py"),
+            code=code_of("scripts/measure_scans.py"),
             alike=lambda wc: PROJECT.cohorts[wc.cohort].flag.alike,
             min_coverage=lambda wc: PROJECT.cohorts[wc.cohort].min_coverage,
             by_run=lambda wc: COHORTS[wc.cohort].averages_runs(),
         ),
     message:
-        "Measuring quality ({wildcards.cohort})"
+        "Measuring the quality of scans ({wildcards.cohort})"
+    script:
+        "../scripts/measure_scans.py"
+
+
+rule measure_quality:
+    input:
+        participants=participants_file("{cohort}", ["mean_fd"]),
+        measures="results/{cohort}/cohort/scans.parquet",
+    output:
+        measures="results/{cohort}/cohort/quality.parquet",
+    log:
+        "logs/{cohort}/measure_quality.log",
+    benchmark:
+        "results/{cohort}/benchmarks/measure_quality.tsv"
+    conda:
+        "../envs/brainfed.yaml"
+    threads: 1
+    resources:
+        mem_mb=growing(1000),
+        runtime=growing(10),
+    params:
+        given=named(
+            code=code_of("scripts/measure_quality.py"),
+        ),
+    message:
+        "Joining quality and motion ({wildcards.cohort})"
     script:
         "../scripts/measure_quality.py"
 
 
 rule include_subjects:
     input:
-        participants="results/{cohort}/cohort/participants.parquet",
-        measures="results/{cohort}/cohort/quality.parquet",
+        participants=participants_file("{cohort}", ["site", "labelled", "series"]),
+        measures=lambda wc: COHORTS[wc.cohort].inclusion_measures(),
         quality=lambda wc: COHORTS[wc.cohort].shard_files("-quality.parquet"),
     output:
         included="results/{cohort}/cohort/included.parquet",
@@ -144,7 +183,7 @@ rule list_issues:
 rule relate_motion:
     input:
         series=lambda wc: COHORTS[wc.cohort].series_files(),
-        participants="results/{cohort}/cohort/participants.parquet",
+        participants=participants_file("{cohort}", ["site", "labelled", "series"]),
         measures="results/{cohort}/cohort/quality.parquet",
         included="results/{cohort}/cohort/included.parquet",
     output:
@@ -174,7 +213,7 @@ rule relate_motion:
 rule split_subjects:
     input:
         included="results/{cohort}/cohort/included.parquet",
-        participants="results/{cohort}/cohort/participants.parquet",
+        participants=participants_file("{cohort}", ["site", "diagnosis"]),
     output:
         split="results/{cohort}/splits/{split}/repeat-{repeat}.parquet",
     log:

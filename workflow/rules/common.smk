@@ -24,6 +24,7 @@ if Path(brainfed.__file__).resolve().parents[1] != BASE.resolve():
         "run `make install` here and activate this .venv."
     )
 
+from brainfed.cohort.phenotype.columns import ALL, FIELDS
 from brainfed.cohort.sources.known_atlases import FOLDER
 from brainfed.cohort.sources.listing import list_cohort
 from brainfed.configuration.layout.at_a_site import (
@@ -42,10 +43,12 @@ from brainfed.configuration.layout.cohort_inputs import (
 from brainfed.configuration.layout.kept import kept_parameters
 from brainfed.configuration.layout.layout import Layout
 from brainfed.configuration.layout.paths import (
+    BETWEEN,
     covariance_pattern,
     graphs_file,
     method_file,
     model_file,
+    participants_file,
     split_file,
     stage_pattern,
     timing_of,
@@ -215,6 +218,7 @@ wildcard_constraints:
     shard=r"shard-\d+",
     experiment=either(PLAN.experiments),
     part=r"all|fold-\d+",
+    columns=rf"(?:{either(FIELDS)})(?:{BETWEEN}(?:{either(FIELDS)}))*",
     split=r"[^/]+",
     regime=r"[^/]+",
     variant=r"[^/]+",
@@ -243,6 +247,11 @@ def if_subjects_may_be_shown(path, **registration):
 def code_of(*roots):
     """The digest of a script, and of the entry point that it resolves."""
     return code_digest(*roots, base=SOURCES)
+
+
+def columns_of(wildcards):
+    """The columns of the phenotype table in the participants that a job writes: those in its name, or all."""
+    return wildcards.columns.split(BETWEEN) if wildcards.get("columns") else ALL
 
 
 def class_path(kind):

@@ -6,7 +6,7 @@ rule write_card:
         model=training_of("model.safetensors"),
         predictions=training_of("predictions.parquet"),
         split=lambda wc: split_file(wc.cohort, model_of(wc).split, REPEAT),
-        participants="results/{cohort}/cohort/participants.parquet",
+        participants=participants_file("{cohort}", ["site", "age", "sex", "diagnosis"]),
     output:
         model=model_file("{cohort}", "{variant}", "model.safetensors"),
         card=model_file("{cohort}", "{variant}", "card.md"),

@@ -45,7 +45,7 @@ rule draw_cohort:
 rule draw_connectivity:
     input:
         series=lambda wc: COHORTS[wc.cohort].shard_files(".safetensors"),
-        participants="results/{cohort}/cohort/participants.parquet",
+        participants=participants_file("{cohort}", ["site", "diagnosis"]),
         included="results/{cohort}/cohort/included.parquet",
         parcellation=lambda wc: COHORTS[wc.cohort].atlas_file("parcellation"),
         labels=lambda wc: COHORTS[wc.cohort].atlas_file("labels"),
@@ -81,7 +81,7 @@ rule draw_connectivity:
 rule draw_measures:
     input:
         measures="results/{cohort}/morphometry/measures.safetensors",
-        participants="results/{cohort}/cohort/participants.parquet",
+        participants=participants_file("{cohort}", ["site", "diagnosis"]),
         included="results/{cohort}/cohort/included.parquet",
     output:
         measures=drawn("measures", "Measures", "effect sizes"),
@@ -113,7 +113,7 @@ rule draw_graphs:
     input:
         graphs=lambda wc: [graph for _, graph, _ in drawn_graphs(LAYOUT, wc.cohort)],
         splits=lambda wc: [split for _, _, split in drawn_graphs(LAYOUT, wc.cohort)],
-        participants="results/{cohort}/cohort/participants.parquet",
+        participants=participants_file("{cohort}", ["site", "age", "sex", "diagnosis"]),
     output:
         graph=drawn("graph", "Graphs", "one institution"),
         homophily=drawn("homophily", "Graphs", "homophily"),

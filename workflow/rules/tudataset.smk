@@ -36,7 +36,7 @@ rule read_graphs:
 rule draw_graph_sizes:
     input:
         graphs=graphs_file("{cohort}"),
-        participants="results/{cohort}/cohort/participants.parquet",
+        participants=participants_file("{cohort}", ["site", "diagnosis"]),
         included="results/{cohort}/cohort/included.parquet",
     output:
         sizes=drawn("sizes", "Data and quality", "sizes of graphs"),

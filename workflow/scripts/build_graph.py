@@ -15,11 +15,11 @@ with job(snakemake) as running:
     from brainfed.samples.reading.people import phenotypes_of, read_people
 
     files, params = snakemake.input, running.params
-    people = read_people(files.split, files.participants).drop(columns="diagnosis")
+    people = read_people(files.split, files.participants or None).drop(columns="diagnosis", errors="ignore")
     subjects = list(people["subject"])
     phenotypes = phenotypes_of(people)
     names = sorted(people["institution"].unique())
-    columns = {"site": phenotypes.site, "sex": phenotypes.sex, "age": phenotypes.age}
+    columns = {name: phenotypes.or_unknown(name, len(subjects)) for name in ("site", "sex", "age")}
     settings = known_phenotypes(GraphSettings(**params.settings), **columns)
     inductive = params.protocol == "inductive"
     graph = build_graph(

@@ -1,15 +1,16 @@
-"""Read the phenotype table and map its codes."""
+"""Write the phenotype of the listed subjects, or some columns of it, as a table with one row a participant."""
 
 from brainfed.scripting.job import job
 
 with job(snakemake) as running:
-    from brainfed.cohort.phenotype.ingest import ingest
+    from brainfed.cohort.phenotype.columns import values_of
+    from brainfed.cohort.phenotype.ingest import participants_table, people_of_table
     from brainfed.cohort.settings.cohort import CohortSettings
     from brainfed.runtime.artefacts import write_table
     from brainfed.runtime.settings import restore
 
-    settings = restore(CohortSettings, running.params.settings)
-    write_table(
-        snakemake.output.participants,
-        ingest(snakemake.input.phenotype, settings, running.params.absences, running.params.confounds),
-    )
+    given, simulated = running.params.ingested, snakemake.input.simulated
+    if simulated:
+        settings = restore(CohortSettings, given["settings"])
+        given = {"values": values_of(people_of_table(simulated, settings, {}), given["columns"])}
+    write_table(snakemake.output.participants, participants_table(**given))

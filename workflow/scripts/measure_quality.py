@@ -1,30 +1,10 @@
-"""Join the quality measures of every subject's scan, and compare the subjects' connectivity."""
+"""Join the measures of scans with the motion of the phenotype table."""
 
 from brainfed.scripting.job import job
 
-with job(snakemake) as running:
-    import pandas as pd
+with job(snakemake):
+    from brainfed.cohort.quality.measures import with_motion
+    from brainfed.runtime.artefacts import read_table, write_table
 
-    from brainfed.cohort.quality.crossings import crossings_of_likeness
-    from brainfed.cohort.quality.measures import measure
-    from brainfed.imaging.quality.typicality import typicality
-    from brainfed.imaging.series.files import load_runs, load_series
-    from brainfed.runtime.artefacts import canonical_json, read_table, write_table, write_text
-
-    files, params = snakemake.input, running.params
-    quality = pd.concat([read_table(path, ["subject", "problem"]) for path in files.quality], ignore_index=True)
-    connectivity, crossings = None, ()
-    if files.series:
-        series, regions = load_series(list(files.series), list(quality.loc[quality["problem"] == "", "subject"]))
-        connectivity = typicality(series, params.alike, load_runs(files.series) if params.by_run else {})
-        people = read_table(files.participants, ["subject", "site"])
-        crossings = crossings_of_likeness(people, list(series), len(regions))
-    measures = measure(
-        read_table(files.participants, ["subject", "mean_fd", "fd_source"]),
-        quality,
-        pd.concat([read_table(path) for path in files.coverage], ignore_index=True),
-        params.min_coverage,
-        connectivity,
-    )
-    write_table(snakemake.output.measures, measures)
-    write_text(snakemake.output.crossings, canonical_json({"crossings": list(crossings)}) + "\n")
+    motion = read_table(snakemake.input.participants, ["subject", "mean_fd", "fd_source"])
+    write_table(snakemake.output.measures, with_motion(read_table(snakemake.input.measures), motion))

@@ -14,7 +14,7 @@ with job(snakemake) as running:
     params, files = running.params, snakemake.input
     inputs = inpainting_inputs(
         split=files.split,
-        participants=files.participants,
+        participants=files.participants or None,
         features=files.features,
         graph=files.graph,
         graph_settings=restore(GraphSettings, params.graph),

@@ -40,7 +40,7 @@ def test_a_method_reads_subjects_and_the_stages_that_it_needs():
     layout, variants, regime = laid_out()
     subjects = {
         "split": f"results/ours/splits/{regime.split}/repeat-1.parquet",
-        "participants": "results/ours/cohort/participants.parquet",
+        "participants": "results/ours/cohort/participants/site-diagnosis.parquet",
     }
     features = f"results/ours/features/{variants['fedgcn'].stages['features'].name}/all.safetensors"
     graph = f"results/ours/graphs/{variants['fedgcn'].stages['graph'].name}/repeat-1/all.safetensors"
@@ -95,7 +95,7 @@ def test_a_fold_is_fitted_on_covariances_or_on_the_features_of_everybody():
     read = layout.fitting_inputs(features, "ours", 1, 0)
     assert read["covariances"] == []
     assert read["whole"] == f"results/ours/features/{features.parents[0].name}/all.safetensors"
-    assert read["participants"] == "results/ours/cohort/participants.parquet"
+    assert read["participants"] == "results/ours/cohort/participants/diagnosis.parquet"
 
 
 @pytest.mark.parametrize("further", [{"harmonise": "combat"}, {"selection": "rfe"}])
@@ -153,7 +153,8 @@ def test_a_shard_is_simulated_up_to_its_own_last_subject():
     last = max(int(subject.removeprefix("sub-")) for subject in subjects)
     assert inputs.simulation("shard-00")["simulate"]["subjects"] == last
     assert inputs.simulation()["simulate"]["subjects"] == 12
-    assert inputs.phenotype_settings() == {"source": "simulate", "target": "diagnosis"}
+    settings = {"source": "simulate", "target": "diagnosis"}
+    assert inputs.ingested(["age"]) == {"settings": settings, "columns": ["age"]}
     assert not inputs.averages_runs()
 
 

@@ -68,7 +68,7 @@ def _known(
         "subject": person.subject,
         "absence": "",
         "problem": "",
-        "diagnosis": person.diagnosis,
+        "labelled": person.diagnosis is not None,
         "constant_regions": silent or 0,
         "empty_regions": 0,
         **UNKNOWN,

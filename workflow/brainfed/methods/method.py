@@ -43,6 +43,8 @@ class Method:
         twins: for a federated method, the same or the nearest model trained locally and on pooled data.
         needs: the stages whose artefacts its job reads, as `configuration.stages` names them (`features`, `graph`,
             `fused`; or `connectomes` alone; or `series`, with or without `public`); the stages before these follow.
+        phenotypes: the columns of the phenotype table that it reads beside site and diagnosis: `age`, `sex`, `mean_fd`.
+            No other reaches its job: `MethodInputs.phenotypes` refuses it.
         options: stage -> the method's declaration for it: an inpainter, settings of fusing.
         views: whether it reads features of several views.
         own_features: whether it refuses features that depend on other subjects, as their fit has no privacy.
@@ -73,6 +75,7 @@ class Method:
     topology: Topology | Literal["setting"]
     twins: Twins | None = None
     needs: tuple[str, ...] = ("features",)
+    phenotypes: tuple[Literal["age", "sex", "mean_fd"], ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     views: bool = False
     own_features: bool = False

@@ -56,7 +56,7 @@ def assemble(
 
     Args:
         split: subject, institution, fold.
-        participants: the phenotype artefact.
+        participants: the columns of the phenotype table that the method declares, with site and diagnosis.
         features: empty, one shared by the folds, or one a fold in order.
         graphs: the same for population graphs.
         labels: `true` or `permuted`.
@@ -100,7 +100,7 @@ def assemble_graphs(
 
     Args:
         split: subject, institution, fold.
-        participants: the phenotype artefact.
+        participants: the columns of the phenotype table that the method declares, with site and diagnosis.
         connectomes: one file shared by the folds, or one a fold in order.
         labels: `true` or `permuted`.
         streams: random streams of the repeat.
@@ -137,7 +137,7 @@ def assemble_series(
 
     Args:
         split: subject, institution, fold.
-        participants: the phenotype artefact.
+        participants: the columns of the phenotype table that the method declares, with site and diagnosis.
         series: the file of all subjects; all folds share it.
         labels: `true` or `permuted`.
         streams: random streams of the repeat.

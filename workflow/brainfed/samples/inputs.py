@@ -31,7 +31,7 @@ class MethodInputs(LabelledSubjects):
     Attributes:
         features: (n, d) imaging features shared by the folds, or one such array a fold.
         graphs: one graph shared by the folds, one a fold, or none.
-        phenotypes: non-imaging columns.
+        phenotypes: the non-imaging columns that the method declares (`Method.phenotypes`).
         fused: one graph with generated nodes shared by the folds, one a fold, or none.
         views: blocks of columns of the features that a method weighs; empty: the features are one view.
     """

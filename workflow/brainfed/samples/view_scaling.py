@@ -88,7 +88,7 @@ class ViewScaling:
 
     def of_subjects(self, inputs: MethodInputs, fold: int) -> Float64:
         """The scaled view (n, d) of all subjects."""
-        features, site = inputs.fold_features(fold)[:, self.view.columns], inputs.phenotypes.site
+        features, site = inputs.fold_features(fold)[:, self.view.columns], inputs.phenotypes.of("site")
         scaled = self.scale * _standardised(features, site, self.means, self.deviation, self.view.clip)
         for rows in self._at_home(inputs, fold):
             own = features[rows].mean(axis=0, dtype=np.float64, keepdims=True)
@@ -104,7 +104,7 @@ class ViewScaling:
         """
         if self.view.centre == "all" or self.view.unseen_site == "all":
             return
-        site, institution = inputs.phenotypes.site, inputs.institution
+        site, institution = inputs.phenotypes.of("site"), inputs.institution
         trains = np.isin(institution, institution[inputs.training(fold)])
         apart = self.view.present & (site >= 0) & ~(self.known[site] & trains)
         for pair in sorted(set(zip(institution[apart].tolist(), site[apart].tolist(), strict=True))):
@@ -172,7 +172,7 @@ def _fit(
 
     `subjects` is the number of training subjects of all, 0 for the first view, which counts them: no subject lacks it.
     """
-    features, site = inputs.fold_features(fold)[:, view.columns], inputs.phenotypes.site
+    features, site = inputs.fold_features(fold)[:, view.columns], inputs.phenotypes.of("site")
     sites = int(site.max()) + 1 if view.centre == "site" else 0
     parts = [_of_rows(features, site, own) for own in _by_institution(inputs, rows & view.present)]
     sums = [site_sums(*part, sites) for part in parts]

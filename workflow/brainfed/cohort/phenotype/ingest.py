@@ -1,17 +1,28 @@
 """From a phenotype table to the participants of a cohort."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
+from brainfed.cohort.phenotype.columns import ALL, FIELDS, Values, values_of
 from brainfed.cohort.phenotype.framewise_displacement import displacement_problem, mean_displacement
 from brainfed.cohort.phenotype.graph_labels import COLUMNS, class_codes, graph_rows
-from brainfed.cohort.phenotype.participant import read_participant
+from brainfed.cohort.phenotype.participant import Participant, read_participant
 from brainfed.cohort.phenotype.table import read_phenotype_table
 from brainfed.cohort.settings.cohort import CodeSettings, CohortSettings, ColumnSettings
+
+DTYPES: Mapping[str, Any] = {
+    "age": "float64",
+    "sex": "string",
+    "diagnosis": "Int8",
+    "labelled": "bool",
+    "mean_fd": "float64",
+    "has_series": "bool",
+}
+"""Of the fields that are no plain text."""
 
 
 def ingest(
@@ -40,6 +51,13 @@ def ingest(
     Raises:
         UserError: the table is broken, a code is unknown, or a number is malformed or out of range.
     """
+    return participants_table(values_of(people_of_table(table, settings, absences), ALL), confounds)
+
+
+def people_of_table(
+    table: str | Path | Sequence[str | Path], settings: CohortSettings, absences: Mapping[str, str]
+) -> Iterator[tuple[str, Participant, str]]:
+    """Subject, phenotype, and reason for the absence of a series (or empty) of every row; arguments as of `ingest`."""
     columns, codes, missing, wanted = settings.columns, settings.codes, settings.missing, settings.rows
     if settings.source == "simulate":
         columns, codes, missing, wanted = ColumnSettings(mean_fd="mean_fd"), CodeSettings(), (), {}
@@ -50,29 +68,33 @@ def ingest(
         if settings.source == "tudataset"
         else read_phenotype_table(table, columns, missing, wanted=wanted)
     )
-    records = []
     for row in rows:
-        participant = asdict(read_participant(row.table, row, columns, codes, settings.target, settings.classes))
-        del participant["excluded"]
-        participant["fd_source"] = "" if math.isnan(participant["mean_fd"]) else "table"
-        participant["fd_problem"] = ""
-        if not participant["fd_source"]:
-            files = (confounds or {}).get(row.subject, ())
-            participant["mean_fd"] = mean_displacement(files)
-            participant["fd_problem"] = displacement_problem(row.subject, files)
-            participant["fd_source"] = "" if math.isnan(participant["mean_fd"]) else "scan"
-        absence = absences.get(row.subject, "")
-        records.append({"subject": row.subject, **participant, "has_series": not absence, "absence": absence})
-    return pd.DataFrame(records).astype(
-        {
-            "subject": "str",
-            "site": "str",
-            "age": "float64",
-            "sex": "string",
-            "diagnosis": "Int8",
-            "mean_fd": "float64",
-            "fd_source": "str",
-            "fd_problem": "str",
-            "absence": "str",
-        }
-    )
+        person = read_participant(row.table, row, columns, codes, settings.target, settings.classes)
+        yield row.subject, person, absences.get(row.subject, "")
+
+
+def participants_table(values: Values, confounds: Mapping[str, Sequence[str | Path]] | None = None) -> pd.DataFrame:
+    """The participants with some of their columns, as `ingest` returns them; `labelled` (bool) is another.
+
+    Args:
+        values: by column, as `values_of` returns them.
+        confounds: as in `ingest`; read if there is a column mean_fd.
+    """
+    table = dict(values)
+    if "mean_fd" in table:
+        read = zip(table["subject"], table["mean_fd"], strict=True)
+        motion = [_motion(subject, value, (confounds or {}).get(subject, ())) for subject, value in read]
+        table |= dict(zip(FIELDS["mean_fd"], map(list, zip(*motion, strict=True)), strict=True))
+    if "series" in table:
+        table["absence"] = table.pop("series")
+        table["has_series"] = [not absence for absence in table["absence"]]
+    fields = ["subject", *(field for name in FIELDS if name in values for field in FIELDS[name])]
+    return pd.DataFrame({name: pd.Series(table[name], dtype=DTYPES.get(name, "str")) for name in fields})
+
+
+def _motion(subject: str, known: float | None, files: Sequence[str | Path]) -> tuple[float, str, str]:
+    """Mean framewise displacement, its source, and why the tables of confounds give none."""
+    if known is not None:
+        return known, "table", ""
+    measured = mean_displacement(files)
+    return measured, "" if math.isnan(measured) else "scan", displacement_problem(subject, files)

@@ -23,16 +23,17 @@ def join_quality(participants: pd.DataFrame, quality: pd.DataFrame, measures: pd
     """Join participants with the quality of their scans; one row a subject, ascending.
 
     Args:
-        participants: as `ingest` returns them.
+        participants: as `ingest` returns them, or some of its columns.
         quality: the quality tables of all parts, one below the other.
         measures: as `measure` joins them.
 
     Raises:
         UserError: a subject with a series has no quality row.
     """
-    measured = participants[
-        ["subject", "site", "age", "sex", "diagnosis", "has_series", "absence", "fd_problem"]
-    ].merge(quality[["subject", *OF_SERIES]], on="subject", how="left", validate="one_to_one")
+    people = participants.drop(columns=["mean_fd", "fd_source"], errors="ignore")
+    if "labelled" not in people:
+        people = people.assign(labelled=people["diagnosis"].notna())
+    measured = people.merge(quality[["subject", *OF_SERIES]], on="subject", how="left", validate="one_to_one")
     measured = measured.merge(measures, on="subject", validate="one_to_one").sort_values("subject", ignore_index=True)
     unmeasured = measured.loc[measured["has_series"] & measured["problem"].isna(), "subject"]
     if len(unmeasured):
@@ -68,7 +69,7 @@ def reason_to_leave(row: Mapping[Any, Any], settings: CohortSettings) -> str:
     """Reason to leave a subject out, copies aside; empty if it stays.
 
     Args:
-        row: subject, absence, problem, diagnosis, constant_regions, empty_regions and the measures of one subject.
+        row: subject, absence, problem, labelled, constant_regions, empty_regions and the measures of one subject.
         settings: the cohort's settings.
 
     Raises:
@@ -78,7 +79,7 @@ def reason_to_leave(row: Mapping[Any, Any], settings: CohortSettings) -> str:
         return str(row["absence"])
     if row["problem"]:
         return str(row["problem"])
-    if pd.isna(row["diagnosis"]) and settings.unlabelled == "drop":
+    if not row["labelled"] and settings.unlabelled == "drop":
         return f"{settings.target} missing"
     silent = int(row["constant_regions"] + row["empty_regions"])
     if silent and settings.constant_regions == "error":
@@ -93,7 +94,7 @@ def reason_to_leave(row: Mapping[Any, Any], settings: CohortSettings) -> str:
 
 def _without_copies(measured: pd.DataFrame, reasons: list[str]) -> list[str]:
     """Reasons, with unlabelled copies of labelled scans left out: in a fit they would stand for the labelled ones."""
-    stays, labelled = pd.Series([not reason for reason in reasons]), measured["diagnosis"].notna()
+    stays, labelled = pd.Series([not reason for reason in reasons]), measured["labelled"]
     known = measured[stays & labelled]
     same = measured["checksum"].isin(known["checksum"]) | measured["alike"].isin(known["alike"])
     copied = stays & ~labelled & same

@@ -18,28 +18,37 @@ def measure(
     min_coverage: float,
     connectivity: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
-    """Join the measures by subject.
+    """The measures of scans with the motion of the participants: see `measure_scans` and `with_motion`."""
+    scans = measure_scans(participants["subject"], quality, coverage, min_coverage, connectivity)
+    return with_motion(scans, participants)
+
+
+def measure_scans(
+    subjects: "pd.Series[str]",
+    quality: pd.DataFrame,
+    coverage: pd.DataFrame,
+    min_coverage: float,
+    connectivity: pd.DataFrame | None = None,
+) -> pd.DataFrame:
+    """Join the measures of scans by subject; nothing of the phenotype table has an effect.
 
     Args:
-        participants: subject, mean_fd (mm), fd_source; one row a participant.
+        subjects: of all participants.
         quality: the quality tables of all parts; absent measures are unknown.
         coverage: subject, region, coverage (0 ... 1).
         min_coverage: fraction of a region below which it is barely seen.
         connectivity: as `imaging.quality.typicality` measures it; none if not measured.
 
     Returns:
-        subject, fd_source (`table`: the phenotype table's mean FD, `scan`: measured, empty: unknown), `MEASURES`
-        (float, NaN where unknown, as of an unusable series), alike (the first subject with nearly the same
-        connectivity, or the subject itself). Subjects in ascending order.
+        subject, `MEASURES` (float, NaN where unknown, as of an unusable series) with the mean FD as the scan alone
+        gives it, alike (the first subject with nearly the same connectivity, or the subject itself). Subjects in
+        ascending order.
     """
-    subjects = participants[["subject", "mean_fd", "fd_source"]].sort_values("subject", ignore_index=True)
+    table = pd.DataFrame({"subject": subjects.sort_values(ignore_index=True)})
     scans = quality[quality["problem"] == ""].set_index("subject")
-    scans = scans.reindex(index=subjects["subject"], columns=[*OF_SCANS, "mean_fd"]).astype("float64")
-    scans.index = subjects.index
-    table = pd.DataFrame({"subject": subjects["subject"], "mean_fd": subjects["mean_fd"].astype("float64")})
-    measured = table["mean_fd"].isna() & scans["mean_fd"].notna()
-    table["fd_source"] = subjects["fd_source"].mask(measured, "scan")
-    table["mean_fd"] = table["mean_fd"].fillna(scans["mean_fd"])
+    scans = scans.reindex(index=table["subject"], columns=[*OF_SCANS, "mean_fd"]).astype("float64")
+    scans.index = table.index
+    table["mean_fd"] = scans["mean_fd"]
     table["volumes"] = scans["volumes"].fillna(scans["timepoints"])
     table["timepoints"], table["tr"], table["tsnr"] = scans["timepoints"], scans["tr"], scans["tsnr"]
     table["kept_share"] = table["timepoints"] / table["volumes"]
@@ -51,7 +60,25 @@ def measure(
         connectivity = pd.DataFrame(columns=["subject", *OF_CONNECTIVITY, "alike"])
     table = table.merge(connectivity, on="subject", how="left", validate="one_to_one")
     table["alike"] = table["alike"].fillna(table["subject"]).astype("str")
-    return table.astype(dict.fromkeys(MEASURES, "float64"))[["subject", "fd_source", *MEASURES, "alike"]]
+    return table.astype(dict.fromkeys(MEASURES, "float64"))[["subject", *MEASURES, "alike"]]
+
+
+def with_motion(scans: pd.DataFrame, participants: pd.DataFrame) -> pd.DataFrame:
+    """The measures of scans with the mean FD of the participants, and that of a scan where theirs is unknown.
+
+    Args:
+        scans: as of `measure_scans`.
+        participants: subject, mean_fd (mm), fd_source; one row a participant.
+
+    Returns:
+        subject, fd_source (`table`: the phenotype table's mean FD, `scan`: measured, empty: unknown), `MEASURES`,
+        alike.
+    """
+    known = participants[["subject", "mean_fd", "fd_source"]].sort_values("subject", ignore_index=True)
+    own = known["mean_fd"].astype("float64")
+    measured = own.isna() & scans["mean_fd"].notna()
+    source, motion = known["fd_source"].mask(measured, "scan"), own.fillna(scans["mean_fd"])
+    return scans.assign(fd_source=source, mean_fd=motion)[["subject", "fd_source", *MEASURES, "alike"]]
 
 
 def _covered(coverage: pd.DataFrame, min_coverage: float) -> pd.DataFrame:

@@ -4,6 +4,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import Literal
 
+from brainfed.cohort.phenotype.participant import Participant
 from brainfed.cohort.sources.scan_run import BidsRun
 from brainfed.runtime.errors import UserError
 
@@ -34,6 +35,7 @@ class ListedSubject:
         labelled: whether the subject's target is known.
         runs: files of each run (source bids); `series` and `confounds` are those of the first.
         file: value of {file} in path patterns; None where the table has none.
+        person: phenotype of the subject; None where a job simulates it.
     """
 
     subject: str
@@ -45,6 +47,7 @@ class ListedSubject:
     labelled: bool = True
     runs: tuple[BidsRun, ...] = ()
     file: str | None = None
+    person: Participant | None = None
 
     @property
     def has_series(self) -> bool:

@@ -113,7 +113,7 @@ def list_subject(name: str, row: Row, settings: CohortSettings, below: Mapping[s
     shard = shard_name(row.subject, settings.shards)
     labelled = participant.diagnosis is not None
     absence = EXCLUDED if participant.excluded else _absence(series, confounds)
-    return ListedSubject(row.subject, site, series, confounds, absence, shard, labelled, file=file)
+    return ListedSubject(row.subject, site, series, confounds, absence, shard, labelled, file=file, person=participant)
 
 
 def _absence(series: str | None, confounds: str | None) -> Absence:

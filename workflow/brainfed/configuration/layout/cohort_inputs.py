@@ -1,9 +1,11 @@
 """Settings and listing of a cohort, as inputs and parameters of the rules that read scans, series and phenotypes."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from brainfed.cohort.phenotype.columns import values_of
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.sources.freesurfer.files import measure_files
 from brainfed.cohort.sources.freesurfer.further import further_identities, further_measures, further_source
@@ -11,7 +13,7 @@ from brainfed.cohort.sources.known_atlases import KNOWN_ATLASES, by_name
 from brainfed.cohort.sources.listed import ListedSubject, Listing
 from brainfed.cohort.sources.scan_run import BidsRun
 from brainfed.cohort.sources.tudataset.files import graph_files, raw_folder
-from brainfed.configuration.layout.paths import graphs_file
+from brainfed.configuration.layout.paths import cohort_file, graphs_file
 
 
 @dataclass(frozen=True)
@@ -57,9 +59,23 @@ class CohortInputs:
         """The confound tables of the subjects of a shard that have one."""
         return [subject.confounds for subject in self.listing.members(shard) if subject.confounds]
 
-    def motion_tables(self) -> list[str]:
-        """All tables with motion estimates."""
-        return [table for tables in self.listing.motion_tables.values() for table in tables]
+    def ingested(self, columns: Sequence[str]) -> dict[str, Any]:
+        """What the participants with these columns are made of: nothing else of a phenotype table has an effect.
+
+        The table of a simulated cohort is not there yet: a job reads it.
+        """
+        if self.settings.source == "simulate":
+            return {"settings": self.settings_of("source", "target"), "columns": list(columns)}
+        people = ((one.subject, one.person, one.absence) for one in self.listing.subjects if one.person)
+        return {"values": values_of(people, columns), "confounds": self._motion_tables(columns)}
+
+    def simulated_table(self) -> str | list[str]:
+        """The phenotype table of a simulated cohort."""
+        return str(self.listing.phenotype) if self.settings.source == "simulate" else []
+
+    def motion_tables(self, columns: Sequence[str]) -> list[str]:
+        """The tables with motion estimates that participants with these columns are made of."""
+        return [table for tables in self._motion_tables(columns).values() for table in tables]
 
     def shard_subjects(self, shard: str) -> list[list[Any]]:
         """Subject, series file, confound file (or none) and site's TR (or none) of a shard, in order."""
@@ -99,14 +115,6 @@ class CohortInputs:
     def images_of_runs(self) -> dict[str, list[str]]:
         """Subject -> the images of its runs, for subjects with a series."""
         return {subject.subject: [run.image for run in subject.runs] for subject in self._with_series()}
-
-    def phenotype_settings(self) -> dict[str, Any]:
-        """The settings that decide how a phenotype table is read; a simulated table has its own columns and codes."""
-        if self.settings.source == "simulate":
-            return self.settings_of("source", "target")
-        if self.settings.source == "tudataset":
-            return self.settings_of("source", "target", "classes")
-        return self.settings_of("source", "rows", "columns", "codes", "missing", "target", "classes")
 
     def inclusion_settings(self) -> dict[str, Any]:
         """The settings that decide who is included."""
@@ -175,6 +183,17 @@ class CohortInputs:
         """The settings that decide the parcellation; subjects do not."""
         settings = asdict(self.settings.simulate)
         return {name: settings[name] for name in ("seed", "regions", "grid", "voxel_size")}
+
+    def inclusion_measures(self) -> str:
+        """The measures that decide who is included: those of scans alone, or with the motion of the table."""
+        named = "quality" if self.settings.exclude.mean_fd is not None else "scans"
+        return cohort_file(self.name, f"{named}.parquet")
+
+    def _motion_tables(self, columns: Sequence[str]) -> dict[str, list[str]]:
+        """Subject -> the tables with its motion, which the phenotype table lacks."""
+        known = {one.subject for one in self.listing.subjects if one.person and not math.isnan(one.person.mean_fd)}
+        tables = self.listing.motion_tables if "mean_fd" in columns else {}
+        return {subject: files for subject, files in tables.items() if subject not in known}
 
     @property
     def _measures(self) -> str:

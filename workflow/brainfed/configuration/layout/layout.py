@@ -1,6 +1,6 @@
 """The input files of the jobs of a plan: the parts of each stage and their paths."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from brainfed.cohort.sources.listed import Listing
@@ -9,6 +9,7 @@ from brainfed.configuration.layout.paths import (
     covariance_file,
     graphs_file,
     method_file,
+    participants_file,
     split_file,
     stage_file,
 )
@@ -20,7 +21,8 @@ from brainfed.configuration.stages.stage import Stage
 Roles = dict[str, str | list[str]]
 """Name of an input of a rule -> its file or files."""
 
-PARTICIPANTS = "participants.parquet"
+OF_METHODS = ("site", "diagnosis")
+"""Columns of the phenotype table that every method reads; `Method.phenotypes` are further ones."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ class Layout:
 
     def stage_inputs(self, stage: Stage, cohort: str, repeat: int | str, part: str) -> Roles:
         """Inputs of the job of one part of a stage: subjects, and the same part of the stages above."""
-        return self._subjects(cohort, stage.split, repeat) | {
+        return self._subjects(cohort, stage.split, repeat, stage.kind.phenotypes(stage)) | {
             above.kind.role: stage_file(above, cohort, repeat, part) for above in stage.parents
         }
 
@@ -80,14 +82,11 @@ class Layout:
 
         Participants are read if diagnoses, or sites, ages and sexes have an effect.
         """
-        settings = stage.settings
-        subjects = settings.reads_labels or settings.harmonise != "none"
         none: list[str] = []
         return {
             "covariances": [] if stage.parents else self.covariance_files(stage, cohort),
             "whole": next((stage_file(whole, cohort, repeat, f"fold-{fold}") for whole in stage.parents), none),
-            "split": split_file(cohort, stage.split, repeat),
-            "participants": cohort_file(cohort, PARTICIPANTS) if subjects else none,
+            **self._subjects(cohort, stage.split, repeat, stage.kind.phenotypes(stage)),
         }
 
     def view_inputs(self, stage: Stage, cohort: str, repeat: int | str = "", part: str = "all") -> list[str]:
@@ -111,7 +110,8 @@ class Layout:
 
     def method_inputs(self, variant: Variant, regime: str, cohort: str, repeat: int | str) -> Roles:
         """Inputs of a method in one repeat: subjects, and all parts of the stages that it needs."""
-        return self._subjects(cohort, self.plan.regimes[regime].split, repeat) | {
+        columns = (*OF_METHODS, *variant.method.phenotypes)
+        return self._subjects(cohort, self.plan.regimes[regime].split, repeat, columns) | {
             variant.stages[name].kind.folder: self.files_of(variant.stages[name], cohort, repeat)
             for name in variant.method.needs
         }
@@ -139,10 +139,12 @@ class Layout:
 
     def labels_beside(self, cohort: str, experiment: Experiment) -> list[str]:
         """The table with the labels, where the splits of an experiment have training subjects that are not scored."""
-        return [cohort_file(cohort, PARTICIPANTS)] if experiment.split.trains_untested else []
+        return [participants_file(cohort, OF_METHODS)] if experiment.split.trains_untested else []
 
-    def _subjects(self, cohort: str, split: str, repeat: int | str) -> Roles:
-        return {"split": split_file(cohort, split, repeat), "participants": cohort_file(cohort, PARTICIPANTS)}
+    def _subjects(self, cohort: str, split: str, repeat: int | str, columns: Sequence[str]) -> Roles:
+        """The split, and the participants with the columns that a job declares; none without any."""
+        people: str | list[str] = participants_file(cohort, columns) if columns else []
+        return {"split": split_file(cohort, split, repeat), "participants": people}
 
 
 def unique(files: Callable[[int], list[str]], repeats: int) -> list[str]:

@@ -1,18 +1,27 @@
 """Paths of the artefacts, from their names."""
 
+from collections.abc import Iterable
 from pathlib import PurePosixPath
 
+from brainfed.cohort.phenotype.columns import in_order
 from brainfed.configuration.stages.features import covariances_folder
 from brainfed.configuration.stages.registry import kind_of
 from brainfed.configuration.stages.stage import Stage
 
 ARTEFACT = ".safetensors"
 TIMING = "-timing.json"
+BETWEEN = "-"
+"""Between the columns in a name of participants."""
 
 
 def cohort_file(cohort: str, name: str) -> str:
     """An artefact that describes a cohort, such as `participants.parquet`."""
     return f"results/{cohort}/cohort/{name}"
+
+
+def participants_file(cohort: str, columns: Iterable[str]) -> str:
+    """The participants with some columns of the phenotype table, as jobs declare what they read of it."""
+    return cohort_file(cohort, f"participants/{BETWEEN.join(in_order(columns))}.parquet")
 
 
 def graphs_file(cohort: str) -> str:

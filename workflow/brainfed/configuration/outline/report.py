@@ -15,7 +15,7 @@ from brainfed.configuration.planning.experiments import Experiment
 from brainfed.configuration.planning.plan import Plan
 from brainfed.configuration.targets import config_of, reports_of
 
-JOBS_THAT_COMPARE = ("quality", "included")
+JOBS_THAT_COMPARE = ("scans", "included")
 
 
 def cohort_outline(layout: Layout, inputs: CohortInputs, experiments: Sequence[Experiment]) -> dict[str, Any]:

@@ -107,6 +107,14 @@ class Features(StageKind):
         """True under tangent, ComBat and RFE."""
         return settings.fitted
 
+    def phenotypes(self, stage: Stage) -> tuple[str, ...]:
+        """Sites and covariates for harmonisation, diagnoses for selection."""
+        settings: FeatureSettings = stage.settings
+        if settings.views:
+            return ()
+        scanned = ("site", *settings.harmonise_covariates) if settings.harmonise != "none" else ()
+        return (*scanned, *(("diagnosis",) if settings.reads_labels else ()))
+
     def sources(self, settings: FeatureSettings) -> Sequence[FeatureSettings]:
         """The views; or the features that a fold harmonises or selects from, if all folds share them."""
         if settings.views:

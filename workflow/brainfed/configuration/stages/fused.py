@@ -45,6 +45,10 @@ class Fused(StageKind):
             )
         return settings
 
+    def phenotypes(self, stage: Stage) -> tuple[str, ...]:
+        """Those that weigh edges: generated nodes have edges of their own."""
+        return tuple(stage.parent("graph").settings.phenotypes)
+
     def content(self, stage: Stage) -> list[Any]:
         """The generator, and the settings of the fusing."""
         return [stage.parent("inpainting").name, stage.chosen]

@@ -69,6 +69,11 @@ class PopulationGraph(StageKind):
             )
         return settings
 
+    def phenotypes(self, stage: Stage) -> tuple[str, ...]:
+        """Those that weigh edges, and under RFE the diagnosis."""
+        settings: GraphSettings = stage.settings
+        return (*settings.phenotypes, *(("diagnosis",) if settings.fitted else ()))
+
     def fitted(self, settings: GraphSettings) -> bool:
         """Under RFE."""
         return settings.fitted

@@ -52,6 +52,10 @@ class Inpainting(StageKind):
         """True unless the unseen site would train it."""
         return regime.generates
 
+    def phenotypes(self, stage: Stage) -> tuple[str, ...]:
+        """Those that weigh edges: generated nodes have edges of their own."""
+        return tuple(stage.parent("graph").settings.phenotypes)
+
     def content(self, stage: Stage) -> list[Any]:
         """The graph that hides nodes, the inpainter, its settings."""
         return [stage.parent("graph").name, trained_by(stage).name, stage.chosen]

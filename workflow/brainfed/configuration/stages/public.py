@@ -27,6 +27,11 @@ class Public(StageKind):
         settings: PublicSettings = stage.settings
         return f"{100 * settings.ratio:g}-percent"
 
+    def phenotypes(self, stage: Stage) -> tuple[str, ...]:
+        """The diagnosis: public subjects are labelled, and of all classes alike; the site as in the split above."""
+        del stage
+        return ("site", "diagnosis")
+
     def content(self, stage: Stage) -> list[Any]:
         """The split, and the settings."""
         return [stage.split, stage.chosen]

@@ -170,6 +170,11 @@ class StageKind(ABC):
         del settings
         return ()
 
+    def phenotypes(self, stage: Stage) -> tuple[str, ...]:
+        """The columns of the phenotype table (`cohort.phenotype.columns`) that its job reads; no other reaches it."""
+        del stage
+        return ()
+
     def maker(self, method: Method) -> Inpainter | None:
         """The inpainter that trains it, if its kind has several."""
         del method

@@ -43,6 +43,8 @@ def train(inputs: InpaintingInputs, settings: CentroidSettings, run: Run) -> Tra
     width = inputs.features.shape[1]
     ledger = Ledger(CENTROIDS_TENSORS, {"features": width}, "inpainting")
     sent = {"centroid": ((width,), 4), "centroid-sex": ((), 1), "centroid-age": ((), 8)}
+    for name in {"sex", "age"} - set(inputs.graph_settings.phenotypes):
+        del sent[f"centroid-{name}"]
     record_summaries(ledger, {code: len(own) for code, own in groups.items()}, sizes, sent)
     return TrainedGenerator(
         arrays={

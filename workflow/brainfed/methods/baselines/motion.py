@@ -24,6 +24,7 @@ METHOD = Method(
     family="baseline",
     topology="central",
     needs=(),
+    phenotypes=("mean_fd",),
     shared_tensors={"mean_fd": ("subjects",), "labels": ("subjects",)},
     variants={"motion": {}},
 )

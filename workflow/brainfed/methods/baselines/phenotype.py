@@ -24,6 +24,7 @@ METHOD = Method(
     family="baseline",
     topology="central",
     needs=(),
+    phenotypes=("sex", "age"),
     shared_tensors=dict.fromkeys(("site", "sex", "age", "labels"), ("subjects",)),
     variants={"phenotype": {}},
 )

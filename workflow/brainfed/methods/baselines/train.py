@@ -78,7 +78,7 @@ def phenotype(inputs: MethodInputs, settings: PhenotypeSettings, run: Run) -> Ou
         UserError: a fold has no training subject.
     """
     known = inputs.phenotypes
-    columns = np.column_stack([known.site, known.sex, known.age]).astype(np.float64)
+    columns = np.column_stack([known.of("site"), known.of("sex"), known.of("age")]).astype(np.float64)
     ledger = Ledger(PHENOTYPE.shared_tensors)
     record_pooling(inputs, ledger, "site", "sex", "age")
     return _logistic(inputs, columns, [0, 1], [2], settings.cost, ledger, run)
@@ -94,7 +94,7 @@ def motion(inputs: MethodInputs, settings: MotionSettings, run: Run) -> Outcome:
     """
     ledger = Ledger(MOTION.shared_tensors)
     record_pooling(inputs, ledger, "mean_fd")
-    return _logistic(inputs, inputs.phenotypes.mean_fd[:, None], [], [0], settings.cost, ledger, run)
+    return _logistic(inputs, inputs.phenotypes.of("mean_fd")[:, None], [], [0], settings.cost, ledger, run)
 
 
 def _logistic(

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from brainfed.graphs.graph import Graph
 from brainfed.inpainting.fusing.fused import FusedGraph
 from brainfed.samples.inputs import GENERATED, FloatArray, IntArray, MethodInputs, Outcome
-from brainfed.samples.reading.people import Phenotypes
 
 
 def with_generated(inputs: MethodInputs) -> MethodInputs:
@@ -34,7 +33,7 @@ def with_generated(inputs: MethodInputs) -> MethodInputs:
             _graph(fused, place, subjects, subjects + more)
             for fused, place in zip(inputs.fused, positions, strict=True)
         ),
-        phenotypes=_phenotypes(inputs.phenotypes, more),
+        phenotypes=inputs.phenotypes.with_unknown(more),
         fused=(),
     )
 
@@ -79,12 +78,3 @@ def _graph(fused: FusedGraph, position: IntArray, subjects: int, nodes: int) -> 
     row, column = place[fused.row], place[fused.column]
     order = np.lexsort((column, row))
     return Graph(row[order], column[order], fused.weight[order], nodes)
-
-
-def _phenotypes(known: Phenotypes, more: int) -> Phenotypes:
-    return Phenotypes(
-        site=np.concatenate([known.site, np.full(more, -1)]),
-        sex=np.concatenate([known.sex, np.full(more, -1)]),
-        age=np.concatenate([known.age, np.full(more, np.nan)]),
-        mean_fd=np.concatenate([known.mean_fd, np.full(more, np.nan)]),
-    )

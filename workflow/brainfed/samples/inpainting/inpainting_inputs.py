@@ -20,7 +20,7 @@ from brainfed.samples.reading.people import phenotypes_of, read_people
 def inpainting_inputs(
     *,
     split: Path | str,
-    participants: Path | str,
+    participants: Path | str | None,
     features: Path | str,
     graph: Path | str,
     graph_settings: GraphSettings,
@@ -33,7 +33,7 @@ def inpainting_inputs(
 
     Args:
         split: subject, institution, fold.
-        participants: the phenotype artefact.
+        participants: the columns of the phenotype table by which the graph compares; none where it compares by none.
         features: the features artefact of the repeat or the fold.
         graph: the population graph of the same repeat or fold.
         graph_settings: settings of the graph.
@@ -45,10 +45,11 @@ def inpainting_inputs(
     Raises:
         UserError: an artefact's subjects are not those of the split, or a feature is not finite.
     """
-    people = read_people(split, participants).drop(columns="diagnosis")
+    people = read_people(split, participants).drop(columns="diagnosis", errors="ignore")
     subjects = tuple(people["subject"])
     institutions = tuple(sorted(people["institution"].unique()))
-    phenotypes = phenotypes_of(people)
+    known = phenotypes_of(people)
+    site, sex, age = (known.or_unknown(name, len(people)) for name in ("site", "sex", "age"))
     tested = [part == f"fold-{fold}" for fold in people["fold"]]
     return InpaintingInputs(
         subjects=subjects,
@@ -56,10 +57,10 @@ def inpainting_inputs(
         institution=people["institution"].map({name: i for i, name in enumerate(institutions)}).to_numpy(np.int64),
         features=read_features(features, subjects),
         graph=read_graph(graph, subjects),
-        graph_settings=known_phenotypes(graph_settings, site=phenotypes.site, sex=phenotypes.sex, age=phenotypes.age),
-        site=phenotypes.site,
-        sex=phenotypes.sex,
-        age=phenotypes.age,
+        graph_settings=known_phenotypes(graph_settings, site=site, sex=sex, age=age),
+        site=site,
+        sex=sex,
+        age=age,
         fitted=np.logical_not(tested) if protocol == "inductive" else np.ones(len(subjects), dtype=np.bool_),
         part=part,
         streams=streams,

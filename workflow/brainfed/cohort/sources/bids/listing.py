@@ -107,7 +107,9 @@ def _listed(row: Row, settings: CohortSettings, runs: Mapping[str, Sequence[Bids
     series, confounds = (own[0].image, own[0].confounds) if own else (None, None)
     shard = shard_name(row.subject, settings.shards)
     labelled = participant.diagnosis is not None
-    return ListedSubject(row.subject, participant.site, series, confounds, absence, shard, labelled, own, file)
+    return ListedSubject(
+        row.subject, participant.site, series, confounds, absence, shard, labelled, own, file, participant
+    )
 
 
 def _absence(label: str | None, runs: Sequence[BidsRun], settings: CohortSettings) -> Absence:

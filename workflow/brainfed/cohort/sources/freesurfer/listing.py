@@ -53,7 +53,7 @@ def _listed(name: str, row: Row, settings: CohortSettings) -> ListedSubject:
     absence = EXCLUDED if participant.excluded else _absence(identity, settings)
     labelled = participant.diagnosis is not None
     shard = shard_name(row.subject, settings.shards)
-    return ListedSubject(row.subject, participant.site, identity, None, absence, shard, labelled)
+    return ListedSubject(row.subject, participant.site, identity, None, absence, shard, labelled, person=participant)
 
 
 def _absence(identity: str | None, settings: CohortSettings) -> Absence:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from collections import Counter
 
 import pytest
@@ -12,6 +13,8 @@ from workflow.project import CONFIG, new_project
 pytestmark = pytest.mark.workflow
 
 COHORT_DECIDED = {"include_subjects": 1, "list_issues": 1, "split_subjects": 1}
+MEASURED = {"measure_scans": 1, "measure_quality": 1}
+INGESTED = {"ingest_phenotypes": 1, "ingest_columns": 4}
 EVERYTHING_FROM_FEATURES = {"compute_connectivity": 1, "build_graph": 1, "train_method": 3, "score_experiment": 1}
 
 
@@ -80,9 +83,7 @@ def test_an_edit_of_logging_or_device_code_reruns_nothing(project):
 
 def test_one_subjects_file_reruns_its_shard_and_the_steps_after_it(project):
     project.write_subject("sub-000", seed=999)
-    assert project.planned() == Counter(
-        EVERYTHING_FROM_FEATURES | {"read_series": 1, "measure_quality": 1} | COHORT_DECIDED
-    )
+    assert project.planned() == Counter(EVERYTHING_FROM_FEATURES | {"read_series": 1, **MEASURED} | COHORT_DECIDED)
 
 
 def test_a_rewritten_equal_file_reruns_nothing(project):
@@ -93,8 +94,32 @@ def test_a_rewritten_equal_file_reruns_nothing(project):
 def test_one_new_subject_reruns_one_shard_and_the_steps_after_it(project):
     project.add_subject("sub-900", "alpha", "23", "male", "patient")
     assert project.planned() == Counter(
-        EVERYTHING_FROM_FEATURES | {"ingest_phenotypes": 1, "read_series": 1, "measure_quality": 1} | COHORT_DECIDED
+        EVERYTHING_FROM_FEATURES | INGESTED | {"read_series": 1} | MEASURED | COHORT_DECIDED
     )
+
+
+def test_a_corrected_age_trains_what_compares_ages_and_leaves_the_bytes_of_a_run_from_scratch(project, tmp_path):
+    """A column that the config does not name is added, and a code that no cell holds."""
+    scratch = project.copy(tmp_path / "scratch")
+    for each in (project, scratch):
+        table = each.folder / "resources" / "participants.csv"
+        rows = [f"{line},{'notes' if line.startswith('participant_id') else 'x'}" for line in table.read_text().split()]
+        table.write_text("\n".join(rows).replace("sub-003,beta,23,", "sub-003,beta,61,") + "\n")
+        each.configure(cohorts={"tiny": CONFIG["cohorts"]["tiny"] | {"missing": ["-77"]}})
+    age = Counter(ingest_columns=1, build_graph=1, train_method=1, score_experiment=1)
+    assert project.planned() == age + Counter(ingest_phenotypes=1, list_issues=1)
+    project.snakemake("--cores", "2", "tables")
+    for path in (scratch.folder / "results", scratch.folder / ".snakemake" / "metadata"):
+        shutil.rmtree(path)
+    scratch.snakemake("--cores", "2", "tables")
+    assert written(project.folder) == written(scratch.folder)
+
+
+def written(folder):
+    """Path -> content of what jobs wrote, without what they measured and their records."""
+    files = [path for path in (folder / "results").rglob("*") if path.is_file() and not path.name.startswith(".")]
+    kept = [path for path in files if "benchmarks" not in path.parts and not path.name.endswith("timing.json")]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in kept}
 
 
 def test_the_limits_of_listed_subjects_rerun_no_decision(project):
@@ -208,7 +233,7 @@ def test_tangent_features_rerun_the_shards_and_the_last_step_that_a_change_touch
     assert project.planned() == Counter(TRAINS)
     project.configure(**tangent(reference="all"))
     project.add_subject("sub-900", "alpha", "23", "male", "patient")
-    new = {"ingest_phenotypes": 1, "read_series": 1, "measure_quality": 1, **COHORT_DECIDED}
+    new = INGESTED | {"read_series": 1} | MEASURED | COHORT_DECIDED | {"ingest_columns": 3}
     assert project.planned() == Counter({"compute_covariances": 1} | LAST_STEPS["all"] | TRAINS | new)
 
 

@@ -65,3 +65,27 @@ def test_several_data_sets_of_graphs_have_a_task_each(names, one):
     )
     assert graphs.one_task == one
     assert CohortSettings(source="timeseries", phenotype="p.csv", series="{file}").one_task
+
+
+@pytest.mark.parametrize("spelled", ["{}", "./{}", "{}/", ".//{}", "./././{}//"])
+def test_every_spelling_of_a_path_is_the_same_setting(spelled):
+    def settings(spelling):
+        data, up = spelling.format("data"), spelling.format("../data")
+        return validate(
+            CohortSettings,
+            {
+                "source": "simulate",
+                "phenotype": [f"{data}/a.csv", up],
+                "series": f"{data}/{{subject}}.1D",
+                "confounds": f"{data}/**/c.tsv",
+                "parcellation": data,
+                "labels": data,
+                "bids": {"derivatives": data},
+                "freesurfer": {"tables": [data]},
+                "tudataset": {"folder": data},
+            },
+            "config: cohorts.c",
+        )
+
+    assert settings(spelled) == settings("{}")
+    assert settings(spelled).phenotype == ("data/a.csv", "../data")

@@ -1,7 +1,8 @@
 """Settings of a cohort: paths of its table and series, meaning of its codes, simulation."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import PurePath
 from typing import Any, Literal
 
 from brainfed.cohort.settings.bids import BidsSettings
@@ -247,6 +248,7 @@ class CohortSettings:
 
     def __post_init__(self) -> None:
         """Refuse impossible repetition times, a target without a column, and two sources of thickness."""
+        self._spell_paths()
         if self.simulates_thickness and (self.freesurfer.tables or self.freesurfer.subjects_dir is not None):
             raise ValueError(
                 "freesurfer: expected no tables beside simulate.thickness_regions, which simulates one, found some; "
@@ -270,6 +272,15 @@ class CohortSettings:
         for site, tr in self.tr.items():
             if tr <= 0:
                 raise ValueError(f"tr.{site}: expected a repetition time above 0 s, found {tr:g}; fix it")
+
+    def _spell_paths(self) -> None:
+        """Write each path in one way: a change from `data` to `./data` or `data//` is none, and runs nothing again."""
+        for name in ("phenotype", "series", "confounds", "parcellation", "labels"):
+            object.__setattr__(self, name, _spelled(getattr(self, name)))
+        nested = {"bids": ("derivatives",), "freesurfer": ("tables", "subjects_dir"), "tudataset": ("folder",)}
+        for key, names in nested.items():
+            held = getattr(self, key)
+            object.__setattr__(self, key, replace(held, **{name: _spelled(getattr(held, name)) for name in names}))
 
     def _check_graphs(self) -> None:
         """Refuse graphs without names of classes, and the target of graphs elsewhere."""
@@ -307,3 +318,10 @@ class CohortSettings:
         if self.phenotype is None:
             return ()
         return (self.phenotype,) if isinstance(self.phenotype, str) else tuple(self.phenotype)
+
+
+def _spelled(path: str | tuple[str, ...] | None) -> str | tuple[str, ...] | None:
+    """A path, or several, without steps that lead nowhere; `..` stays, as a link may lead elsewhere."""
+    if isinstance(path, tuple):
+        return tuple(str(PurePath(one)) if one else one for one in path)
+    return str(PurePath(path)) if path else path

@@ -35,7 +35,7 @@ def set_up(folder: Path, name: str) -> Project:
 @pytest.mark.parametrize("name", ["hcp-rest", "hcp-task"])
 def test_a_run_is_planned_for_files_of_hcp(tmp_path, name):
     jobs = set_up(tmp_path, name).planned(f"results/{name}/tables/short.tsv")
-    expected = {"ingest_phenotypes": 1, "read_series": 2, "include_subjects": 1, "split_subjects": 1, "train_method": 2}
+    expected = {"ingest_columns": 2, "read_series": 2, "include_subjects": 1, "split_subjects": 1, "train_method": 2}
     assert {rule: jobs[rule] for rule in expected} == expected
 
 

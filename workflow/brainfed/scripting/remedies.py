@@ -12,7 +12,7 @@ REMEDIES: Mapping[str, str] = {
     "extract_runs": SHARDS + " (a single long scan needs its own size in any case)",
     "read_series": SHARDS,
     "read_measures": "FreeSurfer tables with fewer measures",
-    "measure_quality": REGIONS,
+    "measure_scans": REGIONS,
     "relate_motion": REGIONS,
     "compute_morphometry": "FreeSurfer tables with fewer measures",
     "compute_connectivity": REGIONS,

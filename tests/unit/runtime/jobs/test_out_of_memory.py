@@ -100,6 +100,8 @@ def test_every_rule_has_a_remedy() -> None:
         "simulate_participants",
         "simulate_thickness",
         "ingest_phenotypes",
+        "ingest_columns",
+        "measure_quality",
         "include_subjects",
         "list_issues",
         "models",

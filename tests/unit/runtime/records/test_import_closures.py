@@ -47,7 +47,8 @@ COMPARES = CONNECTS | {"quality/typicality"}
         ("choose_public", set()),
         ("include_subjects", set()),
         ("list_issues", set()),
-        ("measure_quality", COMPARES),
+        ("measure_scans", COMPARES),
+        ("measure_quality", set()),
         ("relate_motion", COMPARES | {"quality/qc_fc"}),
     ],
 )

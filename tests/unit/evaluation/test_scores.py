@@ -210,18 +210,31 @@ def test_mean_roc_of_a_perfect_and_a_reversed_run():
     assert roc.runs == 2
 
 
-def test_the_area_under_the_mean_roc_is_the_mean_auc():
+def test_the_area_under_the_mean_roc_is_the_mean_auc_of_institutions_whose_scores_have_no_common_scale():
+    """Local models may differ by any constant; pooled on one scale their AUC would be that of another question."""
     rng = np.random.default_rng(0)
     tables = []
     for repeat in range(4):
         label = rng.integers(0, 2, 200)
-        rows = [(f"s{i}", "A", 0, y, y + rng.normal()) for i, y in enumerate(label)]
+        rows = [
+            (f"s{i}", "ABC"[i % 3], 0, y, y + rng.normal() + 50 * (i % 3 == repeat % 3)) for i, y in enumerate(label)
+        ]
         tables.append(predictions(rows, repeat=repeat, kind="margin"))
     table = pd.concat(tables)
     roc = mean_roc(table, points=1001)
     runs = score_runs(table)
-    expected = runs.loc[(runs["metric"] == "auc") & (runs["scope"] == "pooled"), "value"].mean()
-    assert np.trapezoid(roc.tpr, roc.fpr) == pytest.approx(expected, abs=1e-3)
+    auc = runs[runs["metric"] == "auc"].groupby("scope")["value"].mean()
+    assert np.trapezoid(roc.tpr, roc.fpr) == pytest.approx(auc["institution"], abs=1e-3)
+    assert auc["pooled"] < auc["institution"] - 0.1
+
+
+def test_sensitivity_is_the_mean_over_institutions_each_at_its_own_threshold():
+    """B's scores lie 10 above A's: one threshold for both would find none of A's patients."""
+    one = [("c1", "A", 0, 0, 0.1), ("c2", "A", 0, 0, 0.3), ("p1", "A", 0, 1, 0.4), ("p2", "A", 0, 1, 0.5)]
+    two = [(f"{name}b", "B", fold, label, score + 10) for name, _, fold, label, score in one[:-1]]
+    worse = [("p2b", "B", 0, 1, 10.0)]
+    single = [("p3", "C", 0, 1, 0.9)]
+    assert sensitivities(predictions(one + two + worse + single), 1.0)["value"].tolist() == [0.75]
 
 
 def test_no_run_has_a_curve():

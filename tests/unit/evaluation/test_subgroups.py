@@ -21,13 +21,14 @@ def cohort(count=120):
     )
 
 
-def predictions_of(people, folds, repeats=1, shift=0.0):
+def predictions_of(people, folds, repeats=1, shift=0.0, institutions=1, apart=0.0):
     random = np.random.default_rng(3)
     parts = []
     for repeat in range(repeats):
         label = np.arange(len(people)) // 4 % 2
         fold = random.permutation(len(people)) % folds
-        score = label + random.standard_normal(len(people)) + shift * fold
+        institution = np.arange(len(people)) // 3 % institutions
+        score = label + random.standard_normal(len(people)) + shift * fold + apart * institution
         parts.append(
             pd.DataFrame(
                 {
@@ -35,6 +36,7 @@ def predictions_of(people, folds, repeats=1, shift=0.0):
                     "variant": "v",
                     "repeat": repeat,
                     "fold": fold,
+                    "institution": institution,
                     "score": score,
                     "label": label,
                 }
@@ -60,6 +62,13 @@ def test_scores_of_other_runs_are_not_compared():
     pd.testing.assert_frame_equal(plain, shifted)
 
 
+def test_scores_of_other_institutions_are_not_compared():
+    """Models of institutions have no common scale: a constant that one adds to all its scores changes nothing."""
+    people = cohort()
+    plain, apart = (subgroup_scores(predictions_of(people, 2, 2, 0.0, 4, shift), people) for shift in (0.0, 100.0))
+    pd.testing.assert_frame_equal(plain, apart)
+
+
 def test_the_bootstrap_interval_covers_as_often_as_it_says():
     """Of 60 made-up cohorts with a known AUC, at least 80 % have it inside their 95 % interval."""
     random, people, held = np.random.default_rng(7), cohort(), []
@@ -67,7 +76,7 @@ def test_the_bootstrap_interval_covers_as_often_as_it_says():
     label = np.arange(len(people)) % 2
     for _ in range(60):
         predictions = pd.DataFrame(
-            {"subject": people["subject"], "variant": "v", "repeat": 0, "fold": 0, "label": label,
+            {"subject": people["subject"], "variant": "v", "repeat": 0, "fold": 0, "institution": "A", "label": label,
              "score": label + random.standard_normal(len(people))}
         )  # fmt: skip
         row = subgroup_scores(predictions, people).query("group == 'male'").iloc[0]

@@ -12,8 +12,9 @@ import pandas as pd
 import pytest
 import vl_convert
 
-from brainfed.cohort.class_words import class_words
+from brainfed.cohort.class_words import DIAGNOSIS_WORDS, class_words
 from brainfed.evaluation.pooled.subgroups import SUBGROUP_COLUMNS
+from brainfed.evaluation.scores import score_runs
 from brainfed.reporting.charts.calibration import calibration_chart
 from brainfed.reporting.charts.confusion import confusion_chart
 from brainfed.reporting.charts.gain import gain_chart
@@ -67,7 +68,8 @@ def predictions(classes=2):
         }  # fmt: skip
         kind = "margin" if name == "ridge-central" and classes == 2 else "probability"
         parts.append(pd.DataFrame({"variant": name, "repeat": 0, "fold": np.arange(count) % 3, **scores, "kind": kind,
-                                   "label": label, "subject": [f"s{number}" for number in range(count)]}))  # fmt: skip
+                                   "label": label, "subject": [f"s{number}" for number in range(count)],
+                                   "institution": [f"i{number // 40}" for number in range(count)]}))  # fmt: skip
     return pd.concat(parts, ignore_index=True)
 
 
@@ -104,8 +106,8 @@ def history(rounds=4):
     )  # fmt: skip
 
 
-def scored():
-    return Scored(runs(), 0.25)
+def scored(classes=2):
+    return Scored(runs() if classes == 2 else score_runs(predictions(classes)), 0.25)
 
 
 def with_ledgers():
@@ -133,8 +135,8 @@ CHARTS = {
     "headline": lambda: headline_chart(answer()),
     "forest": lambda: forest_chart(scored(), VARIANTS, "ridge-central"),
     "differences": lambda: differences_chart(comparisons(), VARIANTS, 10),
-    "roc": lambda: roc_chart(predictions(), VARIANTS, FRONT),
-    "roc-of-three": lambda: roc_chart(predictions(3), VARIANTS, FRONT, THREE),
+    "roc": lambda: roc_chart(predictions(), VARIANTS, FRONT, scored()),
+    "roc-of-three": lambda: roc_chart(predictions(3), VARIANTS, FRONT, scored(3), THREE),
     "calibration": lambda: calibration_chart(predictions(), VARIANTS, FRONT),
     "calibration-of-three": lambda: calibration_chart(predictions(3), VARIANTS, FRONT, THREE),
     "confusion": lambda: confusion_chart(predictions(), VARIANTS),
@@ -186,6 +188,16 @@ def test_every_method_has_a_row():
         assert set(rows_of(CHARTS[name]())["method"]) == TITLES
     assert set(rows_of(CHARTS["confusion"](), "truth", "share")["method"]) == TITLES
     assert set(rows_of(CHARTS["roc"](), "fpr", "tpr")["method"]) == TITLES
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_legend_of_the_roc_curves_has_the_auc_of_the_tables(classes):
+    held = scored(classes)
+    words = DIAGNOSIS_WORDS if classes == 2 else THREE
+    found = rows_of(roc_chart(predictions(classes), VARIANTS, FRONT, held, words), "fpr", "tpr")
+    for variant in VARIANTS:
+        (shown,) = set(found.loc[found["variant"] == variant.name, "score"])
+        assert shown == f"AUC {held.interval(variant.name, 'auc').text}"
     assert set(rows_of(CHARTS["traffic"](), "place", "auc")["method"]) == TITLES
 
 
@@ -280,7 +292,7 @@ def test_few_runs_have_no_interval():
 
 def test_what_has_no_data_has_no_chart():
     one_class = predictions().assign(label=1)
-    assert roc_chart(one_class, VARIANTS, FRONT) is None
+    assert roc_chart(one_class, VARIANTS, FRONT, scored()) is None
     assert operating_chart(one_class, VARIANTS, 0.5) is None
     assert calibration_chart(predictions().assign(kind="margin"), VARIANTS, FRONT) is None
     assert subgroups_chart(groups().head(0), FRONT) is None

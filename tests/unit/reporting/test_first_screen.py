@@ -10,7 +10,7 @@ from brainfed.cohort.class_words import class_words
 from brainfed.reporting.page_tests import PageTests
 from brainfed.reporting.scored import Scored
 from brainfed.reporting.text.answer import find_answer
-from brainfed.reporting.text.first_screen import Situation, first_screen, question
+from brainfed.reporting.text.first_screen import Situation, _sd_of_chance, first_screen, question
 from brainfed.reporting.text.tested_people import TestedPeople
 from brainfed.reporting.variants import ShownVariant, Twin
 
@@ -178,3 +178,36 @@ def test_the_question_has_the_words_of_the_cohort(target, classes, kind, unseen,
 def test_the_question_names_the_condition_and_the_scans(classes, expected):
     words = replace(class_words("diagnosis", classes), condition="ADHD", modality="resting-state scans")
     assert question(words, "connectivity", 5, unseen=False) == expected
+
+
+def test_methods_that_need_a_graph_over_institutions_are_named():
+    private = fact(screen(situation=replace(SITUATION, shared_graph=("FedGCN", "FedNI"))), "How private")
+    assert private.startswith(
+        "FedGCN and FedNI need a graph that joins subjects of several institutions: here one place"
+    )
+    assert private.endswith("so these are federated in the training alone.")
+    one = fact(screen(situation=replace(SITUATION, shared_graph=("FedNI",))), "How private")
+    assert one.startswith("FedNI needs a graph") and one.endswith("so it is federated in the training alone.")
+
+
+@pytest.mark.parametrize(
+    ("counts", "said"),
+    [
+        (
+            (4, 4),
+            " guessing alone gives AUCs from 0.08 to 0.92 on as many, so nothing here tells a good method from a ",
+        ),
+        ((30, 30), " guessing alone gives AUCs from 0.35 to 0.65 on as many."),
+        ((50, 50), ""),
+    ],
+)
+def test_few_people_are_said_with_what_guessing_gives(counts, said):
+    """4 and 4: the sum of ranks has the variance 4 * 4 * 9 / 12, the AUC 9 / 192."""
+    sure = fact(screen(situation=replace(SITUATION, counts=counts)), "How sure")
+    assert said in sure and ("These are few people:" in sure) == bool(said)
+
+
+def test_the_reach_of_guessing_is_that_of_random_scores():
+    random = np.random.default_rng(0)
+    controls, patients = random.random((20000, 5, 1)), random.random((20000, 1, 7))
+    assert _sd_of_chance(5, 7) == pytest.approx((patients > controls).mean(axis=(1, 2)).std(), rel=0.02)

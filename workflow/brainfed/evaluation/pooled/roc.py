@@ -1,5 +1,10 @@
-"""The ROC curve of a variant, averaged vertically over runs (Fawcett 2006, Sec. 9)."""
+"""The ROC curve of a variant, averaged vertically over institutions and runs (Fawcett 2006, Sec. 9).
 
+A curve ranks the tested subjects of one institution. Scores of different local models have no common scale, so subjects
+of two institutions are never ranked against each other.
+"""
+
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,9 +20,9 @@ class MeanRoc:
 
     Attributes:
         fpr: false-positive rates: the origin of the plot, then 0 ... 1 evenly.
-        tpr: mean true-positive rate at each of these rates.
+        tpr: mean over runs of the mean true-positive rate of the institutions, at each of these rates.
         sd: its standard deviation over runs; NaN for a single run.
-        runs: number of runs with a curve; a run with one class has none.
+        runs: number of runs with a curve; one in which no institution has both classes has none.
     """
 
     fpr: FloatVector
@@ -27,25 +32,35 @@ class MeanRoc:
 
 
 def mean_roc(predictions: pd.DataFrame, points: int = 101) -> MeanRoc:
-    """Average the pooled curves of one variant's runs.
+    """Average the curves of one variant's institutions, then those of its runs.
 
     Args:
-        predictions: repeat, fold, score, label of one variant.
+        predictions: repeat, fold, institution, score, label of one variant.
         points: number of evenly spaced rates, 0 and 1 included.
     """
     grid = np.linspace(0, 1, points)
-    runs = [run for _, run in predictions.groupby(["repeat", "fold"]) if run["label"].nunique() == 2]
+    found = [np.append(0, curve) for _, curve in _curves(predictions, ["repeat", "fold"], grid)]
     fpr = np.append(0, grid)
-    if not runs:
+    if not found:
         return MeanRoc(fpr, np.full(points + 1, np.nan), np.full(points + 1, np.nan), 0)
-    curves = np.stack([np.append(0, _interpolated(run, grid)) for run in runs])
-    sd = curves.std(axis=0, ddof=1) if len(runs) > 1 else np.full(points + 1, np.nan)
-    return MeanRoc(fpr, curves.mean(axis=0), sd, len(runs))
+    curves = np.stack(found)
+    sd = curves.std(axis=0, ddof=1) if len(curves) > 1 else np.full(points + 1, np.nan)
+    return MeanRoc(fpr, curves.mean(axis=0), sd, len(curves))
 
 
-def _interpolated(run: pd.DataFrame, grid: FloatVector) -> FloatVector:
-    """The run's curve on the grid; a vertical rise takes its upper end."""
-    fpr, tpr = roc(run["label"].to_numpy(dtype=np.int64), run["score"].to_numpy(dtype=np.float64))
+def _curves(
+    predictions: pd.DataFrame, keys: list[str], grid: FloatVector
+) -> Iterator[tuple[tuple[Hashable, ...], FloatVector]]:
+    """Keys of every run, and the mean over its institutions with both classes of their curves on the grid."""
+    for key, run in predictions.groupby(keys, sort=False):
+        parts = [part for _, part in run.groupby("institution") if part["label"].nunique() == 2]
+        if parts:
+            yield key, np.mean([_interpolated(part, grid) for part in parts], axis=0)
+
+
+def _interpolated(part: pd.DataFrame, grid: FloatVector) -> FloatVector:
+    """The curve of one institution's subjects on the grid; a vertical rise takes its upper end."""
+    fpr, tpr = roc(part["label"].to_numpy(dtype=np.int64), part["score"].to_numpy(dtype=np.float64))
     return np.asarray(np.interp(grid, fpr, tpr), dtype=np.float64)
 
 
@@ -65,22 +80,18 @@ def roc(label: NDArray[np.int64], score: FloatVector) -> tuple[FloatVector, Floa
 
 
 def sensitivities(predictions: pd.DataFrame, specificity: float) -> pd.DataFrame:
-    """True-positive rate of every run where its curve has this specificity.
+    """True-positive rate of every run where the curves of its institutions have this specificity, their mean.
 
-    The threshold is read off the curve of the tested subjects themselves, so it describes the curve: it is no threshold
-    that anybody could have set before.
+    The threshold of an institution is read off the curve of its tested subjects themselves, so it describes the curve:
+    it is no threshold that anybody could have set before.
 
     Args:
-        predictions: variant, repeat, fold, score, label.
+        predictions: variant, repeat, fold, institution, score, label.
         specificity: 1 - false-positive rate, between 0 and 1.
 
     Returns:
-        variant, repeat, fold, value; a run with one class has no row.
+        variant, repeat, fold, value; a run in which no institution has both classes has no row.
     """
-    at = np.array([round(1 - specificity, 12)])
-    rows = [
-        (variant, repeat, fold, float(_interpolated(run, at)[0]))
-        for (variant, repeat, fold), run in predictions.groupby(["variant", "repeat", "fold"], sort=False)
-        if run["label"].nunique() == 2
-    ]
-    return pd.DataFrame(rows, columns=["variant", "repeat", "fold", "value"])
+    keys, at = ["variant", "repeat", "fold"], np.array([round(1 - specificity, 12)])
+    rows = [(*run, float(curve[0])) for run, curve in _curves(predictions, keys, at)]
+    return pd.DataFrame(rows, columns=[*keys, "value"])

@@ -48,15 +48,16 @@ def _thirds(values: "pd.Series[float]", unit: str) -> pd.Series:
 def subgroup_scores(predictions: pd.DataFrame, people: pd.DataFrame) -> pd.DataFrame:
     """AUC of every variant within every group, with a bootstrap interval over its subjects.
 
-    A pair of a patient and a control counts where both were tested in one run, by the same models; the AUC is the share
+    A pair of a patient and a control counts where both were tested in one run at one institution, by the same model;
+    the AUC is the share
     of pairs in which the patient scores higher, equal scores counting half.
 
     Args:
-        predictions: subject, variant, repeat, fold, score, label (1: patient).
+        predictions: subject, variant, repeat, fold, institution, score, label (1: patient).
         people: as in `group_labels`.
 
     Returns:
-        `SUBGROUP_COLUMNS`; a group of fewer than `FEWEST` patients or controls has no row.
+        `SUBGROUP_COLUMNS`; a group of fewer than `FEWEST` patients or controls, or without a pair, has no row.
     """
     tested = people[people["subject"].isin(predictions["subject"])]
     groups = group_labels(tested)
@@ -66,7 +67,7 @@ def subgroup_scores(predictions: pd.DataFrame, people: pd.DataFrame) -> pd.DataF
         for title, labels in groups.items():
             for name in labels.cat.categories:
                 counts, found = pairs.within(set(labels.index[labels == name]))
-                if min(counts) >= FEWEST:
+                if min(counts) >= FEWEST and np.isfinite(found[0]):
                     rows.append((variant, title, name, sum(counts), counts[0], *found))
     return pd.DataFrame(rows, columns=list(SUBGROUP_COLUMNS))
 
@@ -79,7 +80,7 @@ class _Pairs:
         self.patients, self.controls = (np.array(sorted(set(side["subject"]))) for side in sides)
         shape = len(self.patients), len(self.controls)
         self.together, self.right = np.zeros(shape), np.zeros(shape)
-        for _, run in predictions.groupby(["repeat", "fold"]):
+        for _, run in predictions.groupby(["repeat", "fold", "institution"]):
             above, below = run[run["label"] == 1], run[run["label"] == 0]
             rows = np.searchsorted(self.patients, above["subject"].to_numpy())
             columns = np.searchsorted(self.controls, below["subject"].to_numpy())

@@ -124,11 +124,11 @@ def _of_pooled_subjects(
     words: ClassWords,
     groups: Groups,
 ) -> dict[str, alt.TopLevelMixin | None]:
-    """Charts of the test subjects of all institutions together."""
+    """Charts of the predictions of all institutions, in which a class is the same."""
     probable = set(predictions.loc[predictions["kind"] == "probability", "variant"])
     calibrated = [variant for variant in variants if variant.name in probable]
     found: dict[str, alt.TopLevelMixin | None] = {
-        "roc": roc_chart(predictions, variants, front, words, groups),
+        "roc": roc_chart(predictions, variants, front, scored, words, groups),
         "calibration": calibration_chart(
             predictions, variants, strongest_by_place(scored.runs, calibrated), words, groups
         ),

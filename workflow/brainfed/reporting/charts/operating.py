@@ -6,6 +6,7 @@ import altair as alt
 import pandas as pd
 
 from brainfed.evaluation.pooled.roc import sensitivities
+from brainfed.evaluation.scores import INSTITUTION
 from brainfed.reporting.charts.intervals import IntervalRow, interval_panel
 from brainfed.reporting.charts.scores import DEFAULT, PANEL
 from brainfed.reporting.charts.style import shown_ones
@@ -27,18 +28,18 @@ def operating_chart(
     """Mean sensitivity at two specificities with corrected intervals; None without a run of both classes.
 
     Args:
-        predictions: variant, repeat, fold, score, label of two classes.
+        predictions: variant, repeat, fold, institution, score, label of two classes.
         variants: all variants of the experiment.
         ratio: n_test / n_train of a run.
         groups: places of training.
     """
     panels = []
     for number, specificity in enumerate(SPECIFICITIES):
-        runs = sensitivities(predictions, specificity).assign(metric="sensitivity", scope="pooled")
+        runs = sensitivities(predictions, specificity).assign(metric="sensitivity", scope=INSTITUTION)
         shown = [variant for variant in by_family(variants) if (runs["variant"] == variant.name).any()]
         if not shown:
             return None
-        found = {variant.name: interval(runs, variant.name, "sensitivity", ratio, "pooled") for variant in shown}
+        found = {variant.name: interval(runs, variant.name, "sensitivity", ratio) for variant in shown}
         rows = [IntervalRow(one, found[one.name], one.place, rounded(found[one.name].mean, 2)) for one in shown]
         chance = 1 - specificity
         panels.append(

@@ -12,7 +12,7 @@ from brainfed.evaluation.predictions import against_rest
 from brainfed.reporting.charts.curves import Curves, across, curves_chart, upwards
 from brainfed.reporting.charts.style import shown_ones
 from brainfed.reporting.figures.style import class_colours
-from brainfed.reporting.rounding import rounded
+from brainfed.reporting.scored import Scored
 from brainfed.reporting.variants import Groups, ShownVariant, by_family, places
 
 SQUARE = 400
@@ -26,15 +26,17 @@ def roc_chart(
     predictions: pd.DataFrame,
     variants: Sequence[ShownVariant],
     front: Sequence[ShownVariant],
+    scored: Scored,
     words: ClassWords = DIAGNOSIS_WORDS,
     groups: Groups | None = None,
 ) -> alt.TopLevelMixin | None:
-    """Mean ROC curve of every variant, pooled over institutions; of classes beyond two, the mean against the rest.
+    """Mean ROC curve of every variant over institutions and runs; of classes beyond two, the mean against the rest.
 
     Args:
-        predictions: variant, repeat, fold, label and one score, or one a class.
+        predictions: variant, repeat, fold, institution, label and one score, or one a class.
         variants: all variants of the experiment.
         front: those in colour, with one standard deviation over runs.
+        scored: the runs, whose AUCs stand beside the curves.
         words: names of the classes.
         groups: places of training; None: those of the words.
     """
@@ -46,14 +48,14 @@ def roc_chart(
     if not shown:
         return None
     means = {name: _mean(list(curves.values())) for name, curves in found.items()}
-    titles = {one.name: f"AUC of pooled {words.subjects} {rounded(_area(means[one.name]), 2)}" for one in shown}
+    titles = {one.name: f"AUC {scored.interval(one.name, 'auc').text}" for one in shown}
     data = pd.concat([_points(one, means[one.name], titles[one.name]) for one in shown], ignore_index=True)
     curves = curves_chart(
         Curves(data, "fpr", "tpr", ("method", "score"), "low", "high"), shown, front, titles, SQUARE,
         across("fpr", FPR), upwards("tpr", TPR), groups or places(words),
     )  # fmt: skip
     if words.count > 2 and front and front[0] in shown:
-        beside = alt.hconcat(curves, _by_class(front[0], found[front[0].name], words), spacing=40)
+        beside = alt.hconcat(curves, _by_class(front[0], found[front[0].name], words, scored), spacing=40)
         return beside.add_params(shown_ones()[0])
     return curves.add_params(shown_ones()[0])
 
@@ -73,10 +75,6 @@ def _mean(curves: Sequence[MeanRoc]) -> MeanRoc:
     return MeanRoc(curves[0].fpr, tpr, np.full(len(tpr), np.nan), min(curve.runs for curve in curves))
 
 
-def _area(curve: MeanRoc) -> float:
-    return float(np.trapezoid(curve.tpr, curve.fpr))
-
-
 def _points(variant: ShownVariant, curve: MeanRoc, score: str) -> pd.DataFrame:
     kept = [0, *range(1, len(curve.fpr), STEP)]
     tpr, reach = curve.tpr[kept], np.nan_to_num(curve.sd[kept])
@@ -93,10 +91,11 @@ def _points(variant: ShownVariant, curve: MeanRoc, score: str) -> pd.DataFrame:
     )
 
 
-def _by_class(variant: ShownVariant, curves: Mapping[int, MeanRoc], words: ClassWords) -> alt.Chart:
+def _by_class(variant: ShownVariant, curves: Mapping[int, MeanRoc], words: ClassWords, scored: Scored) -> alt.Chart:
     """The curves of every class of one method."""
     colours = class_colours(words.count)
-    titles = {code: f"{words.short[code]}: AUC {rounded(_area(curve), 2)}" for code, curve in curves.items()}
+    scores = {code: scored.interval(variant.name, f"auc:{words.short[code]}") for code in curves}
+    titles = {code: f"{words.short[code]}: AUC {score.text}" for code, score in scores.items()}
     data = pd.concat(
         [_points(variant, curve, titles[code]).assign(method=words.short[code]) for code, curve in curves.items()]
     )

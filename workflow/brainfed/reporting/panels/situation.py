@@ -33,6 +33,12 @@ def situation(known: Known, site: str = "") -> Situation:
         leak=leak,
         guaranteed=bool(chosen is not None and spent(chosen)),
         leaves=_leaves(chosen) if chosen is not None else (),
+        shared_graph=tuple(
+            dict.fromkeys(
+                one.title for one in known.outline.variants if one.family == "federated" and _shares_a_graph(one)
+            )
+        ),
+        counts=_counts(known) if known.words.count == 2 and known.cohort.kind != "graphs" else None,
         site=site,
     )
 
@@ -42,15 +48,33 @@ def _leaves(chosen: ShownVariant) -> tuple[str, ...]:
     return tuple(dict.fromkeys(crossing.name for crossing in crossings_of(chosen) if crossing.patient_level))
 
 
+def _shares_a_graph(variant: ShownVariant) -> bool:
+    """Whether data of single subjects leave for a graph over institutions, of a method that is no control."""
+    measured = variant.is_control or variant.is_poisoned
+    return not measured and any(each.patient_level and each.stage == "graph" for each in crossings_of(variant))
+
+
+def _counts(known: Known) -> tuple[int, int]:
+    """Numbers of tested controls and patients."""
+    kept, _ = _tested(known)
+    return int((kept["diagnosis"] == 0).sum()), int((kept["diagnosis"] == 1).sum())
+
+
+def _tested(known: Known) -> tuple[pd.DataFrame, int]:
+    """The subjects with a class that a fold tests, and the number of all that are analysed."""
+    cohort = known.cohort
+    analysed = used(read_cohort(cohort.participants, cohort.included, cohort.measures))
+    tested = set(read_splits(known.outline)["subject"])
+    return analysed[analysed["subject"].isin(tested) & (analysed["diagnosis"] >= 0)], len(analysed)
+
+
 def _subjects(known: Known) -> str:
     """`1,035 people of 20 sites (505 patients, 530 controls)`: those that a fold tests."""
     cohort, words = known.cohort, known.words
-    analysed = used(read_cohort(cohort.participants, cohort.included, cohort.measures))
-    tested = set(read_splits(known.outline)["subject"])
-    kept = analysed[analysed["subject"].isin(tested) & (analysed["diagnosis"] >= 0)]
+    kept, analysed = _tested(known)
     counts = ", ".join(f"{(kept['diagnosis'] == code).sum():,} {words.many[code]}" for code in words.shown)
     noun = "simulated people" if cohort.source == "simulate" else known.tested.noun
-    many = f"{len(kept):,}" if len(kept) == len(analysed) else f"{len(kept):,} of {len(analysed):,} analysed"
+    many = f"{len(kept):,}" if len(kept) == analysed else f"{len(kept):,} of {analysed:,} analysed"
     sites = kept["site"].nunique()
     return f"{many} {noun} of {sites} {words.site}{'' if sites == 1 else 's'} ({counts})"
 

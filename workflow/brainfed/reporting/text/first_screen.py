@@ -17,6 +17,7 @@ from brainfed.reporting.text.answer import (
     Answer,
     Comparison,
 )
+from brainfed.reporting.text.baselines import listed
 from brainfed.reporting.text.tested_people import TestedPeople
 from brainfed.reporting.variants import ShownVariant
 
@@ -24,7 +25,10 @@ NUMERALS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight"
 DATA = {"connectivity": "brain scans", "morphometry": "measures of brain anatomy", "graphs": "graphs"}
 """Kind of a cohort -> what its institutions hold."""
 CHANCE, NEAR_CHANCE = 0.5, 0.6
-"""AUC of an attack by chance, and one below which little is found."""
+"""AUC by chance, and one of an attack below which little is found."""
+FEW, WIDE, NORMAL = 100, 0.2, 1.96
+"""Tested people below which the reach of chance is said; reach beyond which nothing can be told; 95 % of a normal
+distribution in standard deviations."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,9 @@ class Situation:
         leak: AUC of the stronger attack on the chosen method's training subjects, with its bounds; None: not attacked.
         guaranteed: whether the chosen method has a privacy guarantee.
         leaves: data of single subjects that the chosen method sends, by the names of its ledger.
+        shared_graph: titles of all federated methods whose graph joins subjects of several institutions, so that data
+            of single subjects leave for it.
+        counts: numbers of tested controls and patients; None of more than two classes.
         site: the one whose subjects these are, of a study between sites; empty where all institutions are in one place.
     """
 
@@ -82,6 +89,8 @@ class Situation:
     leak: tuple[float, float, float] | None = None
     guaranteed: bool = False
     leaves: tuple[str, ...] = ()
+    shared_graph: tuple[str, ...] = ()
+    counts: tuple[int, int] | None = None
     site: str = ""
 
 
@@ -97,7 +106,7 @@ def first_screen(answer: Answer, words: ClassWords, situation: Situation) -> Fir
         return None
     alone = _first(answer, TWIN_ALONE, ALONE)
     pooled = _first(answer, TWIN_POOLED, POOLED)
-    facts = [_whom(situation, words), _sure(answer, pooled, alone), *_use(answer, situation, words)]
+    facts = [_whom(situation, words), _sure(answer, pooled, alone, situation), *_use(answer, situation, words)]
     return FirstScreen(
         question(words, situation.kind, situation.institutions, unseen=answer.unseen),
         _answer(answer, pooled, alone, situation),
@@ -170,7 +179,7 @@ def _whom(situation: Situation, words: ClassWords) -> Fact:
     return Fact("On whom", f"{situation.subjects}{dealt}. {situation.tested.sentence}")
 
 
-def _sure(answer: Answer, pooled: Comparison | None, alone: Comparison | None) -> Fact:
+def _sure(answer: Answer, pooled: Comparison | None, alone: Comparison | None, situation: Situation) -> Fact:
     bracketed = answer.score is not None and answer.score.known and not answer.score.few
     said = ["Brackets hold 95 % intervals."] if bracketed else []
     said += [
@@ -186,7 +195,21 @@ def _sure(answer: Answer, pooled: Comparison | None, alone: Comparison | None) -
             f"{answer.chosen.title} scored highest of {answer.candidates} federated methods on the same "
             f"{'data' if answer.unseen else 'tests'}, so its AUC is a little too high."
         )
+    if situation.counts is not None and min(situation.counts) and sum(situation.counts) < FEW:
+        reach = min(NORMAL * _sd_of_chance(*situation.counts), CHANCE)
+        said.append(
+            f"These are few people: guessing alone gives AUCs from {rounded(CHANCE - reach, 2)} to "
+            f"{rounded(CHANCE + reach, 2)} on as many, so nothing here tells a good method from a bad one."
+            if reach > WIDE
+            else f"These are few people: guessing alone gives AUCs from {rounded(CHANCE - reach, 2)} to "
+            f"{rounded(CHANCE + reach, 2)} on as many."
+        )
     return Fact("How sure", " ".join(said))
+
+
+def _sd_of_chance(controls: int, patients: int) -> float:
+    """Standard deviation of the AUC of scores that know nothing (Mann and Whitney 1947)."""
+    return float(np.sqrt((controls + patients + 1) / (12 * controls * patients)))
 
 
 def _use(answer: Answer, situation: Situation, words: ClassWords) -> list[Fact]:
@@ -209,6 +232,13 @@ def _privacy(situation: Situation) -> list[Fact]:
     said = []
     if situation.leaves:
         said.append(f"Data of single subjects leave their institution: {', '.join(situation.leaves)}.")
+    if situation.shared_graph:
+        many = len(situation.shared_graph) > 1
+        said.append(
+            f"{listed(situation.shared_graph, 'and')} need{'' if many else 's'} a graph that joins subjects of several "
+            "institutions: here one place built it from data of single subjects, so "
+            f"{'these are' if many else 'it is'} federated in the training alone."
+        )
     return [Fact("How private", " ".join([*said, *_leak(situation)]))] if said or situation.leak else []
 
 

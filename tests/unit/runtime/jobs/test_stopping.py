@@ -131,15 +131,19 @@ def test_a_job_that_is_kept_from_stopping_is_ended(body: str) -> None:
     assert job.returncode == 130 and "stopped by SIGTERM before the end" in errors
 
 
-def test_a_signal_to_a_process_that_a_job_has_forked_is_not_the_jobs() -> None:
-    with stoppable():
+def test_a_signal_to_a_process_that_a_job_has_forked_is_not_the_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stopping, "LOOK_EVERY", 0.05)
+    monkeypatch.setattr(stopping, "PATIENCE", 0.1)
+    ended: list[str] = []
+    with stoppable(ended.append):
         child = os.fork()
         if not child:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            signal.signal(signal.SIGTERM, lambda *_: os._exit(7))
+            ask()
             time.sleep(60)
-        os.kill(child, signal.SIGTERM)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGTERM
-        assert not stop_asked()
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+        time.sleep(0.5)
+    assert ended == []
 
 
 def test_after_a_round_that_failed_a_job_stops_at_once() -> None:

@@ -156,7 +156,7 @@ CASES = [
     Case("a table with an older time", older(TABLE, age), below(*ingested("age"))),
     Case("a table of the same size and time", same_time(TABLE, age), below(*ingested("age"))),
     Case("a table with the time of now", changed(TABLE, age), below(*ingested("age"))),
-    Case("a site of the table", changed(TABLE, cell("site")), below(*ingested("site"))),
+    Case("a site of the table", changed(TABLE, cell("site", "b")), below(*ingested("site"))),
     Case("a sex of the table", changed(TABLE, cell("sex", "")), below(*ingested("sex"))),
     Case("a diagnosis of the table", changed(TABLE, cell("diagnosis")), below(*ingested("diagnosis"))),
     Case("a diagnosis that is not known any more", changed(TABLE, cell("diagnosis", "")),

@@ -51,6 +51,7 @@ from brainfed.configuration.layout.paths import (
     participants_file,
     split_file,
     stage_pattern,
+    table_pattern,
     timing_of,
 )
 from brainfed.configuration.loading import load_plan
@@ -273,7 +274,7 @@ def stage_inputs(kind):
 def experiment_tables():
     """The tables of a run that names nothing."""
     return [
-        f"results/{cohort}/tables/{experiment.name}{kind}.tsv"
+        table_pattern(kind).format(cohort=cohort, experiment=experiment.name)
         for experiment in REPORTS[PROJECT.project]
         for cohort in experiment.cohorts
         for kind in ("", *(("-clients",) if clustered_variants(experiment) else ()))

@@ -12,23 +12,23 @@ rule score_experiment:
         ),
     output:
         summary=report(
-            "results/{cohort}/tables/{experiment}.tsv",
+            table_pattern(),
             caption="../report/summary.rst",
             category="Scores",
             subcategory="{cohort}",
             labels={"experiment": "{experiment}", "table": "mean and deviation"},
         ),
-        runs="results/{cohort}/tables/{experiment}-runs.tsv",
+        runs=table_pattern("-runs"),
         tests=report(
-            "results/{cohort}/tables/{experiment}-tests.tsv",
+            table_pattern("-tests"),
             caption="../report/tests.rst",
             category="Scores",
             subcategory="{cohort}",
             labels={"experiment": "{experiment}", "table": "tests"},
         ),
-        gain="results/{cohort}/tables/{experiment}-gain.tsv",
+        gain=table_pattern("-gain"),
         confusion=report(
-            "results/{cohort}/tables/{experiment}-confusion.tsv",
+            table_pattern("-confusion"),
             caption="../report/confusion.rst",
             category="Scores",
             subcategory="{cohort}",
@@ -64,13 +64,13 @@ rule score_experiment:
 
 rule score_institutions:
     input:
-        runs="results/{cohort}/tables/{experiment}-runs.tsv",
+        runs=table_pattern("-runs"),
         histories=lambda wc: clustered_histories(
             wc.cohort, PLAN.experiments[wc.experiment]
         ),
     output:
         table=report(
-            "results/{cohort}/tables/{experiment}-clients.tsv",
+            table_pattern("-clients"),
             caption="../report/institutions.rst",
             category="Scores",
             subcategory="{cohort}",
@@ -116,7 +116,7 @@ rule audit_experiment:
         included="results/{cohort}/cohort/included.parquet",
     output:
         table=report(
-            "results/{cohort}/tables/{experiment}-audit.tsv",
+            table_pattern("-audit"),
             caption="../report/audit.rst",
             category="Scores",
             subcategory="{cohort}",

@@ -195,9 +195,9 @@ rule draw_experiment:
         histories=lambda wc: LAYOUT.method_files(
             wc.cohort, PLAN.experiments[wc.experiment], "history.parquet"
         ),
-        runs="results/{cohort}/tables/{experiment}-runs.tsv",
-        tests="results/{cohort}/tables/{experiment}-tests.tsv",
-        gain="results/{cohort}/tables/{experiment}-gain.tsv",
+        runs=table_pattern("-runs"),
+        tests=table_pattern("-tests"),
+        gain=table_pattern("-gain"),
     output:
         headline=drawn_scores("headline", "the answer"),
         forest=drawn_scores("forest", "all methods"),
@@ -241,8 +241,8 @@ rule draw_experiment:
 
 rule draw_leakage:
     input:
-        summary="results/{cohort}/tables/{experiment}.tsv",
-        audit="results/{cohort}/tables/{experiment}-audit.tsv",
+        summary=table_pattern(),
+        audit=table_pattern("-audit"),
         ledgers=lambda wc: outline_files(
             ledger_variants(LAYOUT, wc.cohort, PLAN.experiments[wc.experiment])
         ),
@@ -320,14 +320,14 @@ rule draw_patterns:
     output:
         patterns=drawn_scores("patterns", "what drives the prediction"),
         table=report(
-            "results/{cohort}/tables/{experiment}-patterns.tsv",
+            table_pattern("-patterns"),
             caption="../report/patterns.rst",
             category="Scores",
             subcategory="{cohort}",
             labels={"experiment": "{experiment}", "table": "strongest connections"},
         ),
-        planted="results/{cohort}/tables/{experiment}-planted.tsv",
-        views="results/{cohort}/tables/{experiment}-views.tsv",
+        planted=table_pattern("-planted"),
+        views=table_pattern("-views"),
     log:
         "logs/{cohort}/draw_patterns/{experiment}.log",
     benchmark:

@@ -1,11 +1,18 @@
 """Experiments as targets: sweeps of splits, the twin with one repeat, and the experiments of the paper."""
 
+import os
+import re
+from collections import Counter
 from pathlib import Path
+from random import Random
 
 import pytest
 import yaml
 
+from brainfed.configuration.layout.paths import table_pattern
 from brainfed.configuration.loading import load_plan, overlay
+from brainfed.configuration.names import FILES, RESERVED_EXPERIMENTS, RULES, SCANS, TABLE_ENDINGS
+from brainfed.configuration.outline.figure_names import PAPER_FIGURES
 from brainfed.configuration.targets import config_of, reports_of, swept_split, targets_of
 from brainfed.runtime.errors import UserError
 
@@ -102,6 +109,10 @@ def test_the_projects_own_report_has_the_default_experiments_and_each_target_one
         ({"clients": {"split": {"count": [2, 20]}}}, r"experiments\.clients\.split: share: 20 institutions of 0\.1"),
         ({"clients": {"split": {"institutions": "sites"}}}, r"experiments\.clients\.split: share"),
         ({"fast-quick": {}}, r"experiments\.fast-quick: a name may not end in -quick"),
+        ({"small-audit": {}}, r"experiments\.small-audit: a name may not end in -audit"),
+        ({"graphs.json": {}}, r"experiments\.graphs\.json: a name may not end in \.json"),
+        ({"site": {}}, r"experiments\.site: `snakemake site` is another target"),
+        ({"train_method": {}}, r"experiments\.train_method: `snakemake train_method` is another target"),
         ({"paper": {}}, r"experiments\.paper: `snakemake paper` is another target"),
         ({"tables": {}}, r"experiments\.tables: `snakemake tables` is another target"),
         ({"methods": {"figure": "pie"}}, r"experiments\.methods\.figure: expected one of none, bars"),
@@ -111,6 +122,49 @@ def test_the_projects_own_report_has_the_default_experiments_and_each_target_one
 def test_an_invalid_experiment_is_refused(experiments, words):
     with pytest.raises(UserError, match=words):
         plan(experiments=experiments)
+
+
+RULE_FILES = [*(REPOSITORY / "workflow" / "rules").glob("*.smk"), REPOSITORY / "workflow" / "Snakefile"]
+
+
+def test_every_rule_is_in_the_list_of_names_that_no_experiment_may_have():
+    text = "".join(path.read_text() for path in RULE_FILES)
+    rules = set(re.findall(r"^ *(?:use rule \w+ as|rule) (\w+)", text, re.MULTILINE))
+    drawn = {f"draw_{kind}" for kind in PAPER_FIGURES}
+    assert (rules | drawn) == set(RULES) | set(RESERVED_EXPERIMENTS) - {"paper"}
+    names = re.findall(r"name:\s+(.*)\n", text)
+    assert sorted(name for name in names if name[0] in 'f"') == ['f"draw_{kind}"', f'f"{SCANS}{{cohort}}_{{shard}}"']
+
+
+def test_rules_name_tables_of_experiments_by_the_list_of_endings():
+    literal = re.compile(r"tables/\{+experiment\}+[^\s\"]*")
+    found = {name for path in RULE_FILES for name in literal.findall(path.read_text())}
+    assert found == {"tables/{experiment}-subjects.json"}
+    with pytest.raises(ValueError, match="TABLE_ENDINGS"):
+        table_pattern("-other")
+
+
+def test_two_experiments_write_no_common_file_or_one_of_their_names_is_refused():
+    ends = ["", *TABLE_ENDINGS, *FILES, "-quick", "-subjects", "-count2", ".", "-x"]
+    names = [f"{base}{end}{further}" for base in ("small", "site-trace", "b.c") for end in ends for further in ends]
+    random = Random(0)
+    refused = 0
+    for _ in range(int(os.environ.get("BRAINFED_CASES", "40"))):
+        pair = random.sample(names, 2)
+        try:
+            made = plan(experiments={name: {"variants": ["ridge-central"]} for name in pair})
+        except UserError as error:
+            assert "rename it" in str(error)
+            refused += 1
+            continue
+        written = Counter(
+            table_pattern(ending).format(cohort="c", experiment=name)
+            for name in made.experiments
+            for ending in ("", *TABLE_ENDINGS)
+        )
+        assert set(written.values()) == {1}, pair
+        assert not {"graphs.json", "site-trace.tsv"} & set(made.experiments)
+    assert refused
 
 
 SWEEP = {"wide": {"method": "fedgcn", "graph": {"k": [3, 5]}}}

@@ -17,14 +17,35 @@ RESERVED_COHORTS = ("reports",)
 PAPER = "paper"
 """The target of all experiments that a plain run leaves out."""
 
-RESERVED_EXPERIMENTS = ("all", "tables", "models", PAPER)
+RESERVED_EXPERIMENTS = ("all", "site", "tables", "models", PAPER)
 """Targets of the workflow; every experiment is a target too."""
+
+RULES = (
+    "audit_experiment", "build_connectomes", "build_fitted_connectomes", "build_graph", "choose_public",
+    "compute_connectivity", "compute_covariances", "compute_morphometry", "compute_tangent", "draw_bars",
+    "draw_clients", "draw_clusters", "draw_cohort", "draw_connectivity", "draw_cost", "draw_distribution",
+    "draw_dose", "draw_experiment", "draw_fidelity", "draw_graph_sizes", "draw_graphs", "draw_leakage", "draw_line",
+    "draw_measures", "draw_patterns", "draw_readings", "draw_rounds", "draw_scopes", "draw_surface", "export_bids",
+    "export_cohort", "extract_runs", "extract_series", "fetch_abide", "fetch_atlases", "fetch_tudatasets",
+    "fit_connectivity", "follow_subjects", "fuse_graph", "include_subjects", "ingest_phenotypes",
+    "join_fitted_views", "join_series", "join_views", "list_issues", "measure_quality", "read_graphs",
+    "read_measures", "read_series", "relate_motion", "score_experiment", "score_fidelity", "score_institutions",
+    "simulate_atlas", "simulate_participants", "simulate_thickness", "split_subjects", "train_generator",
+    "train_kept_method", "train_method", "write_card", "write_report",
+)  # fmt: skip
+"""Rules of the workflow. A target is a rule, too, and two rules may not have one name."""
+SCANS = "simulate_scans_"
+"""Begins the names of the rules that simulate scans, one for each shard of a cohort."""
 
 TWIN = "-quick"
 """Ends the name of the same experiment with one repeat."""
 
-TABLE_ENDINGS = ("-runs", "-tests", "-gain", "-confusion")
-"""An experiment writes NAME.tsv and one table for each of these."""
+TABLE_ENDINGS = (
+    "-runs", "-tests", "-gain", "-confusion", "-clients", "-audit", "-patterns", "-planted", "-views",
+)  # fmt: skip
+"""An experiment writes NAME.tsv and a table for each of these; rules name their tables by `paths.table_pattern`."""
+FILES = (".tsv", ".json", ".svg")
+"""Endings of files that lie beside the folders of experiments."""
 
 
 def check_names(project: ProjectSettings) -> None:
@@ -51,18 +72,19 @@ def check_names(project: ProjectSettings) -> None:
         if name in project.cohorts:
             raise UserError(f"config: cohorts.{name}: results/{name} holds the reports; rename the cohort.")
     for name in project.experiments:
-        if name in RESERVED_EXPERIMENTS:
+        if name in RESERVED_EXPERIMENTS or name in RULES or name.startswith(SCANS):
             raise UserError(f"config: experiments.{name}: `snakemake {name}` is another target; rename it.")
         if name.endswith(TWIN):
             raise UserError(
                 f"config: experiments.{name}: a name may not end in {TWIN}, which names the same experiment with one "
                 "repeat; rename it."
             )
-        if name.endswith(TABLE_ENDINGS):
-            raise UserError(
-                f"config: experiments.{name}: a name may not end in {', '.join(TABLE_ENDINGS)}, which name the other "
-                "tables of an experiment; rename it."
-            )
+        for ending in (*TABLE_ENDINGS, *FILES):
+            if name.endswith(ending):
+                raise UserError(
+                    f"config: experiments.{name}: a name may not end in {ending}, which ends the name of another file "
+                    "of an experiment; rename it."
+                )
 
 
 def known(name: str, table: Mapping[str, Value], where: str, kind: str) -> Value:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from pathlib import PurePosixPath
 
 from brainfed.cohort.phenotype.columns import in_order
+from brainfed.configuration.names import TABLE_ENDINGS
 from brainfed.configuration.stages.features import covariances_folder
 from brainfed.configuration.stages.registry import kind_of
 from brainfed.configuration.stages.stage import Stage
@@ -32,6 +33,17 @@ def graphs_file(cohort: str) -> str:
 def split_file(cohort: str, split: str, repeat: int | str) -> str:
     """Institutions and folds of one repeat."""
     return f"results/{cohort}/splits/{split}/repeat-{repeat}.parquet"
+
+
+def table_pattern(ending: str = "") -> str:
+    """Output path of a table of an experiment, with wildcards.
+
+    Raises:
+        ValueError: no ending of `names.TABLE_ENDINGS`: an experiment could have the name of this table.
+    """
+    if ending not in ("", *TABLE_ENDINGS):
+        raise ValueError(f"{ending!r} is not in TABLE_ENDINGS; add it there")
+    return f"results/{{cohort}}/tables/{{experiment}}{ending}.tsv"
 
 
 def stage_file(stage: Stage, cohort: str, repeat: int | str, part: str = "all") -> str:

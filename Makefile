@@ -3,15 +3,28 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS = $(shell $(PYTHON) -c 'import os; print(min((os.cpu_count() or 1) + 1, 4))')
 
-# pip compiles on one core, and this on all. Some packages hold test files that this Python cannot compile.
-COMPILE = $(BIN)/python -m compileall -qq -j 0 -x 'site-packages/.*/tests/' $(abspath $(VENV))/lib
+# pip compiles on one core, and this on all. Some packages hold test files that this Python cannot compile. The folder
+# is the shell's, as make splits names at blanks.
+COMPILE = $(BIN)/python -m compileall -qq -j 0 -x 'site-packages/.*/tests/' "$$PWD/$(VENV)/lib"
+
+NEW_ENOUGH = import sys; sys.version_info >= (3, 11) or sys.exit("brainfed needs Python 3.11 or newer, found " \
+	+ sys.version.split()[0] + "; name another: make install PYTHON=python3.11")
+VERSION = -c 'import sys; print(sys.version_info[:2])'
+# A Python that the command names makes .venv anew if that is of another version.
+ifeq ($(origin PYTHON),command line)
+ifneq ($(shell $(PYTHON) $(VERSION)),$(shell $(BIN)/python $(VERSION) 2>/dev/null))
+CLEAR := yes
+.PHONY: $(VENV)/.installed
+endif
+endif
 
 .PHONY: install install-sites run test lint check format manual docs picture prune clean
 
 install: $(VENV)/.installed
 
 $(VENV)/.installed: requirements.lock pyproject.toml
-	$(PYTHON) -m venv $(VENV)
+	@$(if $(CLEAR),false,$(BIN)/python -c '$(NEW_ENOUGH)' 2>/dev/null) \
+		|| { $(PYTHON) -c '$(NEW_ENOUGH)' && $(PYTHON) -m venv --clear $(VENV); }
 	$(BIN)/python -m pip install --quiet --no-compile --requirement requirements.lock
 	$(BIN)/python -m pip install --quiet --no-deps --editable .
 	$(COMPILE) || true

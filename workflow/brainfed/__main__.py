@@ -5,6 +5,7 @@ import json
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from brainfed.checking.finding import as_text
@@ -19,6 +20,7 @@ PREDICT = "brainfed.prediction.command:predict"
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one of the tools; 1 if it finds what stops it, else 0."""
     parser = argparse.ArgumentParser(prog="brainfed", description="Tools beside the workflow.")
+    parser.add_argument("--version", action="version", version=_version())
     commands = parser.add_subparsers(dest="command", required=True)
     check = commands.add_parser(
         "check", help="list what will go wrong in a run", description="Read tables and headers, list what is wrong."
@@ -44,6 +46,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.command == "predict":
         return int(resolve(PREDICT)(given))
     return _check(given) if given.command == "check" else _between_sites(given)
+
+
+def _version() -> str:
+    try:
+        return f"brainfed {version('brainfed')}"
+    except PackageNotFoundError:
+        return "brainfed, not installed: `make install` does it"
 
 
 def _check(given: argparse.Namespace) -> int:

@@ -1,6 +1,7 @@
 """The plan of this run, and where its files lie."""
 
 import atexit
+import os
 import re
 import sys
 from dataclasses import asdict
@@ -16,7 +17,15 @@ except ModuleNotFoundError as error:
         "The package brainfed is not installed in this Python; run `make install` and `. .venv/bin/activate`."
     ) from error
 
-BASE = Path(workflow.basedir)
+# In another workflow, of which this one is a module, `workflow.basedir` is the other's folder.
+if not isinstance(workflow.current_basedir, os.PathLike):
+    raise WorkflowError(
+        f"module: expected `snakefile` to be a file of the clone that is installed, found {workflow.current_basedir}; "
+        f"write {Path(brainfed.__file__).parents[1] / 'Snakefile'}: jobs import their code from there."
+    )
+
+BASE = Path(workflow.current_basedir).parent
+IS_MODULE = Path(workflow.basedir).resolve() != BASE.resolve()
 
 if Path(brainfed.__file__).resolve().parents[1] != BASE.resolve():
     raise WorkflowError(
@@ -104,14 +113,18 @@ if not workflow.dryrun:
     state_sources(SOURCES.contents, PARSED.parent)
 atexit.register(lambda: SOURCES.remember() if PARSED.parent.exists() else None)
 
+# A workflow of which this one is a module may put a word before the names of its rules.
 FETCHING = any(
-    argument.partition(":")[0] in ("fetch_abide", "fetch_atlases", "fetch_tudatasets")
+    argument.partition(":")[0].endswith(
+        ("fetch_abide", "fetch_atlases", "fetch_tudatasets")
+    )
     for argument in sys.argv[1:]
 )
 
 try:
     jobs_per_gpu()
-    PLAN = load_plan(config, workflow.configfiles if workflow.is_main_process else [])
+    own_files_only = workflow.is_main_process and not IS_MODULE
+    PLAN = load_plan(config, workflow.configfiles if own_files_only else [])
 except UserError as error:
     raise WorkflowError(str(error)) from None
 
@@ -123,6 +136,14 @@ except UserError as error:
     if not FETCHING:
         raise WorkflowError(str(error)) from None
     LISTINGS = {}
+
+for cohort in PLAN.project.cohorts:
+    folder = f"results/{cohort}/"
+    if workflow.modifier.path_modifier.replace_prefix(folder) != folder:
+        raise WorkflowError(
+            f"module: expected {folder} to stay where it is, found `prefix` or `replace_prefix`; remove it: settings "
+            "and reports name these files too. brainfed writes into results/COHORT, results/reports and logs."
+        )
 
 PROJECT = PLAN.project
 LAYOUT = Layout(PLAN, LISTINGS)
@@ -150,6 +171,7 @@ if workflow.is_main_process:
         Path(".snakemake") / "brainfed-contents.json",
         versions() if PROJECT.library_versions == "rerun" else {},
         writing=lambda: not workflow.dryrun,
+        rules=globals(),
         pages=["write_report"],
     )
     install(RECORDS)

@@ -1,17 +1,11 @@
-"""Downloads, by name alone: public data and atlases."""
-
-
-# Nothing downloads on a compute node.
-localrules:
-    fetch_abide,
-    fetch_atlases,
-    fetch_tudatasets,
+"""Downloads, by name alone: public data and atlases. Nothing downloads on a compute node."""
 
 
 rule fetch_abide:
-    # No output: it runs whenever it is asked for, and brings what is missing.
     log:
         "logs/fetch_abide.log",
+    # No output: it runs whenever it is asked for, and brings what is missing.
+    localrule: True
     conda:
         "../envs/brainfed.yaml"
     threads: 1
@@ -30,9 +24,10 @@ rule fetch_abide:
 
 
 rule fetch_atlases:
-    # No output, as above: no other rule downloads.
     log:
         "logs/fetch_atlases.log",
+    # No output, as above: no other rule downloads.
+    localrule: True
     conda:
         "../envs/brainfed.yaml"
     threads: 1
@@ -52,9 +47,10 @@ rule fetch_atlases:
 
 
 rule fetch_tudatasets:
-    # No output, as above.
     log:
         "logs/fetch_tudatasets.log",
+    # No output, as above.
+    localrule: True
     conda:
         "../envs/brainfed.yaml"
     threads: 1

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import get_args, get_type_hints
 
@@ -279,3 +280,10 @@ def test_a_choice_on_further_sites_needs_a_third_site_to_leave_out(tmp_path):
         "methods: `choose: inner` of chosen needs 3 sites to leave out, found 2; set `choose: none`, or another "
         "split.validation."
     ]
+
+
+def test_the_command_names_its_version(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"brainfed {version('brainfed')}\n"

@@ -45,8 +45,12 @@ REMEDIES: Mapping[str, str] = {
 
 
 def smaller(rule: str, entry: str) -> str:
-    """The remedy of a rule, or of one of its entry points (`module:function`, or empty)."""
+    """The remedy of a rule, or of one of its entry points (`module:function`, or empty).
+
+    A workflow of which this one is a module may put words around the rule's name.
+    """
     *_, package, _ = ("", "", *entry.split("."))
-    named = REMEDIES.get(f"{rule} {package}") or REMEDIES.get(rule)
-    begins = (remedy for beginning, remedy in REMEDIES.items() if rule.startswith(beginning))
-    return named or next(begins, "fewer subjects, or " + REGIONS)
+    named = [name for name in REMEDIES if name in (f"{rule} {package}", rule)]
+    inside = [name for name in REMEDIES if name in f"{rule} {package}" or name in rule]
+    found = max(named or inside, key=len, default="")
+    return REMEDIES.get(found, "fewer subjects, or " + REGIONS)

@@ -91,6 +91,11 @@ def test_the_entry_point_decides_where_its_rule_runs_several() -> None:
     assert "`inpainting.fgen_width`" in sage and "split.count" not in sage
 
 
+@pytest.mark.parametrize("rule", ["train_generator", "draw_forest", "write_report", "join_fitted_views"])
+def test_a_rule_that_another_workflow_renames_keeps_its_remedy(rule: str) -> None:
+    assert smaller(f"brainfed_{rule}_again", "") == smaller(rule, "") != smaller("other", "")
+
+
 def test_every_rule_has_a_remedy() -> None:
     rules = Path(brainfed.__file__).parents[1] / "rules"
     text = "\n".join(path.read_text() for path in rules.glob("*.smk"))

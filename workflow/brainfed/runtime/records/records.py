@@ -28,15 +28,23 @@ class Records:
         memory: a file for the digests of contents that were read.
         versions: the libraries' versions, where a result of other versions is computed again; empty where it is kept.
         writing: whether this run may write; a dry run adopts nothing.
-        pages: rules whose outputs list adopted results: they are never adopted, and run where anything was.
+        rules: the namespace of the rules whose jobs these are; other workflows of the run have namespaces of their own.
+        pages: scripts, without their folder and ending, whose outputs list adopted results: they are never
+            adopted, and run where anything was.
     """
 
     def __init__(
-        self, memory: Path, versions: Mapping[str, str], writing: Callable[[], bool], pages: Collection[str] = ()
+        self,
+        memory: Path,
+        versions: Mapping[str, str],
+        writing: Callable[[], bool],
+        rules: Mapping[str, Any],
+        pages: Collection[str] = (),
     ) -> None:
         self.contents = Contents(memory)
         self.versions = versions
         self.writing = writing
+        self.rules = rules
         self.pages = frozenset(pages)
         self.adopting = os.environ.get(ADOPT, "") not in ("", "0")
         self.stale: dict[str, list[str]] = {}
@@ -50,7 +58,8 @@ class Records:
 
         Intermediate files may be deleted. A result that was made of them is current only where they would be.
         """
-        return GIVEN in dict(job.params.items()) and bool(job.output) and self._stands(job)
+        own = job.rule.module_globals is self.rules
+        return own and GIVEN in dict(job.params.items()) and bool(job.output) and self._stands(job)
 
     def judge(self, job: Any) -> str:
         """Why the outputs of a job are not current; empty where they are current or adopted."""
@@ -58,7 +67,7 @@ class Records:
 
     def checksum(self, job: Any, path: str) -> str | None:
         """SHA-256 of an input when the job ran."""
-        adopting = self.adopting and job.rule.name not in self.pages
+        adopting = self.adopting and not self._is_page(job)
         made = self._judge(job)[0] if adopting else self._read(str(job.output[0]))
         held = made.contents.get(path) if made else None
         return held.digest if held and held.digest else None
@@ -90,6 +99,9 @@ class Records:
             )
             self.adopted = []
 
+    def _is_page(self, job: Any) -> bool:
+        return Path(str(job.rule.script)).stem in self.pages
+
     def _stands(self, job: Any) -> bool:
         """Whether a job's outputs exist, or any output of what is below it in the plan."""
         if job not in self._standing:
@@ -104,7 +116,7 @@ class Records:
             parts, inputs = parts_of(job.params.get(GIVEN)), roles_of(job.input)
             made = self._read(outputs[0])
             found = verdict(made, parts, inputs, outputs, self.contents, self._of_deleted(job), self.versions)
-            page = job.rule.name in self.pages
+            page = self._is_page(job)
             if page and self.adopted:
                 found = found or ADOPTED
             if found and self.adopting and not page and all(map(self.contents.exists, outputs)):

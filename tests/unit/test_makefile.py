@@ -1,0 +1,103 @@
+"""The environment: `make install` in folders with blanks and with other versions of Python; that of conda."""
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+# A Python that says that it is of some version, makes environments of itself, and installs nothing.
+PYTHON = """#!/bin/sh
+case "$1 $2" in
+"-c "*) exec {python} -c 'import sys; number = (sys.argv[1] + ".13").split(".")
+sys.version_info, sys.version = tuple(map(int, number)), ".".join(number) + " (made up)"
+exec(sys.argv[2])' {version} "$2" ;;
+"-m venv")
+    for folder; do :; done
+    rm -rf "$folder" && mkdir -p "$folder/bin" && cp "$0" "$folder/bin/python" ;;
+*) for word; do printf '[%s]' "$word"; done; echo ;;
+esac
+"""
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    folder = tmp_path / "my clone (2)"
+    folder.mkdir()
+    for name in ("Makefile", "requirements.lock", "pyproject.toml"):
+        shutil.copy(REPOSITORY / name, folder)
+    return folder
+
+
+def install(clone: Path, version: str, *, named: bool = True) -> "subprocess.CompletedProcess[str]":
+    """Run `make install` with a Python of that version, which the command names, or which is the usual one."""
+    python = clone.parent / "bin" / ("python" + version if named else "python3")
+    python.parent.mkdir(exist_ok=True)
+    python.write_text(PYTHON.format(python=shlex.quote(sys.executable), version=version))
+    python.chmod(0o755)
+    path = f"{python.parent}{os.pathsep}{os.environ['PATH']}"
+    words = [f"PYTHON={python.name}"] if named else []
+    return subprocess.run(
+        ["make", "install", *words], cwd=clone, env=os.environ | {"PATH": path}, capture_output=True, text=True
+    )
+
+
+def version_of(clone: Path) -> str:
+    shown = [clone / ".venv" / "bin" / "python", "-c", "print('.'.join(map(str, sys.version_info[:2])))"]
+    return subprocess.run(shown, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_a_folder_with_a_blank_and_parentheses_is_one_word_of_every_command(clone: Path) -> None:
+    done = install(clone, "3.11")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"[{clone}/.venv/lib]" in done.stdout
+    assert (clone / ".venv" / ".installed").exists()
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_python_that_is_too_old_is_named_before_anything_is_installed(clone: Path, named: bool) -> None:
+    done = install(clone, "3.10", named=named)
+    assert done.returncode != 0
+    assert "brainfed needs Python 3.11 or newer, found 3.10.13" in done.stderr
+    assert "[pip]" not in done.stdout
+    assert not (clone / ".venv").exists()
+
+
+def test_an_environment_of_a_python_that_is_too_old_is_made_anew(clone: Path) -> None:
+    install(clone, "3.10")
+    (clone / ".venv" / "bin").mkdir(parents=True)
+    shutil.copy(clone.parent / "bin" / "python3.10", clone / ".venv" / "bin" / "python")
+    assert version_of(clone) == "3.10"
+    done = install(clone, "3.11", named=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert version_of(clone) == "3.11"
+
+
+def test_another_python_makes_the_environment_anew_where_the_command_names_it(clone: Path) -> None:
+    install(clone, "3.11")
+    assert "[pip]" not in install(clone, "3.11").stdout
+    assert "[pip]" not in install(clone, "3.12", named=False).stdout
+    assert version_of(clone) == "3.11"
+    assert "[pip]" in install(clone, "3.12").stdout
+    assert version_of(clone) == "3.12"
+    assert "[pip]" not in install(clone, "3.12").stdout
+
+
+def test_an_environment_that_a_user_has_made_is_kept(clone: Path) -> None:
+    install(clone, "3.12")
+    (clone / ".venv" / ".installed").unlink()
+    (clone / ".venv" / "another build of torch").touch()
+    assert "[pip]" in install(clone, "3.10", named=False).stdout
+    assert (clone / ".venv" / "another build of torch").exists()
+
+
+def test_the_environment_of_conda_has_the_locked_versions() -> None:
+    lines = (REPOSITORY / "requirements.lock").read_text().splitlines()
+    environment = yaml.safe_load((REPOSITORY / "workflow" / "envs" / "brainfed.yaml").read_text())
+    # A path to the file would lead elsewhere: Snakemake copies the environment's file to where it makes it.
+    assert environment["dependencies"][-1]["pip"] == [line for line in lines if line and not line.startswith("#")]

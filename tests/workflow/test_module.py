@@ -1,0 +1,158 @@
+"""brainfed as a module of another workflow, in folders whose names have blanks and parentheses."""
+
+import os
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+import yaml
+
+from workflow.project import ALONE, CONFIG, PARSED, SIMULATE, copy_workflow
+
+pytestmark = pytest.mark.workflow
+
+CLONE = "my clone (2)"
+MODULE = """
+configfile: "config.yaml"
+
+
+module brainfed:
+    snakefile: {snakefile}
+    config: config["brain"]
+    {prefix}
+
+
+use rule * from brainfed {names}
+"""
+OWN_RULES = """
+onstart:
+    print("the host begins")
+
+
+rule everything:
+    default_target: True
+    input:
+        "numbers.txt",
+
+
+rule numbers:
+    input:
+        "results/tiny/tables/methods.tsv",
+    output:
+        "numbers.txt",
+    params:
+        given=["no mapping"],
+    shell:
+        '''
+        echo one > {output}
+        echo two >> {output}
+        false || echo "{params.given}" >> {output}
+        '''
+
+
+# Snakemake starts itself for such a rule, and reads the whole workflow again.
+rule count:
+    input:
+        "numbers.txt",
+    output:
+        "counted.txt",
+    run:
+        with open(input[0]) as read, open(output[0], "w") as written:
+            print(len(read.readlines()), file=written)
+"""
+COHORT = {"source": "simulate", "shards": 1, "simulate": SIMULATE}
+BRAIN = CONFIG | {
+    "cohorts": {"tiny": COHORT},
+    "experiments": {"methods": {"variants": ["ridge-central", "majority"], "reference": "ridge-central"}},
+}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A clone with an environment of its own, which has the packages of this one."""
+    folder = tmp_path_factory.mktemp("a place (1)")
+    copy_workflow(folder / CLONE)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / CLONE / ".venv"], check=True)
+    packages = next((folder / CLONE / ".venv" / "lib").glob("*/site-packages"))
+    (packages / "this.pth").write_text(f"{folder / CLONE / 'workflow'}\n{sysconfig.get_path('purelib')}\n")
+    return folder
+
+
+def write_host(
+    place: Path,
+    name: str,
+    names: str = "as brainfed_*",
+    prefix: str = "",
+    snakefile: str = f'"../{CLONE}/workflow/Snakefile"',
+) -> Path:
+    """A workflow that uses the clone's."""
+    host = place / name
+    (host / ".snakemake").mkdir(parents=True)
+    (host / PARSED).write_bytes((place / CLONE / PARSED).read_bytes())
+    (host / "Snakefile").write_text(MODULE.format(snakefile=snakefile, names=names, prefix=prefix) + OWN_RULES)
+    (host / "config.yaml").write_text(yaml.safe_dump({"greeting": "none of brainfed's keys", "brain": BRAIN}))
+    return host
+
+
+def snakemake(host: Path, *arguments: str, python: Path | str = "") -> "subprocess.CompletedProcess[str]":
+    own = host.parent / CLONE
+    return subprocess.run(
+        [python or own / ".venv" / "bin" / "python", "-m", "snakemake", *arguments],
+        cwd=host,
+        env=os.environ | ALONE | {"PYTHONPATH": str(own / "workflow")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_host_with_rules_of_its_own_runs_brainfed_as_a_module(place: Path) -> None:
+    host = write_host(place, "host (1)")
+    done = snakemake(host, "--cores", "2")
+    output = done.stdout + done.stderr
+    assert done.returncode == 0, output
+    assert "the host begins" in output
+    assert (host / "numbers.txt").read_text() == "one\ntwo\nno mapping\n"
+    assert "ridge-central" in (host / "results/tiny/tables/methods.tsv").read_text()
+    again = snakemake(host, "-n")
+    assert "Nothing to be done" in again.stdout + again.stderr, again.stdout + again.stderr
+    # Snakemake cannot start itself by a Python in a folder with a blank.
+    counted = snakemake(host, "--cores", "2", "counted.txt", python=sys.executable)
+    assert (host / "counted.txt").exists(), counted.stdout + counted.stderr
+    assert (host / "counted.txt").read_text() == "3\n"
+    # Only what the line touches, and the host's rules above it.
+    path = host / "config.yaml"
+    path.write_text(path.read_text().replace("- majority", "- phenotype"))
+    planned = snakemake(host, "-n", "--quiet", "all")
+    lines = (planned.stdout + planned.stderr).splitlines()
+    jobs = {words[0] for words in map(str.split, lines) if len(words) == 2 and words[1].isdigit()}
+    touched = {"brainfed_train_method", "brainfed_score_experiment", "numbers", "everything"}
+    assert jobs - {"total", "jobid:"} == touched, lines
+
+
+def test_rules_of_a_module_may_keep_their_names(place: Path) -> None:
+    done = snakemake(write_host(place, "no names", names=""), "-n", "methods")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "write_report" in done.stdout + done.stderr
+
+
+def test_a_prefix_is_refused_with_one_sentence(place: Path) -> None:
+    done = snakemake(write_host(place, "prefix", prefix='prefix: "brain"'), "-n")
+    assert done.returncode != 0
+    assert "expected results/tiny/ to stay where it is, found `prefix`" in done.stdout + done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_a_snakefile_that_is_no_file_of_the_clone_is_refused_with_one_sentence(place: Path) -> None:
+    for words in (
+        ["init", "-q"],
+        ["add", "workflow/Snakefile", "workflow/rules"],
+        ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "Add"],
+    ):
+        subprocess.run(["git", *words], cwd=place / CLONE, check=True)
+    remote = f'gitfile("{place / CLONE}", path="workflow/Snakefile", ref="HEAD")'
+    done = snakemake(write_host(place, "remote", snakefile=remote), "-n")
+    assert done.returncode != 0
+    assert f"write {place / CLONE}/workflow/Snakefile" in done.stdout + done.stderr

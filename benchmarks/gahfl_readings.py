@@ -1,9 +1,9 @@
 """What institutions add under each reading of GAHFL, on made-up cohorts in which all institutions know the same.
 
     python benchmarks/gahfl_readings.py [--cohorts 6] [--subjects 200] [--effect 1.0] [--rounds 6] [--epochs 10]
-        [--only public gahfl]
+        [--public 0.3] [--only public gahfl]
 
-Patients' first regions share a slow signal; 30 % of the training subjects are public. A row has the mean AUC of one
+Patients' first regions share a slow signal. A row has the mean AUC of one
 method on tested subjects, and the share of the visits of public samples that institutions taught in the first, second
 and last round. `public` trains the global network on the public subjects alone; `no teachers` is GAHFL without any
 institution.
@@ -29,12 +29,12 @@ from brainfed.samples.inputs import Outcome
 from brainfed.samples.labelled_subjects import hidden_labels
 from brainfed.samples.public_series_inputs import PublicSeriesInputs
 
-INSTITUTIONS, FOLDS, REGIONS, TIMES, PUBLIC = 4, 5, 12, 60, 0.3
+INSTITUTIONS, FOLDS, REGIONS, TIMES = 4, 5, 12, 60
 READINGS = [(when, pool) for when in ("step", "round") for pool in ("training", "round")]
 Truth = NDArray[np.int64]
 
 
-def cohort(seed: int, subjects: int, effect: float) -> tuple[PublicSeriesInputs, Truth]:
+def cohort(seed: int, subjects: int, effect: float, share: float) -> tuple[PublicSeriesInputs, Truth]:
     """Subjects in turn in all institutions, and their diagnoses."""
     random = np.random.default_rng(seed)
     place = np.arange(subjects)
@@ -48,7 +48,7 @@ def cohort(seed: int, subjects: int, effect: float) -> tuple[PublicSeriesInputs,
     series = noise + loading * slow
     series = (series - series.mean(axis=1, keepdims=True)) / series.std(axis=1, keepdims=True)
     labels = hidden_labels(truth, fold)
-    public = (random.random(labels.shape) < PUBLIC) & (labels >= 0)
+    public = (random.random(labels.shape) < share) & (labels >= 0)
     return PublicSeriesInputs(
         subjects=tuple(f"sub-{each:04d}" for each in place),
         institutions=tuple(f"site-{each}" for each in range(INSTITUTIONS)),
@@ -87,6 +87,7 @@ def main() -> None:
     parser.add_argument("--cohorts", type=int, default=6)
     parser.add_argument("--subjects", type=int, default=200)
     parser.add_argument("--effect", type=float, default=1.0)
+    parser.add_argument("--public", type=float, default=0.3, help="share of the training subjects")
     parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--only", nargs="+", default=[""], help="beginnings of the names of methods")
@@ -94,7 +95,7 @@ def main() -> None:
     reached: dict[str, list[float]] = {}
     taught: dict[str, list[NDArray[np.float64]]] = {}
     for seed in range(given.cohorts):
-        inputs, truth = cohort(seed, given.subjects, given.effect)
+        inputs, truth = cohort(seed, given.subjects, given.effect, given.public)
         for name, train in trainings(inputs, given.rounds, given.epochs):
             if not name.startswith(("public", *given.only)):
                 continue

@@ -33,7 +33,7 @@ def run_case(case: Case, finished: Project, folder: Path, cores: int) -> str:
     ran = rules_that_ran(before, finished_jobs(project))
     if ran != case.runs:
         return f"ran without need: {dict(ran - case.runs)}, did not run: {dict(case.runs - ran)}"
-    left = planned_jobs(project, {})
+    left, _ = planned_jobs(project, {})
     return f"still to do: {dict(left)}" if left else ""
 
 

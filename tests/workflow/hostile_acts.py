@@ -1,25 +1,29 @@
 """What a hostile user does to a finished project."""
 
 import csv
+import fcntl
 import gzip
 import json
 import os
 import shutil
+import time
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import nibabel as nib
 import numpy as np
 
 from brainfed.cohort.sources.listed import shard_name
+from brainfed.runtime.records.contents import as_list, content
 from workflow.hostile_project import CONFIG, SHARDS
 from workflow.project import Project
 
 PAST, FUTURE = 946_684_800, 2_208_988_800
 """2000 and 2040, in seconds."""
 METHODS = CONFIG["experiments"]["methods"]
+HELD: list[IO[str]] = []
 ONE, TWO = "sub-0001", "sub-0002"
 
 
@@ -218,6 +222,8 @@ def touch(pattern: str, when: float | None = None) -> Callable[[Project], None]:
     """Another time for every file that a pattern finds."""
 
     def edit(project: Project) -> None:
+        if pattern.startswith("workflow"):
+            project.own_workflow()
         files = [path for path in project.folder.glob(pattern) if path.is_file()]
         assert files
         for path in files:
@@ -303,12 +309,25 @@ def delete_series_and_records(project: Project) -> None:
     shutil.rmtree(project.folder / "results" / "lab" / "timeseries")
 
 
-def other_numpy(project: Project) -> None:
-    """A result that another version of numpy computed."""
-    path = record(PREDICTIONS["quick"])(project)
-    held = json.loads(path.read_text())
-    held["versions"]["numpy"] = "1.0.0"
-    path.write_text(json.dumps(held))
+def other_version(
+    find: Callable[[Project], Path], package: str = "numpy", version: str = "1.0.0"
+) -> Callable[[Project], None]:
+    """A result that another version of a library, or of Python, computed."""
+    return rewrite_record(find, lambda held: held["versions"].update({package: version}))
+
+
+def rewrite_record(
+    find: Callable[[Project], Path], change: Callable[[dict[str, Any]], object]
+) -> Callable[[Project], None]:
+    """The record beside a result says something else."""
+
+    def edit(project: Project) -> None:
+        path = record(find)(project)
+        held = json.loads(path.read_text())
+        change(held)
+        path.write_text(json.dumps(held))
+
+    return edit
 
 
 def copy_results(project: Project) -> None:
@@ -318,6 +337,129 @@ def copy_results(project: Project) -> None:
     shutil.copytree(project.folder / "sent", results, copy_function=shutil.copyfile)
     shutil.rmtree(project.folder / "sent")
     forget(project)
+
+
+def without(*patterns: str) -> Callable[[Project], None]:
+    """Results are sent without some files or folders, as by `rsync --exclude`, and without Snakemake's memory."""
+
+    def edit(project: Project) -> None:
+        copy_results(project)
+        for pattern in patterns:
+            left_out = [*(project.folder / "results").glob(pattern)]
+            assert left_out, pattern
+            for path in left_out:
+                if path.is_dir():
+                    shutil.rmtree(path)
+                else:
+                    path.unlink()
+
+    return edit
+
+
+def without_what_was_made_of(find: Callable[[Project], Path], *parts: str) -> Callable[[Project], None]:
+    """Results are sent without all that was made of one job's results, and without parts of these.
+
+    A part is the end of a file's name.
+    """
+
+    def edit(project: Project) -> None:
+        copy_results(project)
+        first = find(project)
+        records = {path: json.loads(path.read_text()) for path in (project.folder / "results").rglob(".*.made")}
+        own = {*records.pop(record(find)(project))["outputs"]}
+        reached = set(own)
+        while below := [path for path, held in records.items() if not reached.isdisjoint(held["contents"])]:
+            for path in below:
+                outputs = records.pop(path)["outputs"]
+                reached.update(outputs)
+                for gone in (path, *(project.folder / output for output in outputs)):
+                    gone.unlink()
+        assert first.exists()
+        dropped = [project.folder / path for path in own if path.endswith(parts)]
+        assert len(dropped) == len(parts)
+        for path in dropped:
+            path.unlink()
+
+    return edit
+
+
+def link_elsewhere(folder: str) -> Callable[[Project], None]:
+    """A folder of results lies on another disk, or is shared with another clone."""
+
+    def edit(project: Project) -> None:
+        path = project.folder / folder
+        path.rename(project.folder / "shared")
+        path.symlink_to(project.folder / "shared")
+
+    return edit
+
+
+def of_another_run(
+    find: Callable[[Project], Path], change: Callable[[Path], None], **parts: str
+) -> Callable[[Project], None]:
+    """Another project's result is copied over this one, with its own record: other content, other settings."""
+
+    def edit(project: Project) -> None:
+        path = find(project)
+        change(path)
+        own = str(path.relative_to(project.folder))
+
+        def as_theirs(held: dict[str, Any]) -> None:
+            held["outputs"][own] = as_list(content(path))
+            held["parts"].update(parts)
+
+        rewrite_record(find, as_theirs)(project)
+
+    return edit
+
+
+def damage(find: Callable[[Project], Path], *readers: Callable[[Project], Path]) -> Callable[[Project], None]:
+    """A disk changes a byte of a file and none of its times; then the jobs of these results read it.
+
+    No program can set the time at which the file system noted a change, so the records are given the new one.
+    """
+
+    def edit(project: Project) -> None:
+        path = find(project)
+        own = str(path.relative_to(project.folder))
+        before = path.stat()
+        flip_a_byte(path)
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+        found = content(path)
+        read_damaged = [record(reader)(project) for reader in readers]
+        for file in (project.folder / "results").rglob(".*.made"):
+            held = json.loads(file.read_text())
+            for contents in (held["contents"], held["outputs"]):
+                if own in contents:
+                    digest = found.digest if file in read_damaged and contents is held["contents"] else contents[own][0]
+                    contents[own] = [digest, *found.signature]
+            file.write_text(json.dumps(held))
+        memory = project.folder / ".snakemake" / "brainfed-contents.json"
+        memory.unlink(missing_ok=True)
+
+    return edit
+
+
+def read_as(path: str, digest: str) -> Callable[[dict[str, Any]], None]:
+    """A record says that its job read other content in an input; "" if the input changed meanwhile."""
+
+    def change(held: dict[str, Any]) -> None:
+        (name,) = (name for name in held["contents"] if name.endswith(path))
+        held["contents"][name][0] = digest
+
+    return change
+
+
+def ahead(pattern: str, seconds: float) -> Callable[[Project], None]:
+    """Files that a machine dated whose clock is ahead."""
+    return lambda project: touch(pattern, time.time() + seconds)(project)
+
+
+def hold_lock(project: Project) -> None:
+    """Another run holds the results; the lock goes with the test's process."""
+    lock = (project.folder / "results" / "lab" / ".lock").open("w")
+    HELD.append(lock)
+    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def flip_a_byte(path: Path) -> None:
@@ -331,6 +473,7 @@ def code(file: str, addition: str = "\n\nADDED = 1\n") -> Callable[[Project], No
     """Append to a file of the workflow."""
 
     def edit(project: Project) -> None:
+        project.own_workflow()
         path = project.folder / "workflow" / file
         path.write_text(path.read_text() + addition)
 

@@ -1,6 +1,7 @@
 """The edits of a hostile user, and exactly the jobs that must run after each."""
 
 import os
+import shutil
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -24,11 +25,13 @@ from workflow.hostile_acts import (
     TWO,
     add_subject,
     age,
+    ahead,
     cell,
     changed,
     code,
     config,
     copy_results,
+    damage,
     darker,
     delete,
     delete_records,
@@ -40,11 +43,15 @@ from workflow.hostile_acts import (
     first_name,
     flip_a_byte,
     forget,
+    hold_lock,
     lab,
+    link_elsewhere,
     notes,
+    of_another_run,
     older,
     one_digit,
-    other_numpy,
+    other_version,
+    read_as,
     recompress,
     record,
     relabelled,
@@ -53,11 +60,14 @@ from workflow.hostile_acts import (
     rename_variant,
     reorder_sites,
     rewrite,
+    rewrite_record,
     same_time,
     shard,
     then,
     touch,
     trade,
+    without,
+    without_what_was_made_of,
     write_config,
 )
 from workflow.hostile_project import QUICK, below, both, everything, ingested
@@ -73,12 +83,14 @@ class Case:
         edit: does it.
         runs: rule -> the number of its jobs that must run.
         environment: of the run after it.
+        says: what the run says about it; empty: nothing in particular.
     """
 
     name: str
     edit: Callable[[Project], None]
     runs: "Counter[str]"
     environment: Mapping[str, str] = field(default_factory=dict)
+    says: str = ""
 
 
 NOTHING: "Counter[str]" = Counter()
@@ -93,6 +105,31 @@ EXTRACTED_TWICE = both(EXTRACTED, below("extract_series:0", "extract_series:1", 
 GRAPH_OF_LAB = "results/lab/graphs/*/repeat-0/all.safetensors"
 PHENOTYPES = find("lab/cohort/participants.parquet")
 SCANS_OF_DEMO = below("simulate_participants", "simulate_scans:0", "simulate_scans:1", cohort="demo")
+
+RECORDLESS = "no record lies beside them"
+INPUTS = 52
+TRAINED = below("train_method:ridge-central", "train_method:quick", "train_method:nodes")
+FROM_GRAPH = below("build_graph", "draw_cohort", "draw_connectivity", "draw_patterns")
+DRAWN = below("score_experiment", "audit_experiment", "draw_patterns", "draw_scopes")
+SHARD_0, SHARD_1 = (find(f"lab/timeseries/twenty/shard-0{number}.safetensors") for number in (0, 1))
+GRAPH = find("lab/graphs/*/repeat-0/all.safetensors")
+FUSED = find("lab/fused/*/repeat-0/all.safetensors")
+PARTIAL = [
+    ("extract_series:0", "lab", SHARD_0, ["-quality.parquet"]),
+    ("extract_series:1", "lab", SHARD_1, ["-coverage.parquet", "-quality.parquet"]),
+    ("measure_quality", "lab", find("lab/cohort/quality.parquet"), ["-crossings.json"]),
+    ("include_subjects", "lab", find("lab/cohort/included.parquet"), ["-crossings.json"]),
+    ("build_graph", "lab", GRAPH, ["-timing.json"]),
+    ("train_generator", "lab", find("lab/inpainting/*/repeat-0/all/generator.safetensors"), ["history.parquet"]),
+    ("fuse_graph", "lab", FUSED, ["-timing.json"]),
+    ("train_method:quick", "lab", PREDICTIONS["quick"], ["timing.json"]),
+    ("train_method:ridge-central", "lab", PREDICTIONS["ridge-central"], ["members.parquet", "privacy.json"]),
+    ("score_experiment", "lab", find("lab/tables/methods.tsv"), ["-tests.tsv"]),
+    ("draw_cohort", "lab", find("lab/figures/flow.svg"), ["ages.svg"]),
+    ("draw_patterns", "lab", find("lab/figures/methods/patterns.svg"), ["-views.tsv"]),
+    ("simulate_participants", "demo", find("demo/simulated/participants.tsv"), ["truth.json"]),
+    ("simulate_atlas", "demo", find("demo/simulated/atlas.nii.gz"), ["atlas.tsv"]),
+]  # fmt: skip
 
 CASES = [
     # Values that trade places.
@@ -219,9 +256,90 @@ CASES = [
          code("brainfed/imaging/scans/region_means.py")), EXTRACTED_TWICE),
     Case("the report deleted", delete(find("reports/hostile.html")), REPORT),
     Case("the report edited by hand", changed(find("reports/hostile.html"), one_digit), REPORT),
+    # Copies with parts missing.
+    Case("results sent without the times of trainings", without("lab/methods/*/*/repeat-0/timing.json"), NOTHING),
+    Case("results sent without histories", without("*/methods/*/*/repeat-0/history.parquet"), NOTHING),
+    Case("results sent without benchmarks and logs", then(without("*/benchmarks"), lambda project: shutil.rmtree(
+         project.folder / "logs")), NOTHING),
+    Case("results sent without hidden files", then(copy_results, delete_records), EVERYTHING, says=RECORDLESS),
+    Case("results sent without features", without("lab/features"), below("compute_connectivity")),
+    Case("results sent without predictions", without("lab/methods/*/quick/repeat-0/predictions.parquet"), NOTHING),
+    Case("results sent without trainings", without("lab/methods"), TRAINED),
+    Case("results sent without graphs and what is below them", without("lab/graphs", "lab/fused", "lab/inpainting",
+         "lab/methods/*/quick", "lab/methods/*/nodes", "lab/tables", "lab/figures", "reports"), FROM_GRAPH),
+    Case("tables, figures and report sent alone", without("*/cohort", "*/features", "*/fused", "*/graphs",
+         "*/inpainting", "*/methods", "*/simulated", "*/splits", "*/timeseries"), EVERYTHING),
+    Case("results sent without tables and page", without("lab/tables", "lab/figures/methods", "reports"), DRAWN),
+    Case("results sent without tables and times, a learning rate changed", then(without(
+         "lab/methods/*/quick/*/timing.json", "lab/tables", "lab/figures/methods", "reports"), config(variants={
+         "quick": {"learning_rate": 0.01}})), below("train_method:quick", "draw_patterns", "draw_scopes")),
+    *(
+        Case(f"sent without {' and '.join(parts)} of {job} and what is below, made by another numpy",
+             then(without_what_was_made_of(first, *parts), other_version(first), config(library_versions="rerun")),
+             below(job, cohort=cohort))
+        for job, cohort, first, parts in PARTIAL
+    ),
+    Case("sent without times of a training and what is below, nothing changed", without_what_was_made_of(
+         PREDICTIONS["quick"], "timing.json"), below("train_method:quick")),
+    # Results over results, and shared results.
+    Case("predictions of other settings copied over with their record", of_another_run(PREDICTIONS["quick"],
+         flip_a_byte, settings="0" * 16), below("train_method:quick")),
+    Case("predictions of another code copied over, Snakemake's memory deleted", then(of_another_run(
+         PREDICTIONS["quick"], flip_a_byte, code="0" * 16), forget), below("train_method:quick")),
+    Case("features of other data copied over with their record", of_another_run(FEATURES, flip_a_byte),
+         below("compute_connectivity") - Counter(compute_connectivity=1)),
+    Case("a record alone copied over", rewrite_record(FEATURES, lambda held: held["outputs"].update({
+         name: ["0" * 64, 1, 1, 1, 1] for name in held["outputs"]})), below("compute_connectivity")),
+    Case("records of two shards trade places", trade(record(SHARD_0), record(SHARD_1)), EXTRACTED, says=RECORDLESS),
+    Case("results on another disk", link_elsewhere("results"), NOTHING),
+    Case("a cohort on another disk", link_elsewhere("results/lab"), NOTHING),
+    Case("series on another disk", link_elsewhere("results/lab/timeseries"), NOTHING),
+    Case("results shared with a clone of other settings", then(link_elsewhere("results"), forget, config(
+         variants={"quick": {"learning_rate": 0.01}})), below("train_method:quick")),
+    Case("shared results in which another clone has just trained", then(of_another_run(PREDICTIONS["quick"],
+         flip_a_byte, settings="0" * 16), without_what_was_made_of(PREDICTIONS["quick"], "privacy.json"),
+         link_elsewhere("results")), below("train_method:quick")),
+    Case("another run holds the results", hold_lock, NOTHING),
+    Case("a killed run left its lock", lambda project: (project.folder / "results" / "lab" / ".lock").write_text(
+         "on elsewhere: process 1 in /"), NOTHING),
+    # What a disk, or an edit during a run, changes.
+    Case("a byte flips on the disk, nobody reads it", damage(FEATURES), NOTHING),
+    Case("a byte flips on the disk, a training reads it", damage(FEATURES, PREDICTIONS["ridge-central"]),
+         below("compute_connectivity"), says="they were changed, or exchanged, after they were made"),
+    Case("a byte of a graph flips on the disk, its readers read it", damage(GRAPH, PREDICTIONS["quick"], FUSED),
+         below("build_graph")),
+    Case("a byte of the atlas flips on the disk before one shard", damage(ATLAS, SHARD_0), below("extract_series:1")),
+    Case("a training read other bytes than the disk holds", rewrite_record(PREDICTIONS["ridge-central"], read_as(
+         "all.safetensors", "0" * 64)), below("train_method:ridge-central"), says="of their inputs has changed"),
+    Case("the atlas changed back after one shard", rewrite_record(SHARD_0, read_as("atlas.nii.gz", "0" * 64)),
+         below("extract_series:0")),
+    Case("an input changed while its job ran", rewrite_record(SHARD_0, read_as("atlas.tsv", "")),
+         below("extract_series:0")),
+    Case("a job refused what it was to read", rewrite_record(FEATURES, lambda held: held["outputs"].update({
+         name: ["", 0, 0, 0, 0] for name in held["outputs"]})), below("compute_connectivity")),
+    # Dates.
+    Case("a scan dated an hour ahead", ahead(f"resources/scans/{ONE}.nii.gz", 3600), NOTHING, says=(
+         f"1 file is dated after now, the first is resources/scans/{ONE}.nii.gz")),
+    Case("all inputs dated a day ahead", ahead("resources/**/*", 86_400), NOTHING, says=f"{INPUTS} files are dated"),
+    Case("all inputs some seconds ahead", ahead("resources/**/*", 20), NOTHING),
+    Case("a table changed and dated ahead", then(changed(TABLE, age), ahead("resources/first.csv", 3600)),
+         below(*ingested("age")), says="resources/first.csv: expected a date up to"),
+    Case("an atlas dated ahead, Snakemake's memory deleted", then(ahead("resources/atlas.nii.gz", 3600), forget),
+         NOTHING, says="resources/atlas.nii.gz: expected a date up to"),
+    Case("features dated an hour ahead", ahead("results/lab/features/*/*", 3600), NOTHING, says="1 file is dated"),
+    Case("results of a machine whose clock is ahead", then(copy_results, ahead("results/**/*", 3600)), NOTHING,
+         says="files are dated after now"),
+    Case("results dated ahead, k changed", then(ahead("results/**/*", 3600), config(graph={"k": 5})),
+         below("build_graph")),
+    Case("records dated ahead", ahead("results/**/.*.made", 3600), NOTHING),
+    Case("config dated ahead", ahead("config.yaml", 3600), NOTHING),
     # Versions of the libraries.
-    Case("a result of another numpy", other_numpy, NOTHING),
-    Case("a result of another numpy, to be computed again", then(other_numpy, config(library_versions="rerun")),
+    Case("a result of another Python", other_version(PREDICTIONS["quick"], "python", "3.12.1"), NOTHING),
+    Case("a result of another Python, to be computed again", then(other_version(PREDICTIONS["quick"], "python",
+         "3.12.1"), config(library_versions="rerun")), below("train_method:quick")),
+    Case("a result of another numpy", other_version(PREDICTIONS["quick"]), NOTHING),
+    Case("a result of another numpy, to be computed again", then(other_version(PREDICTIONS["quick"]),
+         config(library_versions="rerun")),
          below("train_method:quick")),
     # Code.
     Case("code of graphs", code("brainfed/graphs/neighbours/similarity.py"), below("build_graph")),

@@ -205,16 +205,16 @@ def rule_of(name: str) -> str:
     return "simulate_scans" if name.startswith("simulate_scans") else name
 
 
-def planned_jobs(project: Project, environment: Mapping[str, str]) -> "Counter[str]":
-    """Rule -> number of jobs that a dry run of everything lists."""
+def planned_jobs(project: Project, environment: Mapping[str, str]) -> "tuple[Counter[str], str]":
+    """Rule -> number of jobs that a dry run of everything lists, and all that it says."""
     done = project.snakemake("-n", environment=environment)
     text = done.stdout + done.stderr
     table = re.search(r"^job +count\n-+ +-+\n(.*?)^total", text, re.MULTILINE | re.DOTALL)
     if table is None:
         assert "Nothing to be done" in text, text
-        return Counter()
+        return Counter(), text
     rows = [line.split() for line in table[1].splitlines() if line.strip()]
-    return Counter(rule_of(name) for name, number in rows if name != "all" for _ in range(int(number)))
+    return Counter(rule_of(name) for name, number in rows if name != "all" for _ in range(int(number))), text
 
 
 def finished_jobs(project: Project) -> dict[Path, int]:

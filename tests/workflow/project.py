@@ -16,7 +16,7 @@ import numpy as np
 import yaml
 
 from brainfed.runtime.records.digests import SourceTree
-from forked_cli import LIBRARIES, ForkedCommands
+from forked_cli import LIBRARIES, OURS, ForkedCommands
 from made_once import made_once
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -105,7 +105,8 @@ class Project:
 
     def edit(self, file: str, old: str, new: str) -> None:
         """Replace text in a file of the workflow."""
-        path = self.folder / "workflow" / file
+        self.own_workflow()
+        path = self._workflow / file
         text = path.read_text()
         assert text.count(old) >= 1, f"{old!r} is not in {file}"
         path.write_text(text.replace(old, new, 1))
@@ -115,11 +116,12 @@ class Project:
     ) -> "subprocess.CompletedProcess[str]":
         """Run snakemake on the project's copy of the workflow, with additions to the environment.
 
-        It is forked from a process that has imported Snakemake.
+        It is forked from a process that has imported Snakemake, and this checkout's library where the project's
+        workflow is a link to it.
         """
         own = ALONE | {"PYTHONPATH": str(self.folder / "workflow")} | dict(environment or {})
         words = [*arguments, "--configfile", "config.yaml"]
-        done = _forked().run_apart(["snakemake", *words], self.folder, own)
+        done = _forked(self._workflow.is_symlink()).run_apart(["snakemake", *words], self.folder, own)
         if check and done.returncode:
             raise AssertionError(done.stdout + done.stderr)
         return done
@@ -140,11 +142,30 @@ class Project:
         _copy_folder(self.folder, folder)
         return Project(folder)
 
+    def copy_data(self, folder: Path) -> "Project":
+        """The same with a link to the workflow of this checkout, whose code it must not change."""
+        folder.mkdir(parents=True)
+        held = [path for path in self.folder.iterdir() if path.name != "workflow"]
+        subprocess.run(["cp", "-a", *held, folder], check=True)
+        (folder / "workflow").symlink_to(REPOSITORY / "workflow")
+        return Project(folder)
+
+    def own_workflow(self) -> None:
+        """Have a copy of the workflow where there was a link, to change its code."""
+        if self._workflow.is_symlink():
+            self._workflow.unlink()
+            compiled = made_once("compiled-workflow", _compile_workflow)
+            subprocess.run(["cp", "-a", compiled / "workflow", self.folder], check=True)
+
+    @property
+    def _workflow(self) -> Path:
+        return self.folder / "workflow"
+
 
 @cache
-def _forked() -> ForkedCommands:
+def _forked(with_library: bool) -> ForkedCommands:
     """The process that forks runs; it ends with this one, whose end closes its input."""
-    return ForkedCommands(LIBRARIES)
+    return ForkedCommands((*LIBRARIES, *OURS) if with_library else LIBRARIES)
 
 
 def copy_workflow(folder: Path) -> None:

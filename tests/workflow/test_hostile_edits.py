@@ -27,9 +27,11 @@ def finished(tmp_path_factory) -> Project:
 
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
 def test_exactly_the_touched_jobs_of_an_edit_are_planned(case: Case, finished: Project, tmp_path: Path):
-    project = finished.copy(tmp_path / "project")
+    project = finished.copy_data(tmp_path / "project")
     case.edit(project)
-    assert planned_jobs(project, case.environment) == case.runs
+    jobs, said = planned_jobs(project, case.environment)
+    assert jobs == case.runs
+    assert case.says in said
 
 
 def test_no_two_parameters_of_a_job_can_trade_values_unseen(finished: Project):
@@ -95,6 +97,6 @@ def test_results_that_are_adopted_stay_adopted_and_the_report_says_so(finished: 
         path.unlink()
     done = project.snakemake("--cores", "1", environment={"BRAINFED_ADOPT": "1"})
     assert "3 result(s) kept as they are because BRAINFED_ADOPT is set" in done.stderr
-    assert not planned_jobs(project, {})
+    assert not planned_jobs(project, {})[0]
     page = (project.folder / "results" / "reports" / "hostile.html").read_text()
     assert page.count("were kept on request (BRAINFED_ADOPT)") == 2

@@ -51,6 +51,7 @@ from brainfed.configuration.layout.cohort_inputs import (
 )
 from brainfed.configuration.layout.kept import kept_parameters
 from brainfed.configuration.layout.layout import Layout
+from brainfed.configuration.layout.locks import lock_files
 from brainfed.configuration.layout.paths import (
     BETWEEN,
     covariance_pattern,
@@ -105,6 +106,8 @@ from brainfed.runtime.provenance import versions
 from brainfed.runtime.devices.slots import jobs_per_gpu
 from brainfed.runtime.records.records import Records
 from brainfed.runtime.records.snakemake_records import install
+from brainfed.runtime.scheduling.dates import keep_whatever_the_dates
+from brainfed.runtime.scheduling.one_run import run_alone
 
 # Parsed files are remembered beside Snakemake's own records of the runs in this folder.
 PARSED = Path.cwd() / ".snakemake" / "brainfed-sources.json"
@@ -165,8 +168,13 @@ def gpus_allowed():
     return limit is None or limit.value is None or limit.value > 0
 
 
+keep_whatever_the_dates()
 if workflow.is_main_process:
     announce(gpus_allowed())
+    run_alone(
+        str(BASE),
+        lambda: lock_files(Path("results"), PROJECT.cohorts, PROJECT.project),
+    )
     RECORDS = Records(
         Path(".snakemake") / "brainfed-contents.json",
         versions() if PROJECT.library_versions == "rerun" else {},

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from importlib.metadata import version
 from pathlib import Path
 from typing import get_args, get_type_hints
@@ -287,3 +288,20 @@ def test_the_command_names_its_version(capsys):
         main(["--version"])
     assert ended.value.code == 0
     assert capsys.readouterr().out == f"brainfed {version('brainfed')}\n"
+
+
+def test_files_that_are_dated_after_now_are_noted_once_a_cohort(tmp_path):
+    cohort = series_cohort(tmp_path)
+    config = cohort.configure()
+    before = check_project(config)
+    assert not any("dated after now" in found.sentence for found in before)
+    soon, later = time.time() + 20, time.time() + 3600
+    files = sorted(path for path in tmp_path.rglob("*") if path.is_file() and path != config)
+    for path in files[:-2]:
+        os.utime(path, (soon, soon))
+    for path in files[-2:]:
+        os.utime(path, (later, later))
+    (found,) = (found for found in check_project(config) if found not in before)
+    assert (found.severity, found.place) == ("notes", "cohort c: files")
+    assert found.sentence.startswith("2 files are dated after now, the first is ")
+    assert found.sentence.endswith("`touch` them, or set this machine's clock.")

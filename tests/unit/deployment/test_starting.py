@@ -11,13 +11,13 @@ pytest.importorskip("flwr", reason="flwr is not installed: make install-sites")
 from brainfed.configuration.layout.at_a_site import all_predictions, joint_files
 from brainfed.deployment import coordinate as leading
 from brainfed.deployment import join as joining
-from brainfed.deployment.attendance.folder_lock import folder_lock
 from brainfed.deployment.attendance.past_leave import LEFT, PastLeave
 from brainfed.deployment.flower.certificates import make_certificate, make_key_pair
 from brainfed.deployment.flower.folder import FlowerFolder
 from brainfed.deployment.introduction import study_digest
 from brainfed.deployment.places import StudyPlace
 from brainfed.runtime.errors import UserError
+from brainfed.runtime.folder_lock import folder_lock
 from federation.three_sites import COHORT, COHORT_OF_ALL, SITES, STUDY, write_data
 
 ADDRESS = "127.0.0.1:9092"
@@ -103,7 +103,8 @@ def test_a_site_that_has_left_ends_well_and_one_whose_results_changed_goes_on(si
 def test_a_second_start_in_a_folder_is_refused_before_anything_is_made(site, folder):
     (folder / "federation" / "keys" / "north").unlink()
     held = r"expected no other `brainfed join` in this folder, found one that runs"
-    with folder_lock(folder / "federation" / "join.lock"), pytest.raises(UserError, match=held):
+    lock = folder_lock(folder / "federation" / "join.lock", "`brainfed join` in this folder", "stop it")
+    with lock, pytest.raises(UserError, match=held):
         joining.join(site, "1")
     assert not (folder / "federation" / "keys" / "north").exists()
 

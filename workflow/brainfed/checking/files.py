@@ -7,10 +7,15 @@ from pathlib import Path
 from brainfed.checking.finding import Finding, named
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.sources.below import files_below
+from brainfed.cohort.sources.freesurfer.further import further_measures
+from brainfed.cohort.sources.known_atlases import atlas_files
 from brainfed.cohort.sources.listed import ListedSubject
-from brainfed.cohort.sources.listing import absent_files, named_series
+from brainfed.cohort.sources.listing import absent_files, list_cohort, named_series
 from brainfed.cohort.sources.unlisted import unlisted_files
 from brainfed.cohort.sources.usable_paths import unusable_paths
+from brainfed.configuration.layout.cohort_inputs import CohortInputs
+from brainfed.runtime.errors import UserError
+from brainfed.runtime.records.contents import dated_ahead
 
 
 def check_files(name: str, listed: Sequence[ListedSubject], settings: CohortSettings, place: str) -> Iterator[Finding]:
@@ -61,6 +66,23 @@ def check_orphans(listed: Sequence[ListedSubject], settings: CohortSettings, pla
             f"{settings.series}: {len(orphans)} files belong to no row of the table, the first is {orphans[0]}; add "
             "rows, or fix the ids if they should be found.",
         )
+
+
+def check_dates(name: str, settings: CohortSettings, place: str) -> Iterator[Finding]:
+    """Tables and files that are dated after now, as by a scanner's or a server's clock."""
+    try:
+        listing = list_cohort(name, settings)
+    except UserError:
+        return
+    inputs = CohortInputs(name, settings, listing)
+    files = [*settings.tables, *filter(None, atlas_files(settings)), *inputs.graph_files()]
+    for one in listing.subjects:
+        runs = [path for run in one.runs for path in (run.image, run.confounds, run.mask, *run.sidecars)]
+        files += filter(None, (one.series, one.confounds, *runs))
+    if settings.kind == "morphometry" or further_measures(settings):
+        files += inputs.stats_files()
+    if said := dated_ahead(dict.fromkeys(files)):
+        yield Finding("notes", place, f"{said[0].upper()}{said[1:]}")
 
 
 def _shared(listed: Sequence[ListedSubject], place: str) -> Iterator[Finding]:

@@ -7,6 +7,7 @@ from brainfed.checking.cohort import check_cohort
 from brainfed.checking.config import PLACE as CONFIG
 from brainfed.checking.config import UsableConfig, check_config
 from brainfed.checking.disk import check_disk, needed_bytes
+from brainfed.checking.files import check_dates
 from brainfed.checking.finding import Finding, boundary, collected, found_at, gathered
 from brainfed.checking.people import Checked
 from brainfed.checking.split import check_harmonisation, check_public, check_sites_left_out, check_splits
@@ -37,7 +38,8 @@ def check_project(config: Path, results: Path = Path("results")) -> list[Finding
             found.append(Finding("notes", f"cohort {name}: files", AT_THE_SITES))
             continue
         checked = check_cohort(name, settings)
-        found += checked.findings
+        files = f"cohort {name}: files"
+        found += [*checked.findings, *collected(files, check_dates, name, settings, files)]
         experiments = [experiment for experiment in usable.experiments if name in experiment.cohorts]
         place = f"cohort {name}: institutions and folds"
         foreign = collected(place, check_own, checked, usable.site, place)

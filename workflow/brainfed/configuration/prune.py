@@ -8,12 +8,15 @@ Files without a project count through the configs that extend them.
 import argparse
 import shutil
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
+from brainfed.configuration.layout.locks import lock_files
 from brainfed.configuration.loading import extended, load_plan, read_config
 from brainfed.configuration.planning.plan import Plan
 from brainfed.configuration.stages import registry
 from brainfed.runtime.errors import UserError
+from brainfed.runtime.scheduling.one_run import hold
 
 
 def stage_folders() -> list[str]:
@@ -50,6 +53,11 @@ def stale_folders(plans: Sequence[Plan], results: Path) -> list[Path]:
     return stale
 
 
+def _locks(plan: Plan, results: Path) -> list[Path]:
+    standing = [name for name in plan.project.cohorts if (results / name).is_dir()]
+    return lock_files(results, standing, plan.project.project)
+
+
 def main() -> None:
     """List stale folders, and delete them with --yes."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -65,10 +73,16 @@ def main() -> None:
         except UserError as error:
             parser.exit(1, f"{path}: {error} Nothing is removed before every config is valid.\n")
     stale = stale_folders(plans, arguments.results)
-    for path in stale:
-        print(path)
+    with ExitStack() as held:
         if arguments.yes:
-            shutil.rmtree(path)
+            try:
+                hold(held, (lock for plan in plans for lock in _locks(plan, arguments.results)))
+            except UserError as error:
+                parser.exit(1, f"{error} Nothing is removed.\n")
+        for path in stale:
+            print(path)
+            if arguments.yes:
+                shutil.rmtree(path)
     if not stale:
         print("Nothing to remove: a config names every folder of results.")
     elif arguments.yes:

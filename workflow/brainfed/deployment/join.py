@@ -18,7 +18,6 @@ from threading import Event, Thread
 
 from brainfed.configuration.layout.at_a_site import all_predictions, joint_files
 from brainfed.deployment.attendance.connection import Connection
-from brainfed.deployment.attendance.folder_lock import folder_lock
 from brainfed.deployment.attendance.past_leave import LEFT, PastLeave
 from brainfed.deployment.attendance.released import Released, Stated, released_by, require_accepted, sentence_of
 from brainfed.deployment.attendance.study_file import require_extended_study, require_study_of
@@ -42,6 +41,7 @@ from brainfed.deployment.site_scores import site_scores
 from brainfed.federation.apart.exchange import LEAVE, REFUSED
 from brainfed.federation.apart.packet import Packet
 from brainfed.runtime.errors import UserError
+from brainfed.runtime.folder_lock import folder_lock
 
 FAREWELL_S = 2.0
 """For the last reply to reach the coordinator before Flower ends."""
@@ -72,7 +72,8 @@ def join(config: Path, cores: str, gpus: int = 0) -> None:
     require_study_of(config, place.plan)
     folder = FlowerFolder(FOLDER.resolve())
     folder.make()
-    with folder_lock(folder.root / "join.lock"):
+    lock = folder.root / "join.lock"
+    with folder_lock(lock, "`brainfed join` in this folder", "stop it, or leave it running and do not start a second"):
         _join(place, folder, cores, gpus)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from brainfed.runtime.errors import UserError
 from brainfed.runtime.records.contents import Content, Contents, content, content_digest, signature
 from brainfed.runtime.records.judging import (
     CHANGED,
@@ -117,14 +118,55 @@ def test_other_versions_count_only_where_the_config_says_so(made, tmp_path):
     assert judged(made, tmp_path, versions={"numpy": "2.4", "python": "3.11", "torch": "2.13"}) == ""
 
 
-def test_an_input_that_changed_while_the_job_ran_is_another_at_the_next_start(tmp_path):
+def test_an_input_that_changes_while_the_job_runs_ends_it_without_a_record(tmp_path):
     source, result = tmp_path / "scan", tmp_path / "series"
     source.write_text("before")
     making = Making(GIVEN, (("scan", (str(source),)),), [str(result)])
-    source.write_text("after!")
+    source.write_text("after the start")
+    result.write_text("from before")
+    with pytest.raises(UserError, match="scan: expected a file that does not change while a job reads it"):
+        making.finish({})
+    assert read(result) is None
+
+
+def test_an_input_that_is_replaced_by_its_like_while_the_job_runs_is_another_at_the_next_start(tmp_path):
+    source, result = tmp_path / "scan", tmp_path / "series"
+    source.write_text("before")
+    making = Making(GIVEN, (("scan", (str(source),)),), [str(result)])
+    other = tmp_path / "other"
+    other.write_text("after!")
+    os.utime(other, ns=(source.stat().st_atime_ns, source.stat().st_mtime_ns))
+    other.rename(source)
     result.write_text("from before")
     making.finish({})
     assert judged(((("scan", (str(source),)),), [str(result)]), tmp_path) == OTHER_INPUT
+
+
+@pytest.mark.parametrize("name", ["predictions", "cost"])
+def test_an_input_that_is_no_more_what_its_job_wrote_ends_the_job_that_reads_it(made, tmp_path, name):
+    path, table = tmp_path / name, tmp_path / "tables" / "scores"
+    table.parent.mkdir()
+    with path.open("r+b") as file:
+        file.write(b"#")
+    making = Making(GIVEN, (("read", (str(path),)),), [str(table)])
+    table.write_text("scores")
+    with pytest.raises(UserError, match=f"{name}: expected the content that its job wrote, found another"):
+        making.finish({})
+    assert read(table) is None
+    # What the disk did to the file, its times do not show: without a mark the next start would trust it again.
+    assert judged(made, tmp_path) == CHANGED
+
+
+def test_a_doubted_file_is_read_whatever_its_times_say(made, tmp_path):
+    outputs = made[1]
+    known = read(outputs[0])
+    flipped = {path: replace(held, digest="0" * 64) for path, held in known.outputs.items()}
+    contents = Contents(tmp_path / "memory.json")
+    write(replace(known, outputs=flipped))
+    assert judged(made, tmp_path) == ""
+    contents.doubted = frozenset(outputs[1:])
+    parts = parts_of(GIVEN)
+    assert verdict(read(outputs[0]), parts, made[0], outputs, contents, {}, {}) == CHANGED
 
 
 @pytest.mark.parametrize("touch", [lambda path: path.chmod(0o600), lambda path: os.link(path, f"{path}-backup")])

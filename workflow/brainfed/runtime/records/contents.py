@@ -8,9 +8,11 @@ import hashlib
 import json
 import os
 import stat
-from collections.abc import Mapping
+import time
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 
@@ -33,6 +35,12 @@ class Content:
     signature: Signature
 
 
+SKEW_S = 60.0
+"""How far the clock of a network disk may be ahead without a word, in seconds."""
+UNKNOWN = Content("", (0, 0, 0, 0))
+"""The content of a file that changed during a job, or that is none."""
+
+
 def signature(path: str | Path) -> Signature | None:
     """The signature of a file (the target of a link) or of a folder; None where there is none."""
     try:
@@ -42,6 +50,21 @@ def signature(path: str | Path) -> Signature | None:
     except OSError:
         return None
     return found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino
+
+
+def dated_ahead(paths: Iterable[str]) -> str:
+    """A sentence on files that are dated after now, by a machine whose clock is ahead; empty where there are none."""
+    now = time.time()
+    dated = ((path, found[1] / 1e9) for path in paths if (found := signature(path)))
+    ahead = [(path, when) for path, when in dated if when > now + SKEW_S]
+    if not ahead:
+        return ""
+    path, when = ahead[0]
+    number = f"{len(ahead)} files are" if len(ahead) > 1 else "1 file is"
+    return (
+        f"{number} dated after now, the first is {path}: expected a date up to {_as_date(now)}, found "
+        f"{_as_date(when)}; `touch` {'them' if len(ahead) > 1 else 'it'}, or set this machine's clock."
+    )
 
 
 def content_digest(path: str | Path) -> str:
@@ -63,6 +86,9 @@ class Contents:
     """The contents of many files, cached in a file from one start to the next.
 
     A file that is not in the cache is read. A cache that cannot be read or written costs time and nothing else.
+
+    Attributes:
+        doubted: files that are read whatever their times say; None as long as nobody has looked for any.
     """
 
     def __init__(self, memory: Path) -> None:
@@ -70,7 +96,9 @@ class Contents:
         self.memory = self.root / memory
         self._remembered: dict[str, Content] | None = None
         self._changed = False
+        self.doubted: frozenset[str] | None = None
         self._signature = cache(signature)
+        self._content = cache(lambda path: content(path) or UNKNOWN)
 
     def exists(self, path: str) -> bool:
         """Whether there is such a file or folder."""
@@ -83,12 +111,12 @@ class Contents:
     def now(self, path: str, known: Content | None = None) -> Content:
         """The content of a file that exists; `known` is its content by a record."""
         found = self._signature(path)
-        if known is not None and found == known.signature:
+        doubted = path in (self.doubted or ())
+        if known is not None and found == known.signature and not doubted:
             return known
         remembered = self._memory().get(path)
-        if remembered is None or remembered.signature != found:
-            remembered = content(path) or Content("", (0, 0, 0, 0))
-            self._memory()[path] = remembered
+        if doubted or remembered is None or remembered.signature != found:
+            remembered = self._memory()[path] = self._content(path)
             self._changed = True
         return remembered
 
@@ -127,6 +155,10 @@ def from_list(values: list[str | int]) -> Content:
     """
     digest, size, changed, noted, inode = values
     return Content(str(digest), (int(size), int(changed), int(noted), int(inode)))
+
+
+def _as_date(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds).strftime("%Y-%m-%d %H:%M")
 
 
 def _of_folder(folder: Path) -> Signature:

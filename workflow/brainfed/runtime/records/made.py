@@ -13,8 +13,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from brainfed.runtime.errors import UserError
 from brainfed.runtime.parts import write_whole
-from brainfed.runtime.records.contents import Content, Signature, as_list, content, from_list, signature
+from brainfed.runtime.records.contents import UNKNOWN, Content, Signature, as_list, content, from_list, signature
 
 SUFFIX = ".made"
 DIGEST_LENGTH = 16
@@ -81,15 +82,20 @@ class Making:
             record_path(self._outputs[0]).unlink(missing_ok=True)
 
     def finish(self, versions: Mapping[str, str], edited: str = "") -> None:
-        """Write the record. An input that changed meanwhile gets no digest, so that the next start sees a change.
+        """Write the record. An input that another file replaced has no digest there, so that the next start sees it.
 
         Args:
             versions: of the libraries.
             edited: a digest of the code that has run, where it is not that of the parameters.
+
+        Raises:
+            UserError: an input changed during the job, or after its own job had written it.
         """
         if not self._outputs:
             return
         contents = {path: _unless_changed(path, before) for path, before in self._before.items()}
+        for path, held in contents.items():
+            _require_as_written(path, held)
         made = replace(self._made, contents=contents, outputs=contents_of(self._outputs), versions=dict(versions))
         write(replace(made, parts={**made.parts, **parts_of({"code": edited})}) if edited else made)
 
@@ -136,27 +142,50 @@ def record_of(output: str | Path) -> Made | None:
     own = read(path)
     if own is not None:
         return own
-    return next((made for made in _records_in(path.parent) if str(path) in made.outputs), None)
+    if not path.parent.is_dir():
+        return None
+    beside = _records_in(path.parent, path.parent.stat().st_mtime_ns)
+    return next((made for made in beside if str(path) in made.outputs), None)
 
 
 @cache
-def _records_in(folder: Path) -> tuple[Made, ...]:
+def _records_in(folder: Path, changed: int) -> tuple[Made, ...]:  # noqa: ARG001, of a folder as it is since then
+    """The records in a folder that got or lost its last file at this time."""
     named = (path.name.removeprefix(".").removesuffix(SUFFIX) for path in sorted(folder.glob(f".*{SUFFIX}")))
     found = (read(folder / name) for name in named)
     return tuple(made for made in found if made is not None)
 
 
 def _unless_changed(path: str, before: Signature | None) -> Content:
-    """The content of an input; a chmod or a hard link meanwhile, as of a backup, leaves size, mtime and inode."""
+    """The content of an input; a chmod or a hard link meanwhile, as of a backup, leaves size and mtime.
+
+    Raises:
+        UserError: it changed since.
+    """
     held = content(path)
-    if held is None or before is None or _of_content(held.signature) != _of_content(before):
-        return Content("", (0, 0, 0, 0))
-    return held
+    if held is None or before is None:
+        return UNKNOWN
+    if held.signature[:2] != before[:2]:
+        raise UserError(
+            f"{path}: expected a file that does not change while a job reads it, found one of another time or size; "
+            "wait until it is complete, and run again."
+        )
+    # Some network disks number their files anew.
+    return held if held.signature[3] == before[3] else UNKNOWN
 
 
-def _of_content(found: Signature) -> tuple[int, int, int]:
-    size, changed, _, inode = found
-    return size, changed, inode
+def _require_as_written(path: str, held: Content) -> None:
+    """Refuse an input that is no more what its own job wrote, though it is the same file; its job runs again then."""
+    made = record_of(path)
+    written = made.outputs.get(path) if made else None
+    if made is None or written is None or written.digest in ("", held.digest):
+        return
+    if (written.signature[0], written.signature[3]) == (held.signature[0], held.signature[3]):
+        write(replace(made, outputs={**made.outputs, path: UNKNOWN}))
+        raise UserError(
+            f"{path}: expected the content that its job wrote, found another: the file was edited, or damaged on the "
+            "disk; run again, which computes it anew."
+        )
 
 
 def _digest(value: Any) -> str:

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -54,9 +54,10 @@ class Records:
         self._read = cache(read)
 
     def concerns(self, job: Any) -> bool:
-        """Whether a job is one of ours whose result is in use: its outputs exist, or files that were made of them.
+        """Whether a job is one of ours whose result is in use: an output exists, or a file that was made of one.
 
-        Intermediate files may be deleted. A result that was made of them is current only where they would be.
+        Any of its files may be missing, as in a filtered copy. A result that was made of them is current only where
+        they would be.
         """
         own = job.rule.module_globals is self.rules
         return own and GIVEN in dict(job.params.items()) and bool(job.output) and self._stands(job)
@@ -103,15 +104,16 @@ class Records:
         return Path(str(job.rule.script)).stem in self.pages
 
     def _stands(self, job: Any) -> bool:
-        """Whether a job's outputs exist, or any output of what is below it in the plan."""
+        """Whether any output of a job exists, or of what is below it in the plan."""
         if job not in self._standing:
-            exist = [self.contents.exists(str(path)) for path in job.output]
             below = (self._stands(reader) for reader in list(job.dag.depending[job]))
-            self._standing[job] = (bool(exist) and all(exist)) or any(below)
+            self._standing[job] = any(self.contents.exists(str(path)) for path in job.output) or any(below)
         return self._standing[job]
 
     def _judge(self, job: Any) -> tuple[Made | None, str]:
         outputs = tuple(map(str, job.output))
+        if self.contents.doubted is None:
+            self.contents.doubted = self._contradicted(job.dag.jobs)
         if outputs not in self._judged:
             parts, inputs = parts_of(job.params.get(GIVEN)), roles_of(job.input)
             made = self._read(outputs[0])
@@ -127,6 +129,16 @@ class Records:
                 self.stale.setdefault(found, []).append(outputs[0])
             self._judged[outputs] = made, found
         return self._judged[outputs]
+
+    def _contradicted(self, jobs: Iterable[Any]) -> frozenset[str]:
+        """The files of which two records name different contents: a disk may change a byte and no time."""
+        digests: dict[str, str] = {}
+        contradicted = set()
+        for made in filter(None, (self._read(str(job.output[0])) for job in jobs if job.output)):
+            for path, held in (*made.outputs.items(), *made.contents.items()):
+                if held.digest and digests.setdefault(path, held.digest) != held.digest:
+                    contradicted.add(path)
+        return frozenset(contradicted)
 
     def _of_deleted(self, job: Any) -> dict[str, str]:
         """Input that was deleted -> the digest that it had, by the record of the job that wrote it."""

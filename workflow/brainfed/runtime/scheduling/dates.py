@@ -1,0 +1,33 @@
+"""Files that are dated after now: a run says so, and they are no reason to lose what a job has computed."""
+
+import sys
+from typing import Any
+
+from brainfed.runtime.records.contents import dated_ahead
+from brainfed.runtime.records.records import GIVEN
+
+
+def keep_whatever_the_dates() -> None:
+    """Name the files of a plan that are dated after now, and let Snakemake keep outputs that are older than an input.
+
+    It would delete them at every start anew, as by dates they are not current. Our records compare contents.
+    """
+    from snakemake.dag import DAG
+    from snakemake.workflow import Workflow
+
+    theirs, build = DAG.check_output_mtime, Workflow._build_dag
+    if theirs.__module__ == __name__:
+        return
+
+    def build_dag(workflow: Any) -> None:
+        build(workflow)
+        if workflow.is_main_process:
+            files = dict.fromkeys(str(path) for job in workflow.dag.jobs for path in (*job.input, *job.output))
+            if said := dated_ahead(files):
+                print(said, file=sys.stderr)
+
+    async def check_output_mtime(dag: Any, job: Any, outputs: Any) -> None:
+        if GIVEN not in dict(job.params.items()):
+            await theirs(dag, job, outputs)
+
+    DAG.check_output_mtime, Workflow._build_dag = check_output_mtime, build_dag

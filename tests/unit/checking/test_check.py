@@ -305,3 +305,40 @@ def test_files_that_are_dated_after_now_are_noted_once_a_cohort(tmp_path):
     assert (found.severity, found.place) == ("notes", "cohort c: files")
     assert found.sentence.startswith("2 files are dated after now, the first is ")
     assert found.sentence.endswith("`touch` them, or set this machine's clock.")
+
+
+def cohort_notes(cohort):
+    return [found.sentence for found in check_project(cohort.configure()) if found.severity == "notes"]
+
+
+def test_sites_that_differ_in_spelling_alone_are_noted(tmp_path):
+    cohort = series_cohort(tmp_path)
+    for subject, site in (("s01", "NYU"), ("s02", "nyu"), ("s03", "N.Y.U.")):
+        cohort.change(subject, "site", site)
+    (note,) = [sentence for sentence in cohort_notes(cohort) if "spelling" in sentence]
+    assert "sites 'N.Y.U.', 'NYU', 'nyu' differ in spelling alone and count as 3; if they are one, give" in note
+
+
+def test_numbered_sites_are_not_taken_for_spellings_of_one(tmp_path):
+    cohort = series_cohort(tmp_path)
+    for subject, site in (("s01", "10"), ("s02", "1.0")):
+        cohort.change(subject, "site", site)
+    assert not any("spelling" in sentence for sentence in cohort_notes(cohort))
+
+
+def test_codes_that_are_read_as_missing_and_ids_without_zeros_are_noted(tmp_path):
+    cohort = series_cohort(tmp_path)
+    cohort.change("s03", "age", "NULL")
+    header, *rows = cohort.rows()
+    for row in rows:
+        cohort.series(row[0]).rename(cohort.series(row[0][1:]))
+    cohort.write_rows([header, *([f"{row[0][1:]}.0", *row[1:]] for row in rows)])
+    notes = " ".join(cohort_notes(cohort))
+    assert "'NULL' in age read as missing, as n/a is, in 1 of 12 rows: 03; name such a code under `codes`" in notes
+    assert "all ids end in `.0`, as 01.0, and are read without it: 01." in notes
+
+
+def test_a_cohort_of_one_site_is_told_so(tmp_path):
+    cohort = series_cohort(tmp_path)
+    cohort.settings["columns"] = {"site": None}
+    assert "columns.site is none: all 12 subjects come from one site, called single-site." in cohort_notes(cohort)

@@ -1,16 +1,21 @@
-"""200 generated phenotype tables: `brainfed check` accepts and refuses the same ones as ingestion, in its words.
+"""Generated phenotype tables: `brainfed check` accepts and refuses the same ones as ingestion, in its words.
 
-Dialects, encodings, headers and damage are drawn from a seed. An accepted table must give the people that were
-written into it.
+Dialects, encodings, headers, ids, units, missing codes and damage are drawn from a seed; `BRAINFED_CASES` counts them.
+An accepted table must give the people that were written into it, and the values that pandas reads.
 """
 
 import csv
 import io
+import math
+import os
 import random
-from dataclasses import dataclass
+import unicodedata
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from brainfed.checking.cohort import check_cohort
@@ -19,10 +24,13 @@ from brainfed.cohort.settings.cohort import CodeSettings, CohortSettings, Column
 from brainfed.cohort.sources.listing import list_cohort
 from brainfed.runtime.errors import UserError
 
-CASES = 200
+CASES = int(os.environ.get("BRAINFED_CASES", "200"))
 ENCODINGS = ("utf-8", "utf-8", "utf-8-sig", "utf-16", "utf-16-be", "latin-1", "cp1252")
 ENDS = ("\n", "\r\n", "\r")
-SEPARATORS = (",", ";", "\t")
+SEPARATORS = (",", ";", "\t", "|", " ")
+MISSING = ("", "n/a", "NA", "NULL", "#N/A", "None", "-9999", "<NA>")
+IDS = ("{:03d}", "s{}", "{:05d}.0", "s {}")
+UNITS = {None: 1, "years": 1, "months": 12, "days": 365.25}
 SITES = ("a", "b", "Zürich", "Paris, Nord", "x;y", "<c>", "{d}")
 STRANGE = ("s{x}", "s<x>", "s{", "=1+1", "@x", "-x")
 PEOPLE = 8
@@ -74,6 +82,12 @@ def blank_first(draw, rows):
     rows.insert(0, [])
 
 
+def visits(draw, rows):
+    for row in rows:
+        row.append("ses" if row is rows[0] else "1")
+    rows.append([*rows[1][:-1], "2"])
+
+
 def several(draw, rows):
     cell("sex", "9")(draw, rows)
     cell("age", "old")(draw, rows)
@@ -99,6 +113,7 @@ DAMAGE_OF_ROWS = (
     column_twice,
     header_only,
     blank_first,
+    visits,
     several,
     *(cell("id", strange) for strange in STRANGE),
 )
@@ -113,11 +128,13 @@ DAMAGE_OF_BYTES = (
 
 @dataclass
 class Case:
-    """One table, and the people in it before anything was broken: id -> site, age, sex, diagnosis."""
+    """Some tables, and the people in them before anything was broken: id -> site, age, sex, diagnosis."""
 
-    content: bytes
-    people: dict[str, tuple[str, float, str, int]]
+    content: list[bytes]
+    people: dict[str, tuple[str, float, str | None, int]]
     broken: bool
+    columns: dict[str, Any] = field(default_factory=dict)
+    read: dict[str, Any] = field(default_factory=dict)
 
 
 def made(seed):
@@ -125,16 +142,22 @@ def made(seed):
     draw = random.Random(seed)
     columns = ["id", "site", "age", "sex", "dx", *draw.sample(["note", "Höhe", "a, b", "x;y;z"], draw.randint(0, 3))]
     draw.shuffle(columns)
-    separator = draw.choice(SEPARATORS)
+    separator, identity = draw.choice(SEPARATORS), IDS[seed % len(IDS)]
+    unit = draw.choice(list(UNITS))
     decimal = "," if separator != "," and draw.random() < 0.4 else "."
     people, rows = {}, [list(columns)]
     sites = draw.sample(SITES, 2)
     for number in range(PEOPLE):
-        subject = f"{number:03d}" if seed % 3 else f"s{number}"
+        subject = identity.format(number)
         site, age = sites[number % 2], draw.choice([20, 31.5, 18.25])
         sex, patient = draw.choice(["m", "f"]), number // 2 % 2
-        people[subject] = (site, float(age), {"m": "male", "f": "female"}[sex], patient)
-        known = {"id": subject, "site": site, "age": str(age).replace(".", decimal), "sex": sex, "dx": "cp"[patient]}
+        written = str(age * UNITS[unit]).replace(".", decimal)
+        if draw.random() < 0.1:
+            age, written = math.nan, draw.choice(MISSING)
+        if draw.random() < 0.1:
+            sex = draw.choice(MISSING)
+        people[subject.removesuffix(".0")] = (site, float(age), {"m": "male", "f": "female"}.get(sex), patient)
+        known = {"id": subject, "site": site, "age": written, "sex": sex, "dx": "cp"[patient]}
         rows.append([known.get(column, draw.choice(["", "x", "long, text", 'say "so"'])) for column in columns])
     body = rows[1:]
     draw.shuffle(body)
@@ -145,28 +168,38 @@ def made(seed):
         draw.choice(DAMAGE_OF_ROWS)(draw, rows)
     elif broken:
         damage_bytes = draw.choice(DAMAGE_OF_BYTES)
-    out = io.StringIO()
-    quoting = draw.choice([csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
-    writer = csv.writer(out, delimiter=separator, lineterminator="\n", quoting=quoting)
-    for row in rows:
-        writer.writerow(row)
-        if draw.random() < 0.05:
-            out.write("\n")
-    text = out.getvalue().replace("\n", draw.choice(ENDS))
-    if draw.random() < 0.2:
-        text = text.rstrip("\r\n")
-    content = text.encode(draw.choice(ENCODINGS), errors="replace")
-    return Case(damage_bytes(content) if damage_bytes else content, people, broken)
+    quoting = csv.QUOTE_ALL if separator == " " else draw.choice([csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
+    halves = [rows] if broken or draw.random() < 0.8 else [rows[:5], [rows[0], *rows[5:]]]
+    encoding, end, form = draw.choice(ENCODINGS), draw.choice(ENDS), draw.choice(["NFC", "NFD"])
+    form = form if encoding.startswith("utf") else "NFC"
+    contents = []
+    for half in halves:
+        out = io.StringIO()
+        writer = csv.writer(out, delimiter=separator, lineterminator="\n", quoting=quoting)
+        for row in half:
+            writer.writerow(row)
+            if draw.random() < 0.05:
+                out.write("\n")
+        text = unicodedata.normalize(form, out.getvalue()).replace("\n", end)
+        if draw.random() < 0.2:
+            text = text.rstrip("\r\n")
+        contents.append(text.encode(encoding, errors="replace"))
+    if damage_bytes:
+        contents = [damage_bytes(contents[0])]
+    read = {"sep": separator, "decimal": decimal, "encoding": encoding, "na_values": ["-9999"]}
+    return Case(contents, people, broken, {"age_unit": unit}, read)
 
 
-def settings_for(folder, table):
+def settings_for(folder, tables, **columns):
+    named = {"subject": "id", "site": "site", "age": "age", "sex": "sex", "diagnosis": "dx"}
     return CohortSettings(
         source="timeseries",
-        phenotype=str(table),
+        phenotype=tuple(map(str, tables)),
+        missing=("-9999",),
         series=str(folder / "series") + "/{subject}.csv",
         regions=3,
         min_timepoints=3,
-        columns=ColumnSettings(subject="id", site="site", age="age", sex="sex", diagnosis="dx"),
+        columns=ColumnSettings(**(named | columns)),
         codes=CodeSettings(sex={"m": "male", "f": "female"}, diagnosis={"p": "patient", "c": "control"}),
     )
 
@@ -184,7 +217,7 @@ def write_series(folder):
     """A sound series for everybody who is ever drawn, strange ids included."""
     (folder / "series").mkdir()
     draw = np.random.default_rng(0)
-    numbered = [name for number in range(PEOPLE) for name in (f"{number:03d}", f"s{number}")]
+    numbered = [name.format(number).removesuffix(".0") for number in range(PEOPLE) for name in IDS]
     for subject in (*numbered, *STRANGE):
         np.savetxt(folder / "series" / f"{subject}.csv", draw.normal(size=(4, 3)), fmt="%.5f", delimiter=",")
 
@@ -196,9 +229,11 @@ def verdicts(tmp_path_factory):
     write_series(folder)
     found = {}
     for seed in range(CASES):
-        case, table = made(seed), folder / f"{seed}.csv"
-        table.write_bytes(case.content)
-        settings = settings_for(folder, table)
+        case = made(seed)
+        tables = [folder / f"{seed}-{part}.csv" for part in range(len(case.content))]
+        for table, content in zip(tables, case.content, strict=True):
+            table.write_bytes(content)
+        settings = settings_for(folder, tables, **case.columns)
         stops = [one.sentence for one in check_cohort("c", settings).findings if one.severity == "stops"]
         found[seed] = case, of_the_run(settings), stops
     return found
@@ -213,7 +248,7 @@ def test_check_and_run_give_one_verdict(verdicts, seed):
 @pytest.mark.parametrize("seed", range(CASES))
 def test_the_sentence_of_the_run_is_among_those_of_the_check(verdicts, seed):
     _, (_, sentence), stops = verdicts[seed]
-    absent = "expected the series file" in sentence
+    absent = "expected the series" in sentence
     assert not sentence or sentence in stops or (absent and sentence.partition(", found")[0] in stops[0])
 
 
@@ -223,16 +258,45 @@ def test_an_accepted_table_gives_the_people_that_were_written(verdicts, seed):
     if participants is None:
         return
     rows = participants[["subject", "site", "age", "sex", "diagnosis"]].itertuples(index=False, name=None)
-    found = {subject: (site, age, sex, int(diagnosis)) for subject, site, age, sex, diagnosis in rows}
+    found = {
+        subject: (site, age, None if pd.isna(sex) else sex, int(diagnosis))
+        for subject, site, age, sex, diagnosis in rows
+    }
     if not case.broken:
-        assert found == case.people
-    assert all(case.people[subject] == person for subject, person in found.items() if subject in case.people)
+        assert found.keys() == case.people.keys()
+    for subject, (site, age, sex, diagnosis) in found.items():
+        if subject in case.people:
+            assert (site, sex, diagnosis) == (case.people[subject][0], *case.people[subject][2:])
+            assert case.broken or age == pytest.approx(case.people[subject][1], rel=1e-12, nan_ok=True)
+
+
+@pytest.mark.parametrize("seed", range(CASES))
+def test_an_accepted_table_is_read_as_pandas_reads_it(verdicts, seed):
+    case, (participants, _), _ = verdicts[seed]
+    if participants is None or case.broken:
+        return
+    read = pd.concat(
+        [
+            pd.read_csv(io.BytesIO(content), dtype={"id": str, "site": str, "dx": str}, **case.read)
+            for content in case.content
+        ]
+    )
+    read.columns = [unicodedata.normalize("NFC", name) for name in read.columns]
+    read["id"] = read["id"].str.removesuffix(".0")
+    expected = read.set_index("id").sort_index()
+    assert expected.index.tolist() == participants["subject"].tolist()
+    assert (
+        expected["site"].map(lambda site: unicodedata.normalize("NFC", site)).tolist() == participants["site"].tolist()
+    )
+    assert (expected["dx"] == "p").tolist() == (participants["diagnosis"] == 1).tolist()
+    ages = expected["age"].to_numpy(dtype=float) / UNITS[case.columns["age_unit"]]
+    np.testing.assert_allclose(participants["age"].to_numpy(dtype=float), ages, rtol=1e-12)
 
 
 def test_both_verdicts_and_every_kind_of_refusal_are_drawn(verdicts):
     sentences = [sentence for _, (_, sentence), _ in verdicts.values()]
-    assert sentences.count("") >= 60
-    assert len(sentences) - sentences.count("") >= 60
+    assert sentences.count("") >= CASES // 4
+    assert len(sentences) - sentences.count("") >= CASES // 4
     for words in (
         "expected a sex code", "the age", "a site in column", "every subject once", "cells as in the header",
         "expected a column", "expected one column", "header only", "Excel's line", "Excel workbook", "zero bytes",

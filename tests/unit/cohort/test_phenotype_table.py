@@ -1,6 +1,8 @@
 """Unambiguous tables are read in every form that programs save; others are refused with one sentence."""
 
+import json
 import math
+import unicodedata
 from dataclasses import replace
 
 import pytest
@@ -163,3 +165,157 @@ class TestSeveralTables:
     def test_one_table_alone_has_both_columns_of_the_id(self, tmp_path):
         with pytest.raises(UserError, match=r"a\.csv: expected a column 'ID', found none"):
             read_phenotype_table(self.tables(tmp_path)[0], self.ADHD)
+
+
+def described(folder, **entry):
+    (folder / "table.json").write_text(json.dumps({"age": entry}))
+
+
+@pytest.mark.parametrize(
+    ("name", "entry", "unit"),
+    [
+        ("age", {"Units": "months"}, "months"),
+        ("age", {"units": "Day"}, "days"),
+        ("age", {"Description": "age in completed weeks at birth"}, "weeks"),
+        ("age", {"Description": "Age at scan (months)"}, "months"),
+        ("AGE_MONTHS", {}, "months"),
+        ("age", {"Units": "years", "Description": "at the visit after 6 months"}, None),
+        ("age", {"Description": "age at the day of the scan, in years"}, None),
+        ("age", {"Description": "age 12 months after the first scan"}, None),
+        ("average_age", {}, None),
+    ],
+)
+def test_ages_in_another_unit_are_refused_until_the_config_names_it(tmp_path, name, entry, unit):
+    described(tmp_path, **entry)
+    content, columns = HEADER.replace("age", name) + "\ns1,a,24,male,patient\n", ColumnSettings(age=name)
+    if unit is None:
+        assert ages(read(tmp_path, content, columns), columns) == [24]
+        return
+    sentence = complaint(tmp_path, content, columns)
+    assert "expected ages in years" in sentence
+    assert f"set `columns.age_unit: {unit}`, or years" in sentence
+    years = {"months": 24 / 12, "weeks": 24 * 7 / 365.25, "days": 24 / 365.25}[unit]
+    for given, expected in ((unit, years), ("years", 24)):
+        columns = replace(columns, age_unit=given)
+        assert ages(read(tmp_path, content, columns), columns) == [pytest.approx(expected, rel=1e-12)]
+
+
+@pytest.mark.parametrize("code", ["NULL", "#N/A", "None", "<NA>", "n/a", ""])
+@pytest.mark.parametrize("column", ["site", "age", "sex", "diagnosis"])
+def test_a_missing_code_is_missing_in_every_column_unless_it_is_a_known_code(tmp_path, code, column):
+    cells = {"site": "a", "age": "20", "sex": "male", "diagnosis": "patient"} | {column: code}
+    content = f"{HEADER}\ns1,{','.join(cells.values())}\n"
+    (row,) = read(tmp_path, content)
+    assert row.cells[column] is None
+    if column in ("sex", "diagnosis"):
+        codes = replace(CodeSettings(), **{column: {code: "control" if column == "diagnosis" else "male"}})
+        (row,) = read_phenotype_table(write(tmp_path, content), COLUMNS, codes=codes)
+        assert row.cells[column] == code
+
+
+def test_a_site_that_is_a_missing_code_is_refused_by_its_code(tmp_path):
+    with pytest.raises(UserError, match=r"expected a site in column 'site', found 'NULL', which means missing; fill"):
+        ages(read(tmp_path, HEADER + "\ns1,NULL,20,male,patient\n"))
+
+
+def test_a_table_without_sites_names_its_remedy_and_never_another_meaning(tmp_path):
+    content = "participant_id,age,sex,diagnosis\ns1,20,male,patient\n"
+    sentence = complaint(tmp_path, content)
+    assert "did you mean" not in sentence
+    assert "Set columns.site to the name that the table has, or to null if all subjects come from one site." in sentence
+    columns = ColumnSettings(site=None)
+    (row,) = read(tmp_path, content, columns)
+    assert read_participant(row.table, row, columns, CodeSettings()).site == "single-site"
+
+
+@pytest.mark.parametrize(
+    ("header", "missing", "hint"),
+    [
+        ("participant_id,SITE_ID,age,sex,diagnosis", "site", "SITE_ID"),
+        ("participant_id,site,Age,sex,diagnosis", "age", "Age"),
+        ("participant_id,site,stage,language,sex,diagnosis", "age", None),
+        ("participant_id,situation,age,sex,diagnosis", "site", None),
+        ("participant_id,site,age,sex,prognosis", "diagnosis", None),
+        ("participant_id,site,age,sex,diagnose", "diagnosis", "diagnose"),
+    ],
+)
+def test_a_hint_is_another_spelling_of_the_column(tmp_path, header, missing, hint):
+    sentence = complaint(tmp_path, f"{header}\n" + ",".join("x" * len(header.split(","))) + "\n")
+    assert f"expected a column {missing!r}" in sentence
+    assert (f"did you mean {hint!r}?" in sentence) if hint else ("did you mean" not in sentence)
+
+
+def test_hospitals_that_number_alike_are_told_apart_by_a_prefix(tmp_path):
+    tables = [
+        write(tmp_path, f"{HEADER}\n01,{site},20,male,patient\n02,{site},21,male,control\n", f"{site}.csv")
+        for site in "AB"
+    ]
+    with pytest.raises(UserError, match=r"differ in 'site' .A, B.; .*set `columns.subject_prefix: site`, else remove"):
+        read_phenotype_table(tables, COLUMNS)
+    rows = read_phenotype_table(tables, replace(COLUMNS, subject_prefix="site"))
+    assert [(row.subject, row.file_id) for row in rows] == [
+        ("A-01", "01"), ("A-02", "02"), ("B-01", "01"), ("B-02", "02"),
+    ]  # fmt: skip
+
+
+def test_a_row_a_session_names_rows(tmp_path):
+    header = HEADER.replace("site", "site,session_id")
+    content = f"{header}\ns1,a,ses-1,20,male,patient\ns1,a,ses-2,21,male,patient\n"
+    assert "differ in 'session_id' (ses-1, ses-2); if the table has several rows a subject, choose one with " in (
+        complaint(tmp_path, content)
+    )
+    assert "`rows: {session_id: [ses-1]}`" in complaint(tmp_path, content)
+    rows = read_phenotype_table(write(tmp_path, content), COLUMNS, wanted={"session_id": ["ses-1"]})
+    assert [row.subject for row in rows] == ["s1"]
+
+
+@pytest.mark.parametrize(
+    ("second", "words"),
+    [
+        ("s1,a,20,male,patient", "which are equal; remove one"),
+        ("s1,a,20,male,control", "'diagnosis' (patient, control)"),
+    ],
+)
+def test_rows_that_are_equal_or_contradict_each_other_are_told_apart(tmp_path, second, words):
+    assert words in complaint(tmp_path, f"{HEADER}\ns1,a,20,male,patient\n{second}\n")
+
+
+@pytest.mark.parametrize("separator", ["|", " ", "   "])
+def test_bars_and_blanks_separate_cells(tmp_path, separator):
+    content = f"{HEADER}\ns1,Paris,20.5,male,patient\n".replace(",", separator)
+    (row,) = read(tmp_path, content)
+    assert (row.subject, row.cells["site"], row.cells["age"]) == ("s1", "Paris", "20.5")
+
+
+def test_blanks_in_names_are_no_separators(tmp_path):
+    content = "participant id,site of the scan,age,sex,diagnosis\ns 1,a,20,male,patient\n"
+    (row,) = read(tmp_path, content, ColumnSettings(subject="participant id", site="site of the scan"))
+    assert row.subject == "s 1"
+
+
+def test_ids_that_all_end_in_a_point_and_zero_lose_it(tmp_path):
+    lines = [f"{number}.0,a,20,male,patient" for number in (50003, 50004)]
+    assert [row.subject for row in read(tmp_path, "\n".join([HEADER, *lines]))] == ["50003", "50004"]
+    assert [row.subject for row in read(tmp_path, "\n".join([HEADER, *lines, "v1.0,a,20,male,patient"]))] == [
+        "50003.0", "50004.0", "v1.0",
+    ]  # fmt: skip
+
+
+def test_composed_and_decomposed_letters_are_one(tmp_path):
+    content = HEADER.replace("site", "Geb\u00e4ude") + "\ns\u00fc,Z\u00fcrich,20,male,patient\n"
+    for form in ("NFC", "NFD"):
+        (row,) = read(tmp_path, unicodedata.normalize(form, content), ColumnSettings(site="Geb\u00e4ude"))
+        assert (row.subject, row.cells["Geb\u00e4ude"]) == ("s\u00fc", "Z\u00fcrich")
+
+
+def test_a_table_without_permission_is_one_sentence(tmp_path, monkeypatch):
+    table = write(tmp_path, HEADER)
+
+    def refused(_):
+        raise PermissionError(13, "Permission denied", str(table))
+
+    monkeypatch.setattr("pathlib.Path.read_bytes", refused)
+    with pytest.raises(
+        UserError, match=r"table\.csv: expected a table that can be read, found none \(Permission denied"
+    ):
+        read_phenotype_table(table, COLUMNS)

@@ -294,3 +294,11 @@ def test_abides_tables_hold_1035_subjects_and_the_cells_of_the_merged_table():
 
 def test_an_invented_cohort_has_its_tables(tmp_path):
     assert joined(*write_tables(tmp_path, ["001", "002", "003"])).values.shape == (3, 10)
+
+
+def test_blanks_in_the_names_of_a_comma_separated_table_are_no_separators(tmp_path):
+    names = ["total intracranial", "left cerebral white matter", "right hippocampus"]
+    table = tmp_path / "synthseg.csv"
+    table.write_text(f"subject,{','.join(names)}\ns01,1500000,250000,4000\n")
+    read = read_freesurfer_table(table, replace(NAMED, columns=("left cerebral white matter", "right hippocampus")))
+    assert (read.columns, read.rows) == (tuple(names), {"s01": ("1500000", "250000", "4000")})

@@ -39,6 +39,8 @@ def check_cohort(name: str, settings: CohortSettings) -> Checked:
     with boundary(f"Cohort {name!r}", lambda error: failed.append(found_at(place, error))):
         beside = bool(further_measures(settings)) and not settings.simulates_thickness
         checked = SOURCES[settings.source](name, without_further(settings) if beside else settings)
+    if settings.source not in ("simulate", "tudataset"):
+        failed += collected(place, table.alike_sites, checked.sites, _place(name, "phenotype table"))
     further = collected(_place(name, "measures"), check_further_measures, name, settings) if beside else []
     return replace(checked, findings=(*failed, *checked.findings, *further))
 
@@ -99,6 +101,8 @@ def _check_table(name: str, settings: CohortSettings, look: Looking, remarks: Re
         return Checked(tuple(findings), (), (), regions)
     place = _place(name, "phenotype table")
     roster, found = table.read_roster(name, settings, place)
+    if roster.listed:
+        found += collected(place, table.reading_remarks, settings.tables, settings, place)
     findings = [*found, *findings, *collected(files, check_files, name, roster.listed, settings, files)]
     if roster.complete:
         findings += collected(place, table.remarks, roster.participants, settings, place)

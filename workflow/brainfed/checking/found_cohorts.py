@@ -7,9 +7,10 @@ import pandas as pd
 
 from brainfed.checking import images
 from brainfed.checking.exclusions import exclude_known
-from brainfed.checking.finding import Finding, Severity, boundary, found_at, named
+from brainfed.checking.finding import Finding, Severity, boundary, collected, found_at, named
 from brainfed.checking.people import Checked, Look, Person, leavers_among, twins_among
 from brainfed.checking.runs import look_at_runs
+from brainfed.checking.table import reading_remarks
 from brainfed.cohort.phenotype.ingest import ingest
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.sources.listed import EXCLUDED, Absence, ListedSubject, Listing
@@ -103,7 +104,14 @@ def _check(name: str, settings: CohortSettings, look_at_all: LookAtAll, place: s
     people, excluded, reasons = exclude_known(place, everybody, looks, mean_fd, settings)
     reasons |= {subject: one.sentence for one in reversed(found) for subject in one.subjects}
     reasons |= listing.absences
-    findings = [*_left_out(listing, tables, settings), *found, *twins_among(place, everybody), *excluded]
+    phenotype = (listing.phenotype,) if isinstance(listing.phenotype, str) else listing.phenotype
+    findings = [
+        *collected(tables, reading_remarks, phenotype, settings, tables),
+        *_left_out(listing, tables, settings),
+        *found,
+        *twins_among(place, everybody),
+        *excluded,
+    ]
     sites = tuple(sorted(set(participants["site"])))
     return Checked(tuple(findings), people, sites, 0, leavers_among(_labels(participants), people, reasons))
 

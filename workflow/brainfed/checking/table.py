@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 from brainfed.checking.finding import Finding, boundary, found_at, named
 from brainfed.cohort.class_words import ClassWords, class_words
-from brainfed.cohort.phenotype.participant import Participant, read_participant
-from brainfed.cohort.phenotype.table import Row, read_phenotype_table
+from brainfed.cohort.phenotype.participant import ONE_SITE, Participant, read_participant
+from brainfed.cohort.phenotype.table import Row, cohort_rows
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.sources.below import files_below
 from brainfed.cohort.sources.listed import ListedSubject
 from brainfed.cohort.sources.listing import list_subject
-from brainfed.runtime.errors import Refuse, UserError
+from brainfed.runtime.errors import Refuse, UserError, pass_over
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,52 @@ def read_roster(name: str, settings: CohortSettings, place: str) -> tuple[Roster
 
 def _rows(settings: CohortSettings, refuse: Refuse) -> list[Row]:
     with boundary(", ".join(settings.tables), refuse):
-        return read_phenotype_table(settings.tables, settings.columns, settings.missing, refuse, settings.rows)
+        return cohort_rows(settings.tables, settings, refuse)
     return []
+
+
+def reading_remarks(tables: Sequence[str], settings: CohortSettings, place: str) -> Iterator[Finding]:
+    """Notes on cells that do not mean what they spell: codes read as missing, ids read without `.0`."""
+    rows = cohort_rows(tables, settings, pass_over)
+    usual = {"n/a", *settings.missing}
+    codes = sorted({code for row in rows for code in row.absent.values()} - usual)
+    if codes:
+        columns = dict.fromkeys(name for row in rows for name, code in row.absent.items() if code in codes)
+        concerned = tuple(row.subject for row in rows if not usual.issuperset(row.absent.values()))
+        yield Finding(
+            "notes",
+            place,
+            f"{', '.join(map(repr, codes))} in {', '.join(columns)} read as missing, as n/a is, in {len(concerned)} of "
+            f"{len(rows)} rows: {named(concerned)}; name such a code under `codes` if it is a value.",
+            concerned,
+        )
+    if settings.columns.site is None and rows:
+        sentence = f"columns.site is none: all {len(rows)} subjects come from one site, called {ONE_SITE}."
+        yield Finding("notes", place, sentence)
+    names = settings.columns.ids
+    if rows and all(f"{row.label}.0" in map(row.cells.get, names) for row in rows):
+        yield Finding(
+            "notes", place, f"all ids end in `.0`, as {rows[0].label}.0, and are read without it: {rows[0].label}."
+        )
+
+
+def alike_sites(sites: Sequence[str], place: str) -> Iterator[Finding]:
+    """A note on sites whose names differ in case, blanks and punctuation alone."""
+    spelled: dict[str, list[str]] = {}
+    for site in sites:
+        spelled.setdefault("".join(filter(str.isalnum, site.casefold())) or site, []).append(site)
+    for group in spelled.values():
+        if len(group) > 1 and not all(map(_is_number, group)):
+            yield Finding(
+                "notes",
+                place,
+                f"sites {', '.join(map(repr, group))} differ in spelling alone and count as {len(group)}; if they are "
+                f"one, give each the same name under `codes.site`, as `{group[1]}: {group[0]}`.",
+            )
+
+
+def _is_number(text: str) -> bool:
+    return not any(map(str.isalpha, text))
 
 
 def remarks(participants: Mapping[str, Participant], settings: CohortSettings, place: str) -> Iterator[Finding]:

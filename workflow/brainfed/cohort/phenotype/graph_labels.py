@@ -10,7 +10,8 @@ from brainfed.cohort.phenotype.table import Row
 from brainfed.cohort.settings.cohort import CodeSettings, ColumnSettings
 from brainfed.runtime.errors import UserError
 
-COLUMNS = ColumnSettings(subject="subject", site="data set", age="age", sex="sex", diagnosis="class")
+SITE = "data set"
+COLUMNS = ColumnSettings(subject="subject", site=SITE, age="age", sex="sex", diagnosis="class")
 """Columns of these rows."""
 DIGITS = 5
 """Least number of digits of a graph's number in its id."""
@@ -65,7 +66,7 @@ def _rows(path: Path, classes: Sequence[str]) -> list[Row]:
         )
     meaning = dict(zip(values, classes, strict=False))
     width = max(DIGITS, len(str(len(labels))))
-    cells = {COLUMNS.site: name, COLUMNS.age: None, COLUMNS.sex: None}
+    cells = {SITE: name, str(COLUMNS.age): None, str(COLUMNS.sex): None}
     return [
         Row(number, f"{name}-{number:0{width}d}", cells | {str(COLUMNS.diagnosis): meaning[label]}, str(path))
         for number, label in enumerate(labels, start=1)

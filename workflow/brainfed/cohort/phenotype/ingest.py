@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from brainfed.cohort.phenotype.columns import ALL, FIELDS, Values, values_of
 from brainfed.cohort.phenotype.framewise_displacement import displacement_problem, mean_displacement
 from brainfed.cohort.phenotype.graph_labels import COLUMNS, class_codes, graph_rows
 from brainfed.cohort.phenotype.participant import Participant, read_participant
-from brainfed.cohort.phenotype.table import read_phenotype_table
+from brainfed.cohort.phenotype.table import cohort_rows
 from brainfed.cohort.settings.cohort import CodeSettings, CohortSettings, ColumnSettings
 
 DTYPES: Mapping[str, Any] = {
@@ -58,15 +59,16 @@ def people_of_table(
     table: str | Path | Sequence[str | Path], settings: CohortSettings, absences: Mapping[str, str]
 ) -> Iterator[tuple[str, Participant, str]]:
     """Subject, phenotype, and reason for the absence of a series (or empty) of every row; arguments as of `ingest`."""
-    columns, codes, missing, wanted = settings.columns, settings.codes, settings.missing, settings.rows
     if settings.source == "simulate":
-        columns, codes, missing, wanted = ColumnSettings(mean_fd="mean_fd"), CodeSettings(), (), {}
-    elif settings.source == "tudataset":
+        own = ColumnSettings(mean_fd="mean_fd")
+        settings = replace(settings, columns=own, codes=CodeSettings(), missing=(), rows={})
+    columns, codes = settings.columns, settings.codes
+    if settings.source == "tudataset":
         columns, codes = COLUMNS, class_codes(settings.classes)
     rows = (
         graph_rows([table] if isinstance(table, str | Path) else table, settings.classes)
         if settings.source == "tudataset"
-        else read_phenotype_table(table, columns, missing, wanted=wanted)
+        else cohort_rows(table, settings)
     )
     for row in rows:
         person = read_participant(row.table, row, columns, codes, settings.target, settings.classes)

@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from brainfed.cohort.phenotype.age_unit import PER_YEAR
 from brainfed.cohort.phenotype.plain_number import plain_number
 from brainfed.cohort.phenotype.table import Row
 from brainfed.cohort.settings.classes import CLASSES, Target
@@ -14,6 +15,9 @@ from brainfed.cohort.settings.cohort import CodeSettings, ColumnSettings
 from brainfed.runtime.errors import UserError
 
 OLDEST = 120.0
+"""Years."""
+ONE_SITE = "single-site"
+"""Site of all subjects of a table without one."""
 LARGEST_MEAN_FD = 100.0
 
 
@@ -61,6 +65,7 @@ def read_participant(
         UserError: the site is missing, a code is unknown, or a number is malformed or out of range.
     """
     where = f"{table}, line {row.line}, subject {row.subject}"
+    unit = columns.age_unit or "years"
     diagnosis = _meaning(where, row, columns.diagnosis, "diagnosis", codes.diagnosis)
     sex = _meaning(where, row, columns.sex, "sex", codes.sex)
     site = _site(where, row, columns.site)
@@ -69,7 +74,7 @@ def read_participant(
     labels = {name: label for label, name in enumerate(classes or CLASSES[target])}
     return Participant(
         site=codes.site.get(site, site),
-        age=_number(where, row, columns.age, "age in years", OLDEST),
+        age=_number(where, row, columns.age, f"age in {unit}", OLDEST * PER_YEAR[unit]) / PER_YEAR[unit],
         sex=None if target == "sex" else sex,
         diagnosis=None if excluded else labels.get(learnt or ""),
         mean_fd=_number(where, row, columns.mean_fd, "mean framewise displacement in mm", LARGEST_MEAN_FD),
@@ -77,10 +82,16 @@ def read_participant(
     )
 
 
-def _site(where: str, row: Row, column: str) -> str:
+def _site(where: str, row: Row, column: str | None) -> str:
+    if column is None:
+        return ONE_SITE
     site = row.cells[column]
     if site is None:
-        raise UserError(f"{where}: expected a site in column {column!r}, found none; fill it in.")
+        found = f"{row.absent[column]!r}, which means missing" if column in row.absent else "none"
+        raise UserError(
+            f"{where}: expected a site in column {column!r}, found {found}; fill it in, or leave the row out "
+            "with `rows`."
+        )
     return site
 
 

@@ -3,18 +3,27 @@
 import csv
 import difflib
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 
-from brainfed.cohort.phenotype.text import read_table_text
-from brainfed.cohort.settings.cohort import ColumnSettings
+from brainfed.cohort.phenotype.age_unit import check_age_unit
+from brainfed.cohort.phenotype.text import cells_of, read_table_text, separator_of
+from brainfed.cohort.settings.cohort import CodeSettings, CohortSettings, ColumnSettings
 from brainfed.runtime.errors import Refuse, UserError, raise_at_once
 
-ALWAYS_MISSING = frozenset({"", "n/a", "N/A", "NA", "nan", "NaN"})
-SEPARATORS = ",;\t"
+ALWAYS_MISSING = frozenset(
+    {"", "n/a", "N/A", "NA", "<NA>", "nan", "NaN", "NAN", "-nan", "-NaN", "null", "NULL", "Null", "None"}
+    | {"#N/A", "#N/A N/A", "#NA", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"}
+)
+"""Codes of missing cells in every column: those of pandas, and two more spellings of them."""
 DECIMAL_COMMA = re.compile(r"-?\d+,\d+")
+WHOLE = re.compile(r"\d+\.0")
+"""An id that a spreadsheet or pandas has turned into a number with a decimal point."""
+VISIT = re.compile(r"ses|visit|viscode|wave|event|time|scan|run|acq|date", re.IGNORECASE)
+"""In the name of a column that tells the rows of one subject apart."""
+NEAR = 0.75
 
 
 @dataclass(frozen=True)
@@ -26,26 +35,43 @@ class Row:
         subject: id.
         cells: column -> text, None where the cell holds a missing code.
         table: path of the file.
+        label: the id as the table has it, by which files are named; empty: `subject`.
+        absent: column -> the code that is read as missing, where it is not empty.
     """
 
     line: int
     subject: str
     cells: dict[str, str | None]
     table: str = ""
+    label: str = ""
+    absent: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def file_id(self) -> str:
+        """The id by which files are named."""
+        return self.label or self.subject
+
+
+def cohort_rows(
+    tables: str | Path | Sequence[str | Path], settings: CohortSettings, refuse: Refuse = raise_at_once
+) -> list[Row]:
+    """The rows of the tables of a cohort by its settings; errors as in `read_phenotype_table`."""
+    return read_phenotype_table(tables, settings.columns, settings.missing, refuse, settings.rows, settings.codes)
 
 
 def read_phenotype_table(
     path: str | Path | Sequence[str | Path],
     columns: ColumnSettings,
-    missing: Iterable[str] = (),
+    missing: Collection[str] = (),
     refuse: Refuse = raise_at_once,
     wanted: Mapping[str, Collection[str]] | None = None,
+    codes: CodeSettings | None = None,
 ) -> list[Row]:
     """Read the rows of one or several tables, in ascending order of subject id.
 
-    Separators are commas, semicolons or tabs. In a table with semicolons or tabs, commas in ages and displacements are
-    decimal commas if none of these has a decimal point (a European csv). Each of several tables may lack the column
-    `subject` if it has `subject_fallback`.
+    Separators are commas, semicolons, tabs, bars or blanks. In a table without separating commas, commas in ages and
+    displacements are decimal commas if none of these has a decimal point (a European csv). Each of several tables may
+    lack the column `subject` if it has `subject_fallback`. Where every id ends in `.0`, that ending is left out.
 
     Args:
         path: of the table, or of several.
@@ -53,23 +79,44 @@ def read_phenotype_table(
         missing: codes that mean missing, beside the usual ones.
         refuse: called with the mistake of a single row, which is left out.
         wanted: column -> values of the rows to read; none: all rows.
+        codes: a code that they name is not missing in its column.
 
     Raises:
-        UserError: a configured column is absent; a row is ragged or has no id; an id appears twice or holds an
-            invisible character; a file is an Excel workbook, is empty or holds no row; a cell to read is not UTF-8.
+        UserError: a configured column is absent, or has another unit; a row is ragged or has no id; an id appears twice
+            or holds an invisible character; a file is an Excel workbook, is empty or holds no row; a cell to read is
+            not UTF-8.
     """
     tables = [path] if isinstance(path, str | Path) else list(path)
-    absent = ALWAYS_MISSING | set(missing)
+    for table in tables:
+        check_age_unit(table, columns)
+    absent = _absent_codes(columns, missing, codes)
     alone = len(tables) == 1
     rows = [row for table in tables for row in _rows(table, columns, absent, refuse, wanted or {}, alone=alone)]
     rows.sort(key=lambda row: row.subject)
-    return [*_without_duplicates(rows, refuse)]
+    return [*_without_duplicates(rows, columns, refuse)]
+
+
+def _absent_codes(
+    columns: ColumnSettings, missing: Collection[str], codes: CodeSettings | None
+) -> dict[str, frozenset[str]]:
+    """Column -> codes that mean missing in it; those of other columns stand under the empty name."""
+    everywhere = ALWAYS_MISSING | {*missing}
+    known = {
+        column: everywhere - {*meanings}
+        for column, meanings in (
+            (columns.diagnosis, codes.diagnosis if codes else {}),
+            (columns.sex, codes.sex if codes else {}),
+            (columns.site, codes.site if codes else {}),
+        )
+        if column is not None
+    }
+    return {"": everywhere, **known}
 
 
 def _rows(
     path: str | Path,
     columns: ColumnSettings,
-    absent: Iterable[str],
+    absent: Mapping[str, frozenset[str]],
     refuse: Refuse,
     wanted: Mapping[str, Collection[str]],
     *,
@@ -79,33 +126,54 @@ def _rows(
     separator, records = _records(path, columns, refuse, list(wanted), alone=alone)
     ignored = 0
     for line, values in records:
-        if not all(values[name].strip() in allowed for name, allowed in wanted.items()):
+        if not all(values[name] in allowed for name, allowed in wanted.items()):
             ignored += 1
             continue
-        cells = {name: None if value.strip() in absent else value.strip() for name, value in values.items()}
-        subject = next((cell for name in columns.ids if (cell := cells.get(name)) is not None), None)
-        if subject is None:
-            refuse(
-                UserError(
-                    f"{path}, line {line}: expected a subject id in column {columns.subject!r}, found "
-                    f"{values.get(columns.subject, 'no such column')!r}; fill it in or set columns.subject_fallback."
-                )
-            )
-            continue
-        if not subject.isprintable():
-            refuse(
-                UserError(
-                    f"{path}, line {line}: expected a subject id of visible characters, found {subject!a}; type it "
-                    "again (a spreadsheet or a web page pastes invisible ones)."
-                )
-            )
-            continue
-        rows.append(Row(line, subject, cells, str(path)))
+        codes = {name: value for name, value in values.items() if value in absent.get(name, absent[""])}
+        cells = {name: None if name in codes else value for name, value in values.items()}
+        row = Row(line, "", cells, str(path), absent={name: code for name, code in codes.items() if code})
+        try:
+            rows.append(_identified(row, columns))
+        except UserError as error:
+            refuse(error)
     if not rows and ignored:
         raise UserError(f"{path}: expected rows with {_listed_values(wanted)}, found none among {ignored}; fix `rows`.")
     if not rows:
         raise UserError(f"{path}: expected one row a subject, found a header only; is it the whole table?")
+    rows = _with_whole_ids(rows)
+    if columns.subject_prefix is not None:
+        rows = [replace(row, subject=f"{row.cells[columns.subject_prefix]}-{row.subject}") for row in rows]
     return rows if separator == "," else _with_decimal_points(rows, [columns.age, columns.mean_fd])
+
+
+def _identified(row: Row, columns: ColumnSettings) -> Row:
+    """A row with its id; no id, or one that cannot be read, is refused."""
+    where = f"{row.table}, line {row.line}"
+    subject = next((cell for name in columns.ids if (cell := row.cells.get(name)) is not None), None)
+    if subject is None:
+        found = row.absent.get(columns.subject, "") if columns.subject in row.cells else "no such column"
+        raise UserError(
+            f"{where}: expected a subject id in column {columns.subject!r}, found {found!r}; fill it in or set "
+            "columns.subject_fallback."
+        )
+    if not subject.isprintable():
+        raise UserError(
+            f"{where}: expected a subject id of visible characters, found {subject!a}; type it again (a spreadsheet or "
+            "a web page pastes invisible ones)."
+        )
+    if columns.subject_prefix is not None and row.cells[columns.subject_prefix] is None:
+        raise UserError(
+            f"{where}, subject {subject}: expected what stands before the id in column "
+            f"{columns.subject_prefix!r}, found none; fill it in, or remove columns.subject_prefix."
+        )
+    return replace(row, subject=subject, label=subject)
+
+
+def _with_whole_ids(rows: list[Row]) -> list[Row]:
+    """Rows whose ids have no decimal point, if all ids are numbers that end in `.0`."""
+    if not all(WHOLE.fullmatch(row.subject) for row in rows):
+        return rows
+    return [replace(row, subject=row.subject[:-2], label=row.subject[:-2]) for row in rows]
 
 
 def _listed_values(wanted: Mapping[str, Collection[str]]) -> str:
@@ -117,9 +185,9 @@ def _records(
 ) -> tuple[str, Iterator[tuple[int, dict[str, str]]]]:
     """Separator, and line number and wanted cells of every non-blank line."""
     text = read_table_text(path)
-    separator = max(SEPARATORS, key=lambda mark: len(next(csv.reader(text.lines[:1], delimiter=mark), [])))
-    reader = csv.reader(text.lines, delimiter=separator)
-    header = [name.strip() for name in next(reader, [])]
+    separator = separator_of(text.lines[0], columns.named)
+    reader = cells_of(text.lines, separator)
+    header = [name.strip() for name in next(reader, (1, []))[1]]
     if not any(header):
         raise UserError(f"{path}: expected a header in the first line, found an empty one; remove the blank lines.")
     wanted = dict.fromkeys([*columns.named, *more])
@@ -127,9 +195,8 @@ def _records(
         wanted = dict.fromkeys(
             name for name in wanted if name.strip() in header or name in more or not _is_id(name, columns)
         )
-    position = {name: _position(path, header, name) for name in wanted}
-    numbered = ((reader.line_num, values) for values in reader)
-    cells = _cells(path, numbered, len(header), position, refuse)
+    position = {name: _position(path, header, name, columns) for name in wanted}
+    cells = _cells(path, reader, len(header), position, refuse)
     return separator, cells if text.certain else _ascii(path, cells, refuse)
 
 
@@ -154,7 +221,7 @@ def _cells(
                     )
                 )
                 continue
-            yield line, {name: values[at] for name, at in position.items()}
+            yield line, {name: values[at].strip() for name, at in position.items()}
     except csv.Error as error:
         raise UserError(
             f"{path}, after line {line}: expected a row of cells, found none ({error}); fix it (is a quote missing?)."
@@ -178,16 +245,32 @@ def _ascii(
         yield line, values
 
 
-def _position(path: str | Path, header: list[str], column: str) -> int:
+def _position(path: str | Path, header: list[str], column: str, columns: ColumnSettings) -> int:
     name = column.strip()
     if header.count(name) == 1:
         return header.index(name)
     if header.count(name) > 1:
         raise UserError(f"{path}: expected one column {name!r}, found {header.count(name)}; rename all but one.")
-    folded = {known.casefold(): known for known in reversed(header)}
-    near = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.5)
-    hint = f"did you mean {folded[near[0]]!r}?" if near else f"it has {', '.join(header[:8])} ..."
-    raise UserError(f"{path}: expected a column {name!r}, found none; {hint} Set it under `columns`.")
+    near = _near(name, [known for known in header if known not in columns.named])
+    hint = f"did you mean {near!r}?" if near else f"it has {', '.join(header[:8])} ..."
+    key = next((key for key, value in vars(columns).items() if value == column), "")
+    remedy = f"Set columns.{key} to the name that the table has" if key else "Set its name under `columns` or `rows`"
+    if key == "site":
+        remedy += ", or to null if all subjects come from one site"
+    elif key in ("age", "sex", "diagnosis"):
+        remedy += f", or to null if the {key} is unknown"
+    raise UserError(f"{path}: expected a column {name!r}, found none; {hint} {remedy}.")
+
+
+def _near(name: str, header: Sequence[str]) -> str | None:
+    """The column that a name means with another case, ending or letter; None where it may as well mean another."""
+    for known in header:
+        words = [word for word in re.split(r"[\W_]+", known.casefold()) if word]
+        if name.casefold() in (known.casefold(), *words):
+            return known
+    folded = {known.casefold(): known for known in reversed(header) if known[:1].casefold() == name[:1].casefold()}
+    near = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=NEAR)
+    return folded[near[0]] if near else None
 
 
 def _with_decimal_points(rows: list[Row], numbers: Sequence[str | None]) -> list[Row]:
@@ -205,19 +288,48 @@ def _with_point(cell: str | None) -> str | None:
     return cell.replace(",", ".") if cell is not None and DECIMAL_COMMA.fullmatch(cell) else cell
 
 
-def _without_duplicates(rows: list[Row], refuse: Refuse) -> Iterator[Row]:
+def _without_duplicates(rows: list[Row], columns: ColumnSettings, refuse: Refuse) -> Iterator[Row]:
     """First row of every subject; `rows` are in ascending order of subject."""
     for _, same in groupby(rows, key=lambda row: row.subject):
         first, *others = same
         yield first
         for second in others:
-            refuse(UserError(_duplicate(first, second)))
+            refuse(UserError(_duplicate(first, second, columns)))
 
 
-def _duplicate(first: Row, second: Row) -> str:
+def _duplicate(first: Row, second: Row, columns: ColumnSettings) -> str:
+    """Two rows of one id: two people numbered alike, two visits, one row twice, or contradictory ones."""
     where = f"lines {first.line} and {second.line}"
     if first.table != second.table:
         where = f"line {first.line} and in {second.table}, line {second.line}"
-    other = [name for name, cell in first.cells.items() if second.cells.get(name) != cell]
-    difference = f"which differ in {other[0]!r}" if other else "which are equal"
-    return f"{first.table}: expected every subject once, found {first.subject!r} in {where}, {difference}; remove one."
+    found = f"{first.table}: expected every subject once, found {first.subject!r} in {where}"
+    one, other = _whole_row(first), _whole_row(second)
+    differing = [name for name in one if name in other and one[name] != other[name]]
+    if not differing:
+        return f"{found}, which are equal; remove one."
+    if columns.site in differing and columns.subject_prefix is None:
+        return (
+            f"{found}, which differ in {columns.site!r} ({one[columns.site]}, {other[columns.site]}); if the sites "
+            f"number their patients alike, set `columns.subject_prefix: {columns.site}`, else remove the row that is "
+            "wrong."
+        )
+    visit = next((name for name in differing if name not in columns.named and VISIT.search(name)), None)
+    if visit is not None:
+        return (
+            f"{found}, which differ in {visit!r} ({one[visit]}, {other[visit]}); if the table has several rows a "
+            f"subject, choose one with `rows: {{{visit}: [{one[visit]}]}}`, else remove the row that is wrong."
+        )
+    name = next((name for name in differing if name in columns.named), differing[0])
+    return (
+        f"{found}, which differ in {name!r} ({one[name]}, {other[name]}); remove the row that is wrong, or choose with "
+        "`rows` by a column that tells them apart."
+    )
+
+
+def _whole_row(row: Row) -> dict[str, str]:
+    """All cells of a row, read again: column -> text."""
+    text = read_table_text(row.table)
+    reader = cells_of(text.lines, separator_of(text.lines[0], row.cells))
+    header = [name.strip() for name in next(reader, (1, []))[1]]
+    values = next((values for line, values in reader if line == row.line), [])
+    return {name: value.strip() for name, value in zip(header, values, strict=False)}

@@ -1,6 +1,9 @@
 """Read the text of a file that a person saved; other contents are refused by name."""
 
+import csv
 import re
+import unicodedata
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -16,6 +19,9 @@ EXCEL_SEPARATOR = re.compile(r'"?sep=.?"?', re.IGNORECASE)
 """First line that names the cell separator for Excel alone."""
 SAMPLE = 1000
 """Bytes that are searched for the zeros of UTF-16."""
+SEPARATORS = ",;\t|"
+BLANK = " "
+"""Separates cells, several as one, where the header has no other separator."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +29,7 @@ class TableText:
     """Lines of a file, with their ends.
 
     Attributes:
-        lines: without a byte order mark.
+        lines: without a byte order mark, in the composed form of Unicode (NFC): one letter has one spelling.
         certain: whether the encoding is known; if not, only ASCII characters are reliable.
     """
 
@@ -37,7 +43,13 @@ def read_table_text(path: str | Path) -> TableText:
     Raises:
         UserError: the file is an Excel workbook, is not text, is empty, or begins with Excel's `sep=`.
     """
-    content = Path(path).read_bytes()
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise UserError(
+            f"{path}: expected a table that can be read, found none ({error.strerror}); check the path and its "
+            "permissions."
+        ) from error
     if content.startswith(WORKBOOKS):
         raise UserError(
             f"{path}: expected a csv or tsv table, found an Excel workbook; save the sheet as `CSV UTF-8` and name "
@@ -53,10 +65,30 @@ def read_table_text(path: str | Path) -> TableText:
         text = decoded(content)
     except UnicodeDecodeError:
         text, certain = content.decode("latin-1"), False
-    lines = list(StringIO(text, newline=""))
+    lines = list(StringIO(unicodedata.normalize("NFC", text), newline=""))
     if EXCEL_SEPARATOR.fullmatch(lines[0].strip()):
         raise UserError(f"{path}, line 1: expected a header, found {excel_line(lines[0])}.")
     return TableText(lines, certain)
+
+
+def separator_of(header: str, wanted: Collection[str] = ()) -> str:
+    """The separator of a table's header: the one by which it has most of the wanted columns, then most columns."""
+
+    def columns(mark: str) -> tuple[int, int]:
+        names = [name.strip() for name in next(cells_of([header], mark), (1, []))[1]]
+        return len(set(names) & {*wanted}), len(names)
+
+    best = max(SEPARATORS, key=columns)
+    return BLANK if columns(BLANK)[0] > columns(best)[0] or columns(best)[1] == 1 else best
+
+
+def cells_of(lines: list[str], separator: str) -> Iterator[tuple[int, list[str]]]:
+    """Number of the last line, from 1, and cells of every record; those separated by blanks have no outer blanks."""
+    if separator == BLANK:
+        lines = [line.strip() + "\n" for line in lines]
+    reader = csv.reader(lines, delimiter=separator, skipinitialspace=separator == BLANK)
+    for cells in reader:
+        yield reader.line_num, cells
 
 
 def decoded(content: bytes) -> str:

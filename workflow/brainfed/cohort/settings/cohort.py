@@ -32,9 +32,21 @@ class ColumnSettings:
         None,
         "Column whose value replaces {file} in the path patterns, a missing code: no series; none: the subject id.",
     )
-    site: str = setting("site", "Column with the acquisition site.")
-    age: str = setting("age", "Column with the age in years.")
-    sex: str = setting("sex", "Column with the sex code.")
+    subject_prefix: str | None = setting(
+        None,
+        "Column, as that of the site, whose value stands before the id: `A-01` and `B-01` for hospitals that both "
+        "number their patients from 01. In path patterns {subject} stays the id as the table has it.",
+    )
+    site: str | None = setting(
+        "site", "Column with the acquisition site; none: all subjects come from one, called single-site."
+    )
+    age: str | None = setting("age", "Column with the age; none: ages are unknown.")
+    age_unit: Literal["years", "months", "weeks", "days"] | None = setting(
+        None,
+        "Unit of the ages, which are kept in years; none: years, and a column or a description of it (in the `.json` "
+        "beside the table) that names another unit is refused.",
+    )
+    sex: str | None = setting("sex", "Column with the sex code; none: sexes are unknown.")
     diagnosis: str | None = setting(
         "diagnosis", "Column with the diagnosis code; none: no diagnosis, for `target: sex`."
     )
@@ -49,7 +61,7 @@ class ColumnSettings:
     @property
     def named(self) -> tuple[str, ...]:
         """All columns, each once."""
-        others = (self.file, self.site, self.age, self.sex, self.diagnosis, self.mean_fd)
+        others = (self.subject_prefix, self.file, self.site, self.age, self.sex, self.diagnosis, self.mean_fd)
         return tuple(dict.fromkeys(name for name in (*self.ids, *others) if name is not None))
 
 
@@ -180,7 +192,9 @@ class CohortSettings:
         "graphs and in fits that read no label, never scored.",
     )
     missing: tuple[str, ...] = setting(
-        (), "Codes that mean missing in any column, beside empty cells, NaN, NA and n/a."
+        (),
+        "Codes that mean missing in any column, beside empty cells and those that pandas reads as missing (NaN, NA, "
+        "n/a, NULL, None, #N/A and the like); a code under `codes` keeps its meaning in its column.",
     )
     tr: dict[str, float] = setting(
         factory=dict, description="Repetition time in s by site; overrules the image header."
@@ -260,8 +274,8 @@ class CohortSettings:
                 f"series: expected ** once, as a whole folder right before the name of the file (folder/**/name) and "
                 f"below a folder without braces, found {self.series!r}; fix the pattern"
             )
-        if self.target == "diagnosis" and self.columns.diagnosis is None:
-            raise ValueError("columns.diagnosis: the target is the diagnosis, found no column; name it")
+        if self.target != "class" and getattr(self.columns, self.target) is None:
+            raise ValueError(f"columns.{self.target}: the target is the {self.target}, found no column; name it")
         simulated = self.source == "simulate"
         if self.condition and self.target != "diagnosis":
             raise ValueError(f"condition: expected none with target {self.target}, found {self.condition!r}; remove it")

@@ -36,6 +36,7 @@ class ListedSubject:
         runs: files of each run (source bids); `series` and `confounds` are those of the first.
         file: value of {file} in path patterns; None where the table has none.
         person: phenotype of the subject; None where a job simulates it.
+        label: value of {subject} in path patterns: the id as the table has it.
     """
 
     subject: str
@@ -48,6 +49,7 @@ class ListedSubject:
     runs: tuple[BidsRun, ...] = ()
     file: str | None = None
     person: Participant | None = None
+    label: str = ""
 
     @property
     def has_series(self) -> bool:

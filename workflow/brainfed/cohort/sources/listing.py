@@ -5,10 +5,11 @@ derivatives, FreeSurfer's measures and simulations have modules of their own.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from brainfed.cohort.phenotype.participant import read_participant
-from brainfed.cohort.phenotype.table import Row, read_phenotype_table
+from brainfed.cohort.phenotype.participant import ONE_SITE, read_participant
+from brainfed.cohort.phenotype.table import Row, cohort_rows
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.sources.below import files_below, located
 from brainfed.cohort.sources.bids.listing import list_bids
@@ -54,7 +55,7 @@ def _listing(name: str, settings: CohortSettings, root: str) -> Listing:
         return list_graphs(name, settings)
     for mistake in missing_inputs(name, settings):
         raise mistake
-    rows = read_phenotype_table(settings.tables, settings.columns, settings.missing, wanted=settings.rows)
+    rows = cohort_rows(settings.tables, settings)
     below = files_below(str(settings.series))
     subjects = tuple(list_subject(name, row, settings, below) for row in rows)
     unlisted = unlisted_files(str(settings.series), named_series(name, subjects, settings), below)
@@ -70,18 +71,18 @@ def named_series(name: str, subjects: Sequence[ListedSubject], settings: CohortS
     named = [listed.series for listed in subjects if listed.series]
     if not settings.rows:
         return named
-    all_rows = read_phenotype_table(settings.tables, settings.columns, settings.missing, pass_over)
+    all_rows = cohort_rows(settings.tables, replace(settings, rows={}), pass_over)
     return [*named, *(path for row in all_rows if (path := _series(name, row, settings)))]
 
 
 def _series(name: str, row: Row, settings: CohortSettings) -> str | None:
     """Filled pattern of a row's series; None if the row names no file."""
     columns = settings.columns
-    file = row.subject if columns.file is None else row.cells[columns.file]
-    site = row.cells[columns.site] or ""
+    file = row.file_id if columns.file is None else row.cells[columns.file]
+    site = ONE_SITE if columns.site is None else row.cells[columns.site] or ""
     parts: dict[str, str | None] = {
         "file": file,
-        "subject": row.subject,
+        "subject": row.file_id,
         "site": settings.codes.site.get(site, site),
     }
     return None if file is None else filled(name, "series", str(settings.series), parts)
@@ -102,8 +103,8 @@ def list_subject(name: str, row: Row, settings: CohortSettings, below: Mapping[s
     columns = settings.columns
     participant = read_participant(row.table, row, columns, settings.codes, settings.target, settings.classes)
     site = participant.site
-    file = row.subject if columns.file is None else row.cells[columns.file]
-    parts = {"file": file, "subject": row.subject, "site": site}
+    file = row.file_id if columns.file is None else row.cells[columns.file]
+    parts = {"file": file, "subject": row.file_id, "site": site}
     series = _series(name, row, settings)
     if series is not None and not participant.excluded:
         series = located(name, series, below)
@@ -113,7 +114,9 @@ def list_subject(name: str, row: Row, settings: CohortSettings, below: Mapping[s
     shard = shard_name(row.subject, settings.shards)
     labelled = participant.diagnosis is not None
     absence = EXCLUDED if participant.excluded else _absence(series, confounds)
-    return ListedSubject(row.subject, site, series, confounds, absence, shard, labelled, file=file, person=participant)
+    return ListedSubject(
+        row.subject, site, series, confounds, absence, shard, labelled, (), file, participant, row.file_id
+    )
 
 
 def _absence(series: str | None, confounds: str | None) -> Absence:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from brainfed.cohort.phenotype.text import read_table_text
+from brainfed.cohort.phenotype.text import read_table_text, separator_of
 from brainfed.cohort.settings.freesurfer import FreeSurferSettings
 from brainfed.imaging.morphometry.measure_names import Kind, measure_of
 from brainfed.runtime.errors import UserError
@@ -122,17 +122,11 @@ def _turned(file: str | Path, header: Sequence[str], content: Content) -> tuple[
 
 def _lines(file: str | Path) -> Iterator[tuple[int, list[str]]]:
     """Number and stripped cells of every line that is not blank; a separator at a line's end starts no cell."""
-    try:
-        text = read_table_text(file)
-    except OSError as error:
-        raise UserError(
-            f"{file}: expected a table, found a file that cannot be read ({error.strerror}); check the path and its "
-            "permissions."
-        ) from error
+    text = read_table_text(file)
     if not text.certain:
         raise UserError(f"{file}: expected UTF-8 text, found another encoding; save it as UTF-8.")
     first = text.lines[0]
-    reader = csv.reader(text.lines, delimiter=max("\t,; ", key=first.count))
+    reader = csv.reader(text.lines, delimiter=separator_of(first))
     trailing = first.rstrip("\r\n").endswith(reader.dialect.delimiter)
     try:
         for cells in reader:

@@ -1,10 +1,11 @@
 """List a cohort of images in a BIDS derivative: rows of participants.tsv matched with folders by subject label."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from brainfed.cohort.phenotype.participant import read_participant
-from brainfed.cohort.phenotype.table import Row, read_phenotype_table
+from brainfed.cohort.phenotype.table import Row, cohort_rows
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.sources.bids.tree import find_runs
 from brainfed.cohort.sources.known_atlases import atlas_files, by_name
@@ -28,7 +29,7 @@ def list_bids(name: str, settings: CohortSettings) -> Listing:
     where = f"Cohort {name!r}"
     folder = _checked_folder(name, where, settings)
     tables = settings.tables or (_participants_table(where, folder),)
-    rows = read_phenotype_table(tables, settings.columns, settings.missing, wanted=settings.rows)
+    rows = cohort_rows(tables, settings)
     runs = find_runs(folder, settings.bids, where)
     subjects = tuple(_listed(row, settings, runs) for row in rows)
     _check_labels(where, rows, settings, runs)
@@ -89,26 +90,26 @@ def _participants_table(where: str, folder: Path) -> str:
 
 def _all_rows(tables: Sequence[str], settings: CohortSettings, rows: Sequence[Row]) -> Sequence[Row]:
     """All rows of the tables: files of rows that `rows` ignores are not strangers."""
-    return read_phenotype_table(tables, settings.columns, settings.missing, pass_over) if settings.rows else rows
+    return cohort_rows(tables, replace(settings, rows={}), pass_over) if settings.rows else rows
 
 
 def _label(row: Row, settings: CohortSettings) -> str | None:
     """Subject label of a row, as in file names: `sub-01` and `01` are equal."""
-    named = row.subject if settings.columns.file is None else row.cells[settings.columns.file]
+    named = row.file_id if settings.columns.file is None else row.cells[settings.columns.file]
     return None if named is None else named.removeprefix("sub-")
 
 
 def _listed(row: Row, settings: CohortSettings, runs: Mapping[str, Sequence[BidsRun]]) -> ListedSubject:
     participant = read_participant(row.table, row, settings.columns, settings.codes, settings.target, settings.classes)
     label = _label(row, settings)
-    file = row.subject if settings.columns.file is None else row.cells[settings.columns.file]
+    file = row.file_id if settings.columns.file is None else row.cells[settings.columns.file]
     own = tuple(runs.get(label, ())) if label is not None else ()
     absence = EXCLUDED if participant.excluded else _absence(label, own, settings)
     series, confounds = (own[0].image, own[0].confounds) if own else (None, None)
     shard = shard_name(row.subject, settings.shards)
     labelled = participant.diagnosis is not None
     return ListedSubject(
-        row.subject, participant.site, series, confounds, absence, shard, labelled, own, file, participant
+        row.subject, participant.site, series, confounds, absence, shard, labelled, own, file, participant, row.file_id
     )
 
 

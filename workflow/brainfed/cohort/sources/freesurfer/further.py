@@ -32,7 +32,7 @@ def further_identities(name: str, subjects: Sequence[ListedSubject], settings: C
     pattern = further_source(name, settings).id
     return {
         one.subject: filled(
-            name, "freesurfer.id", pattern, {"file": one.file, "subject": one.subject, "site": one.site}
+            name, "freesurfer.id", pattern, {"file": one.file, "subject": one.label or one.subject, "site": one.site}
         )
         for one in subjects
         if one.has_series and (one.file is not None or "{file" not in pattern)

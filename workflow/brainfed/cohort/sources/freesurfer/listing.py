@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from brainfed.cohort.phenotype.participant import read_participant
-from brainfed.cohort.phenotype.table import Row, read_phenotype_table
+from brainfed.cohort.phenotype.table import Row, cohort_rows
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.sources.freesurfer.files import missing_measures, stats_folder
 from brainfed.cohort.sources.listed import EXCLUDED, Absence, ListedSubject, Listing, all_excluded, shard_name
@@ -21,7 +21,7 @@ def list_freesurfer(name: str, settings: CohortSettings) -> Listing:
     """
     for mistake in _unmet(name, settings):
         raise mistake
-    rows = read_phenotype_table(settings.tables, settings.columns, settings.missing, wanted=settings.rows)
+    rows = cohort_rows(settings.tables, settings)
     subjects = tuple(_listed(name, row, settings) for row in rows)
     for mistake in _absent(name, subjects, settings):
         raise mistake
@@ -47,8 +47,8 @@ def _unmet(name: str, settings: CohortSettings) -> Iterator[UserError]:
 def _listed(name: str, row: Row, settings: CohortSettings) -> ListedSubject:
     columns = settings.columns
     participant = read_participant(row.table, row, columns, settings.codes, settings.target, settings.classes)
-    file = row.subject if columns.file is None else row.cells[columns.file]
-    parts = {"file": file, "subject": row.subject, "site": participant.site}
+    file = row.file_id if columns.file is None else row.cells[columns.file]
+    parts = {"file": file, "subject": row.file_id, "site": participant.site}
     identity = None if file is None else filled(name, "freesurfer.id", settings.freesurfer.id, parts)
     absence = EXCLUDED if participant.excluded else _absence(identity, settings)
     labelled = participant.diagnosis is not None

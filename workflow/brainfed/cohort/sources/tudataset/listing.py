@@ -1,6 +1,6 @@
 """List a cohort of public graphs: a graph stands where other cohorts have a subject."""
 
-from brainfed.cohort.phenotype.graph_labels import COLUMNS, class_codes, graph_rows
+from brainfed.cohort.phenotype.graph_labels import COLUMNS, SITE, class_codes, graph_rows
 from brainfed.cohort.phenotype.participant import read_participant
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.sources.listed import ListedSubject, Listing, shard_name
@@ -21,8 +21,8 @@ def list_graphs(name: str, settings: CohortSettings) -> Listing:
     subjects = tuple(
         ListedSubject(
             row.subject,
-            str(row.cells[COLUMNS.site]),
-            str(raw_folder(source, str(row.cells[COLUMNS.site]))),
+            str(row.cells[SITE]),
+            str(raw_folder(source, str(row.cells[SITE]))),
             None,
             "",
             shard_name(row.subject, settings.shards),

@@ -109,7 +109,9 @@ TABLES = [
     Broken("no table", no_table, *[r"expected the phenotype file .*participants.csv, found none; fix"] * 2),
     Broken("no patients", all_controls, "found controls only; fix codes.diagnosis", "2 different patients for 2 folds"),
     Broken("no diagnosis", no_diagnosis, *[r"(no included|expected a) (usable )?subject .*diagnosis"] * 2),
-    Broken("one patient for two folds", one_patient, *["2 different patients for 2 folds, it has 1; lower"] * 2),
+    Broken(
+        "one patient for two folds", one_patient, *["2 different patients for 2 folds, it has 1; lower `count`"] * 2
+    ),
     Broken("more folds than patients", many_folds, *["needs at least 7 different controls for 7 folds"] * 2),
     Broken("a site with one subject", site_of_its_own, *["institution lonely needs at least 2 different"] * 2),
     Broken("a group of no such site", no_such_site_in_a_group, *["names the site B, which the cohort lacks"] * 2),

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
+from io import TextIOWrapper
 from pathlib import Path
 
 from brainfed.checking.finding import as_text
@@ -42,6 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     led.add_argument("config", type=Path, help="the study's config")
     _add_predict(commands.add_parser("predict", help="score new patients by a model that `snakemake models` kept"))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # A terminal that is not UTF-8 shows a code for what it cannot.
+            stream.reconfigure(errors="backslashreplace")
     given = parser.parse_args(arguments)
     if given.command == "predict":
         return int(resolve(PREDICT)(given))

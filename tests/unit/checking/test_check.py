@@ -21,6 +21,7 @@ from brainfed.checking.config import check_config
 from brainfed.checking.finding import Finding, as_text, gathered
 from brainfed.checking.project import check_project
 from brainfed.cohort.settings.cohort import CohortSettings
+from brainfed.configuration.unique_keys import read_yaml
 from broken_inputs import AFFINE, image_cohort, series_cohort, voxels, write_image
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -305,6 +306,49 @@ def test_files_that_are_dated_after_now_are_noted_once_a_cohort(tmp_path):
     assert (found.severity, found.place) == ("notes", "cohort c: files")
     assert found.sentence.startswith("2 files are dated after now, the first is ")
     assert found.sentence.endswith("`touch` them, or set this machine's clock.")
+
+
+def test_copies_with_different_diagnoses_are_said_to_contradict_each_other(tmp_path):
+    cohort = series_cohort(tmp_path)
+    for copy in ("s02", "s03"):
+        cohort.series(copy).write_bytes(cohort.series("s01").read_bytes())
+    diagnoses = {row[0]: row[4] for row in cohort.rows()[1:]}
+    assert diagnoses["s01"] != diagnoses["s03"]
+    (note,) = [sentence for sentence in cohort_notes(cohort) if "found the same in all" in sentence]
+    assert "found the same in all, with different diagnoses: at least one file or row is wrong; they" in note
+
+
+def test_a_terminal_without_unicode_shows_codes(tmp_path):
+    cohort = series_cohort(tmp_path)
+    cohort.change("s03", "sex", "w\u00e4re")
+    command = [sys.executable, "-m", "brainfed", "check", str(cohort.configure())]
+    shown = subprocess.run(command, capture_output=True, env=os.environ | {"PYTHONIOENCODING": "ascii"}, check=False)
+    assert shown.returncode == 1
+    assert b"w\\xe4re" in shown.stdout
+
+
+@pytest.mark.parametrize("text", ["010", "1_0", "12:30", "2020-01-02", "0x1F", "0b1", "+7", "1_0.5", "12:30.5"])
+@pytest.mark.parametrize("key", ["seed", "missing", "codes"])
+def test_a_number_that_yaml_rewrites_is_refused_by_file_key_and_text(tmp_path, text, key):
+    config = series_cohort(tmp_path).configure()
+    written = {"seed": f"seed: {text}", "missing": f"missing: [{text}]", "codes": f"codes: {{{text}: a}}"}[key]
+    config.write_text(f"{config.read_text()}\n{written}\n")
+    (sentence,) = sentences(config)
+    assert f"{config}, line " in sentence
+    assert f"{key}: expected a plain number or text, found {text}, which YAML 1.1 reads as " in sentence
+
+
+def test_plain_numbers_and_quoted_texts_are_what_they_spell(tmp_path):
+    path = tmp_path / "c.yaml"
+    path.write_text("[0, -9999, 1.10, .5, 1.5e+3, '010', \"12:30\", 1e3, abc]")
+    assert read_yaml(path) == [0, -9999, 1.1, 0.5, 1500.0, "010", "12:30", "1e3", "abc"]
+
+
+def test_a_number_with_a_point_is_no_text(tmp_path):
+    cohort = series_cohort(tmp_path)
+    cohort.settings["missing"] = [1.1]
+    (sentence,) = sentences(cohort.configure())
+    assert "missing.0: expected text, found 1.1; YAML does not keep how a number is spelled, as 1.10" in sentence
 
 
 def cohort_notes(cohort):

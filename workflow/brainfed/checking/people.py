@@ -99,16 +99,24 @@ def leavers_among(
 def twins_among(place: str, people: Sequence[Person]) -> list[Finding]:
     """One finding for every group of subjects with the same data."""
     groups: dict[str, list[str]] = {}
+    labels = {person.subject: person.diagnosis for person in people}
     for person in people:
         groups.setdefault(person.twin, []).append(person.subject)
     return [
         Finding(
             "notes",
             place,
-            f"Subjects {', '.join(group)}: expected data of their own, found the same in all; they will share an "
-            "institution and a fold; remove all but one if they are one person, or fix a file that was copied.",
+            f"Subjects {', '.join(group)}: expected data of their own, found the same in "
+            f"all{_contradiction(group, labels)}; they will share an institution and a fold; remove all but one if "
+            "they are one person, or fix a file that was copied.",
             tuple(group),
         )
         for group in groups.values()
         if len(group) > 1
     ]
+
+
+def _contradiction(subjects: Sequence[str], labels: Mapping[str, int | None]) -> str:
+    """Words on subjects with one scan and several diagnoses."""
+    several = len({labels[subject] for subject in subjects} - {None}) > 1
+    return ", with different diagnoses: at least one file or row is wrong" if several else ""

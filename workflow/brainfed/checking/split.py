@@ -94,7 +94,7 @@ def check_harmonisation(experiments: Sequence[Experiment], place: str) -> Iterat
                 "notes",
                 place,
                 f"{experiment.name}: features.harmonise changes nothing for {named(variants)}, as every institution is "
-                "one site and harmonises by itself; choose split.institutions random or groups, or leave it out.",
+                "one site and harmonises by itself; choose split.institutions random or site_groups, or leave it out.",
             )
 
 

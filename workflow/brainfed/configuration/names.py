@@ -110,5 +110,5 @@ def check_name(key: str, name: str) -> None:
     if not ALLOWED.fullmatch(name) or len(name) > MAX_LENGTH:
         raise UserError(
             f"config: {key}: expected a name of letters, digits, `-`, `_` and `.`, at most {MAX_LENGTH}, found "
-            f"{name!r}; rename it."
+            f"{name!r}; rename it, with a letter or a digit first."
         )

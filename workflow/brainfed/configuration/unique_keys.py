@@ -1,11 +1,19 @@
-"""YAML without duplicate keys: PyYAML's own loaders keep the last of them silently."""
+"""YAML without duplicate keys, of which PyYAML keeps the last, and without numbers that YAML 1.1 and 1.2 read apart."""
 
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from brainfed.runtime.errors import UserError
+
+PLAIN_NUMBER = re.compile(
+    r"-?(0|[1-9]\d*)|[-+]?(\d+\.\d*|\.\d+)([eE][-+]?\d+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)", re.ASCII
+)
+"""Numbers that mean what they spell, in every version of YAML."""
+REWRITTEN = tuple(f"tag:yaml.org,2002:{kind}" for kind in ("int", "float", "timestamp"))
 
 
 class _DuplicateKeyError(yaml.YAMLError):
@@ -35,14 +43,39 @@ class _Loader(yaml.SafeLoader):
         return node
 
 
+def _rewritten(node: yaml.Node, key: str) -> Iterator[tuple[str, yaml.ScalarNode]]:
+    """Key and node of every scalar that is read as something else than it spells."""
+    if isinstance(node, yaml.ScalarNode):
+        if node.style is None and node.tag in REWRITTEN and not PLAIN_NUMBER.fullmatch(node.value):
+            yield key, node
+    elif isinstance(node, yaml.SequenceNode):
+        for part in node.value:
+            yield from _rewritten(part, key)
+    elif isinstance(node, yaml.MappingNode):
+        for name, value in node.value:
+            yield from _rewritten(name, key)
+            yield from _rewritten(value, f"{key}.{name.value}".lstrip("."))
+
+
 def read_yaml(path: Path) -> Any:
     """The content of a YAML or JSON file.
 
     Raises:
-        UserError: the file is no YAML, is not UTF-8, or has a key twice.
+        UserError: the file is no YAML, is not UTF-8, has a key twice, or a number such as 010, 1_0 or 12:30.
     """
     try:
-        return yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
+        loader = _Loader(path.read_text(encoding="utf-8"))
+        node = loader.get_single_node()
+        if node is None:
+            return None
+        for key, scalar in _rewritten(node, ""):
+            meaning = loader.construct_object(scalar)
+            raise UserError(
+                f"{path}, line {scalar.start_mark.line + 1}: {key or 'config'}: expected a plain number or text, found "
+                f"{scalar.value}, which YAML 1.1 reads as {meaning}; put it in quotes if it is text, else write the "
+                "number itself."
+            )
+        return loader.construct_document(node)
     except _DuplicateKeyError as error:
         raise UserError(f"{path}: expected every key once, found {error}; remove or rename one of them.") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:

@@ -78,6 +78,8 @@ def _reading_yaml(schema: Any) -> Any:
 def _reader(schema: Mapping[str, Any]) -> Callable[[Any], Any] | None:
     """The function that turns YAML's reading of a word into the value that this part of a core schema expects."""
     match schema:
+        case {"type": "str"}:
+            return _text
         case {"type": "int"}:
             return lambda value: _no_boolean(value, "int_type")
         case {"type": "float"}:
@@ -89,6 +91,13 @@ def _reader(schema: Mapping[str, Any]) -> Callable[[Any], Any] | None:
         case {"type": "literal", "expected": choices} if "true" in choices:
             return lambda value: "true" if value is True else value
     return None
+
+
+def _text(value: Any) -> Any:
+    """Text; of a number with a point YAML has not kept the spelling: 1.10 is 1.1."""
+    if isinstance(value, float):
+        raise PydanticKnownError("string_type")
+    return value
 
 
 def _no_boolean(value: Any, category: Any) -> Any:
@@ -170,6 +179,8 @@ def _expected(problem: ErrorDetails) -> str:
 def _remedy(problem: ErrorDetails) -> str:
     if problem["type"] == "string_type" and isinstance(problem["input"], bool):
         return "YAML reads yes, no, on and off as true and false: put the word in quotes"
+    if problem["type"] == "string_type" and isinstance(problem["input"], float):
+        return "YAML does not keep how a number is spelled, as 1.10: put it in quotes"
     return "change it"
 
 

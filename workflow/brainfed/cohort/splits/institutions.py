@@ -257,7 +257,7 @@ def _refuse_few(
         if found < folds:
             raise UserError(
                 f"splits: institution {institution} needs at least {folds} different {title} for {folds} folds, "
-                f"it has {found}; lower `folds`, or {other}."
+                f"it has {found}; {'lower `folds`, or ' if folds > 2 else ''}{other}."
             )
 
 

@@ -1,0 +1,44 @@
+"""Two clones share results, and a clock is ahead: one run at a time, and nothing that a job computed is lost."""
+
+import os
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from brainfed.configuration.layout.locks import lock_files
+from brainfed.runtime.scheduling.one_run import hold
+from workflow.project import Project
+
+pytestmark = pytest.mark.workflow
+
+
+def test_a_run_is_refused_while_another_clone_writes_its_results(finished: Project, tmp_path: Path):
+    project = finished.copy_data(tmp_path / "clone")
+    results = project.folder / "results"
+    results.rename(tmp_path / "shared")
+    results.symlink_to(tmp_path / "shared")
+    with ExitStack() as other_clone:
+        hold(other_clone, lock_files(tmp_path / "shared", ["tiny"], "another"))
+        for words in (["-n"], ["--unlock"]):
+            project.snakemake(*words, "tables")
+        refused = project.snakemake("--cores", "1", "tables", check=False)
+    assert refused.returncode == 1
+    said = f"{tmp_path}/shared/tiny: expected no other run that writes these results, found one that runs (on "
+    assert said in refused.stdout + refused.stderr
+    assert project.snakemake("--cores", "1", "tables").returncode == 0
+
+
+def test_a_job_whose_input_is_dated_ahead_is_kept(finished: Project, tmp_path: Path):
+    project = finished.copy_data(tmp_path / "project")
+    later = time.time() + 3600
+    for path in (project.folder / "resources" / "series").iterdir():
+        os.utime(path, (later, later))
+    shard = next((project.folder / "results" / "tiny" / "timeseries").glob("*/shard-*.safetensors"))
+    shard.unlink()
+    target = str(shard.relative_to(project.folder))
+    done = project.snakemake("--cores", "1", target)
+    assert "files are dated after now, the first is resources/series/" in done.stderr
+    assert shard.exists()
+    assert "Nothing to be done" in project.snakemake("-n", target).stdout

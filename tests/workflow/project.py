@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import yaml
 
 from brainfed.runtime.records.digests import SourceTree
@@ -189,6 +190,13 @@ def _copy_folder(source: Path, folder: Path) -> None:
     """A copy with times and links. `cp` is twice as fast as `shutil`."""
     folder.mkdir(parents=True, exist_ok=True)
     subprocess.run(["cp", "-a", f"{source}/.", folder], check=True)
+
+
+def participants_of(cohort: Path) -> pd.DataFrame:
+    """All columns of a cohort's participants that a run has written, for whatever jobs, by subject."""
+    tables = [*cohort.glob("participants/*.parquet"), *cohort.glob("participants.parquet")]
+    found = pd.concat([pd.read_parquet(path).set_index("subject") for path in tables], axis=1)
+    return found.loc[:, ~found.columns.duplicated()]
 
 
 def new_project(folder: Path, subjects: int = 40, **changes: object) -> Project:

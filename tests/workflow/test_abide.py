@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from workflow.project import REPOSITORY, Project, copy_workflow
+from workflow.project import REPOSITORY, Project, copy_workflow, participants_of
 
 pytestmark = [
     pytest.mark.workflow,
@@ -93,7 +93,7 @@ def test_every_subject_with_a_series_is_included(results):
     assert included["included"].sum() == SUBJECTS
     left_out = included.loc[~included["included"], "reason"]
     assert left_out.value_counts().to_dict() == {"series file absent": 1035 - SUBJECTS, "no series": 77}
-    participants = pd.read_parquet(results / "cohort" / "participants.parquet")
+    participants = participants_of(results / "cohort")
     assert participants["has_series"].sum() == SUBJECTS
     assert len(participants) == 1112
 
@@ -113,7 +113,7 @@ def test_phenotypes_have_the_meanings_of_their_codes(abide, results):
     table = abide.folder / "resources" / "abide" / "ABIDE_pcp" / "Phenotypic_V1_0b_preprocessed1.csv"
     source = pd.read_csv(table, dtype=str)
     source = source[source["FILE_ID"] != "no_filename"].set_index("FILE_ID")
-    found = pd.read_parquet(results / "cohort" / "participants.parquet").set_index("subject").loc[source.index]
+    found = participants_of(results / "cohort").loc[source.index]
     assert found["diagnosis"].eq(1).tolist() == source["DX_GROUP"].eq("1").tolist()
     assert found["sex"].eq("male").tolist() == source["SEX"].eq("1").tolist()
     np.testing.assert_allclose(found["age"], source["AGE_AT_SCAN"].astype(float))

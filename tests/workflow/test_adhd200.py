@@ -10,7 +10,7 @@ import yaml
 
 from adhd200_files import REGIONS, ROOT, TEST, TRAINING, series_path, write_series
 from brainfed.runtime.artefacts import read_arrays
-from workflow.project import REPOSITORY, Project, copy_workflow
+from workflow.project import REPOSITORY, Project, copy_workflow, participants_of
 
 pytestmark = [
     pytest.mark.workflow,
@@ -103,7 +103,7 @@ def scored(results: Path, variant: str) -> pd.DataFrame:
 
 
 def test_the_real_tables_are_one_cohort_with_named_sites(run):
-    people = pd.read_parquet(run[0] / "adhd200" / "cohort" / "participants.parquet").set_index("subject")
+    people = participants_of(run[0] / "adhd200" / "cohort")
     assert len(people) == 717
     assert people["site"].value_counts().to_dict() == {
         "NYU": 222, "Peking": 136, "OHSU": 113, "Pittsburgh": 89, "KKI": 83, "NeuroIMAGE": 48, "Brown": 26,
@@ -153,7 +153,7 @@ def people(results: Path, cohort: str) -> pd.DataFrame:
     """Included subjects and reasons beside sites and diagnoses."""
     folder = results / cohort / "cohort"
     included = pd.read_parquet(folder / "included.parquet")
-    return included.merge(pd.read_parquet(folder / "participants.parquet"), on="subject", validate="one_to_one")
+    return included.merge(participants_of(folder).reset_index(), on="subject", validate="one_to_one")
 
 
 def test_every_row_that_leaves_has_a_reason(sites):

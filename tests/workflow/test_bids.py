@@ -15,7 +15,7 @@ from sklearn.covariance import EmpiricalCovariance
 
 from bids_dataset import Derivative, confounds
 from brainfed.runtime.artefacts import read_arrays
-from workflow.project import new_project
+from workflow.project import new_project, participants_of
 
 pytestmark = [
     pytest.mark.workflow,
@@ -164,7 +164,7 @@ def test_the_files_of_bids_hold_series_correlations_and_coverage(lab):
 
 def test_motion_is_known_and_missing_runs_are_reported(lab):
     results = lab.folder / "results" / "lab"
-    people = pd.read_parquet(results / "cohort" / "participants.parquet").set_index("subject")
+    people = participants_of(results / "cohort")
     seeds = {subject: [int(subject) * 2 + int(run) - 3 for run in runs] for subject, (_, runs) in PEOPLE.items()}
     for subject, numbers in seeds.items():
         tables = [confounds(VOLUMES, number, MOVED, unsteady=1)["framewise_displacement"] for number in numbers]

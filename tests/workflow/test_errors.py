@@ -132,7 +132,7 @@ def test_a_nan_in_one_series_stops_its_shard_and_the_steps_after_it_alone(tmp_pa
     log = (project.folder / "logs" / "tiny" / "read_series" / f"twelve.{broken}.log").read_text()
     assert "Subject sub-011" in log
     assert "Traceback" not in log
-    assert (results / "cohort" / "participants.parquet").exists()
+    assert list(results.glob("cohort/participants/*.parquet"))
     assert not (results / "cohort" / "included.parquet").exists()
 
     project.write_subject("sub-011", 11)

@@ -9,7 +9,7 @@ import pytest
 from brainfed.__main__ import main
 from brainfed.prediction.model_file import EVERYBODY
 from brainfed.runtime.artefacts import read_arrays
-from workflow.project import REGIONS, SIMULATE, VOLUMES, Project, new_project
+from workflow.project import REGIONS, SIMULATE, VOLUMES, Project, new_project, participants_of
 
 pytestmark = pytest.mark.workflow
 
@@ -92,7 +92,7 @@ def test_a_model_holds_no_subject(kept, variant):
 def test_a_card_says_who_trained_the_model_and_how_it_scored_each_institution(kept):
     folder = kept.folder / "results/tiny"
     lines = (folder / "models/fedmlp/card.md").read_text().splitlines()
-    people = pd.read_parquet(folder / "cohort/participants.parquet")
+    people = participants_of(folder / "cohort")
     (path,) = folder.glob("methods/*/fedmlp/repeat-0/predictions.parquet")
     scored = pd.read_parquet(path)
     for site, own in people.groupby("site"):
@@ -113,15 +113,18 @@ def test_the_model_of_everybody_scores_by_default_and_flags_a_far_scan(kept, pre
     code, output, errors = predict(kept, "ridge-federated", "--series", series_of(0), "far.1D")
     rows = [line.split("\t") for line in output.splitlines()]
     assert code == 0
-    assert rows[0] == ["file", "score", "predicted", "distance", "range", "silent"]
-    assert [row[4] for row in rows[1:]] == ["within", "beyond"]
-    assert errors.startswith("far.1D: lies ") and "standard deviations farther from the centre" in errors
+    assert rows[0] == ["file", "score", "kind", "predicted", "held_out_auc", "distance", "range", "silent"]
+    assert {row[2] for row in rows[1:]} == {"margin"}
+    assert [row[6] for row in rows[1:]] == ["within", "beyond"]
+    assert "far.1D: lies " in errors and "standard deviations farther from the centre" in errors
 
 
 REFUSED = {
     "expected 12 regions, found 11 columns": lambda series: series[:, :-1],
     "expected at least 50 time points, found 20": lambda series: series[:20],
-    "expected a finite number in column 3": lambda series: np.where(np.arange(REGIONS) == 2, np.nan, series),
+    "expected a finite number in column 3": lambda series: np.where(
+        np.arange(series.size).reshape(series.shape) == 2, np.nan, series
+    ),
     "expected a signal, found all 12 regions constant": lambda series: np.ones_like(series),
 }
 
@@ -169,7 +172,7 @@ def test_a_model_that_is_asked_for_trains_its_variant_alone(finished, tmp_path):
     project = finished.copy(tmp_path / "project")
     project.configure(models=["fedmlp"])
     assert project.planned() == {"train_kept_method": 1, "score_experiment": 1}
-    assert project.planned("models") == {"train_kept_method": 1, "write_card": 1}
+    assert project.planned("models") == {"ingest_columns": 1, "train_kept_method": 1, "write_card": 1}
     project.configure()
     assert not project.planned()
 

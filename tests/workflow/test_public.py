@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from workflow.project import SIMULATE, Project, new_project
+from workflow.project import SIMULATE, Project, new_project, participants_of
 
 pytestmark = pytest.mark.workflow
 
@@ -84,7 +84,7 @@ def test_the_method_has_the_public_subjects_of_the_artefact(finished):
     results = finished.folder / "results" / "made"
     public = pd.read_parquet(only(results, "public/30-percent-*/repeat-0/all.parquet"))
     split = pd.read_parquet(only(results, "splits/*/repeat-0.parquet"))
-    label = pd.read_parquet(results / "cohort" / "participants.parquet").set_index("subject")["diagnosis"]
+    label = participants_of(results / "cohort")["diagnosis"]
     expected, scores = {}, {}
     for fold in (0, 1):
         chosen = public.loc[public["fold"] == fold, "subject"]

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from brainfed.runtime.artefacts import read_arrays
-from workflow.project import SIMULATE, Project, new_project
+from workflow.project import SIMULATE, Project, new_project, participants_of
 
 pytestmark = pytest.mark.workflow
 
@@ -87,7 +87,7 @@ def test_every_subject_is_scored_on_its_series(finished):
     results = finished.folder / "results" / "made"
     held = read_arrays(only(results, "series/zscore-*/all.safetensors"))
     start, series = held.arrays["start"], held.arrays["series"]
-    people = pd.read_parquet(results / "cohort" / "participants.parquet").set_index("subject")
+    people = participants_of(results / "cohort")
     volumes = people.loc[list(held.subjects), "site"].map({"a": 60, "b": 70})
     assert np.diff(start).tolist() == volumes.tolist()
     for first, last in itertools.pairwise(start):

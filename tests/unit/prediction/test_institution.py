@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from brainfed.prediction.command import predictions
+from brainfed.prediction.command import guesses, predictions
 from brainfed.prediction.model_file import EVERYBODY, KeptFile, Part
 from brainfed.runtime.errors import UserError
 from brainfed.samples.kept.fitted_model import FittedModel
@@ -43,3 +43,10 @@ def test_institutions_that_were_drawn_are_said_to_be_those_of_no_patient(drawn, 
     assert f"`split: {{institutions: {drawn}}}` made them up" in str(refused.value)
     assert "train this one with `split: {institutions: sites}`" in str(refused.value)
     assert predictions(made_up, [], institution="institution-2").empty
+
+
+@pytest.mark.parametrize(("auc", "said"), [(0.61, True), (0.63, False), (float("nan"), True)])
+def test_a_model_that_is_no_better_than_guessing_is_named(auc, said):
+    kept = KeptFile({"held_out": {"auc": auc, "guessing": 0.62}}, {})
+    assert ("its scores say nothing" in guesses(kept)) == said
+    assert guesses(KeptFile({"held_out": None}, {})) == guesses(KeptFile({}, {})) == ""

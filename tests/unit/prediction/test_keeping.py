@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.metrics import roc_auc_score
 
 from brainfed.imaging.settings import FeatureSettings
 from brainfed.methods.fedtangent.settings import FederatedRidgeSettings
@@ -54,6 +55,12 @@ def test_the_model_of_everybody_learns_from_all_labels_and_tests_nobody(tmp_path
     mean = model.parts[EVERYBODY].model.shared["mean"]
     np.testing.assert_allclose(mean, INPUTS.features[0].mean(axis=0), atol=1e-6)
     assert model.about["distance"]["subjects"] == 41
+    held_out = model.about["held_out"]
+    scored = np.argmax(INPUTS.fold == np.arange(INPUTS.folds)[:, None], axis=0)
+    scores = train(INPUTS).scores[scored, np.arange(41), 1]
+    folds = [np.flatnonzero(INPUTS.fold == fold) for fold in range(INPUTS.folds)]
+    assert held_out["auc"] == pytest.approx(np.mean([roc_auc_score(truth[own], scores[own]) for own in folds]))
+    assert 0.6 < held_out["guessing"] < 0.7
     assert sum(sum(row["subjects"]) for row in model.about["training"]) == 41
 
 

@@ -7,10 +7,11 @@ import pandas as pd
 import pytest
 
 from brainfed.cohort.class_words import class_words
+from brainfed.evaluation.metrics import sd_of_chance
 from brainfed.reporting.page_tests import PageTests
 from brainfed.reporting.scored import Scored
 from brainfed.reporting.text.answer import find_answer
-from brainfed.reporting.text.first_screen import Situation, _sd_of_chance, first_screen, question
+from brainfed.reporting.text.first_screen import Situation, first_screen, question
 from brainfed.reporting.text.tested_people import TestedPeople
 from brainfed.reporting.variants import ShownVariant, Twin
 
@@ -210,4 +211,4 @@ def test_few_people_are_said_with_what_guessing_gives(counts, said):
 def test_the_reach_of_guessing_is_that_of_random_scores():
     random = np.random.default_rng(0)
     controls, patients = random.random((20000, 5, 1)), random.random((20000, 1, 7))
-    assert _sd_of_chance(5, 7) == pytest.approx((patients > controls).mean(axis=(1, 2)).std(), rel=0.02)
+    assert sd_of_chance(5, 7) == pytest.approx((patients > controls).mean(axis=(1, 2)).std(), rel=0.02)

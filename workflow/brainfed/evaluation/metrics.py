@@ -52,3 +52,8 @@ def auc(label: NDArray[np.int64], score: NDArray[np.float64]) -> float:
 
 def _ratio(part: int, whole: int) -> float:
     return part / whole if whole else np.nan
+
+
+def sd_of_chance(controls: int, patients: int) -> float:
+    """Standard deviation of the AUC of scores that know nothing (Mann and Whitney 1947)."""
+    return float(np.sqrt((controls + patients + 1) / (12 * controls * patients)))

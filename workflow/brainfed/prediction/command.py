@@ -32,6 +32,8 @@ def predict(given: argparse.Namespace) -> int:
         print(table.to_csv(sep="\t", index=False, lineterminator="\n"), end="")
     else:
         write_tsv(given.output, table, keep_names=True)
+    if sentence := guesses(model):
+        print(f"{given.model}: {sentence}", file=sys.stderr)
     spread = model.about["distance"]
     for row in table.loc[table["range"] == "beyond"].to_dict("records"):
         print(
@@ -56,9 +58,11 @@ def predictions(
         institution: the patients' institution.
 
     Returns:
-        file, score (of class 1; `score-NAME` for each of more than two classes), predicted (name of the class),
-        distance (standard deviations from the mean length of a scan that is new to the model), range (`within`,
-        `beyond`), silent (number of regions without signal).
+        file, score (of class 1; `score-NAME` for each of more than two classes), kind (`probability`, between 0 and 1
+        and cut at 0.5, or `margin`, cut at 0), predicted (name of the class), held_out_auc (mean of the model's folds
+        on subjects that they never saw; empty where it is not known), distance (standard deviations from the mean
+        length of a scan that is new to the model), range (`within`, `beyond`), silent (number of regions without
+        signal).
 
     Raises:
         UserError: the model has no such fold or institution, a file is unusable, or of another atlas.
@@ -82,11 +86,25 @@ def _row(model: KeptFile, part: Part, patient: Patient, code: int | None) -> dic
     return {
         "file": patient.name,
         **dict(zip(columns, found.scores[0, -len(columns) :].tolist(), strict=True)),
+        "kind": str(about["kind"]),
         "predicted": names[int(predicted_classes(found.scores, about["kind"])[0])],
+        "held_out_auc": (about.get("held_out") or {}).get("auc", np.nan),
         "distance": distance,
         "range": "beyond" if abs(distance) > FAR else "within",
         "silent": patient.silent,
     }
+
+
+def guesses(model: KeptFile) -> str:
+    """A sentence if the folds of the model ranked held-out subjects no better than guessing can; else nothing."""
+    held_out = model.about.get("held_out")
+    if held_out is None or held_out["auc"] > held_out["guessing"]:
+        return ""
+    return (
+        "expected a model that ranks held-out subjects better than guessing, found a mean AUC of "
+        f"{held_out['auc']:.2f} over its folds, where guessing reaches {held_out['guessing']:.2f} on as many subjects; "
+        "its scores say nothing."
+    )
 
 
 def _file_of(folder: Path) -> Path:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from brainfed.evaluation.metrics import auc, sd_of_chance
 from brainfed.imaging.scans.region_table import read_region_table
 from brainfed.imaging.settings import FeatureSettings
 from brainfed.imaging.tangent.covariances import load_covariances
@@ -69,6 +70,7 @@ def keep(
         "regions": regions,
         "indices": _indices(files.regions, len(regions)),
         "training": _counts(inputs, truth),
+        "held_out": _held_out(inputs, outcome, truth),
         "distance": spread_of(places),
         "largest_difference": difference,
         "versions": versions(),
@@ -136,6 +138,22 @@ def _of_folds(
         )
         for place in places
     ], difference
+
+
+def _held_out(inputs: MethodInputs, outcome: Outcome, truth: IntArray) -> dict[str, float] | None:
+    """Mean AUC of the folds on their tested subjects, and the AUC that guessing exceeds once in forty cohorts as large.
+
+    None of more than two classes, and where no fold tests both.
+    """
+    if inputs.classes > 2:
+        return None
+    folds = [np.flatnonzero((inputs.fold == fold) & (truth >= 0)) for fold in range(inputs.folds)]
+    folds = [tested for tested in folds if len(set(truth[tested].tolist())) == 2]
+    if not folds:
+        return None
+    found = [auc(truth[tested], outcome.scores[inputs.fold[tested], tested, 1]) for tested in folds]
+    counts = np.bincount(truth[np.concatenate(folds)], minlength=2).tolist()
+    return {"auc": float(np.mean(found)), "guessing": 0.5 + 1.96 * sd_of_chance(*counts)}
 
 
 def _counts(inputs: MethodInputs, truth: IntArray) -> list[dict[str, Any]]:

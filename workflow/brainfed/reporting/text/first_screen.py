@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from brainfed.cohort.class_words import ClassWords
+from brainfed.evaluation.metrics import sd_of_chance
 from brainfed.reporting.intervals import Interval
 from brainfed.reporting.rounding import EXACT, rounded, signed
 from brainfed.reporting.text.answer import (
@@ -196,7 +197,7 @@ def _sure(answer: Answer, pooled: Comparison | None, alone: Comparison | None, s
             f"{'data' if answer.unseen else 'tests'}, so its AUC is a little too high."
         )
     if situation.counts is not None and min(situation.counts) and sum(situation.counts) < FEW:
-        reach = min(NORMAL * _sd_of_chance(*situation.counts), CHANCE)
+        reach = min(NORMAL * sd_of_chance(*situation.counts), CHANCE)
         said.append(
             f"These are few people: guessing alone gives AUCs from {rounded(CHANCE - reach, 2)} to "
             f"{rounded(CHANCE + reach, 2)} on as many, so nothing here tells a good method from a bad one."
@@ -205,11 +206,6 @@ def _sure(answer: Answer, pooled: Comparison | None, alone: Comparison | None, s
             f"{rounded(CHANCE + reach, 2)} on as many."
         )
     return Fact("How sure", " ".join(said))
-
-
-def _sd_of_chance(controls: int, patients: int) -> float:
-    """Standard deviation of the AUC of scores that know nothing (Mann and Whitney 1947)."""
-    return float(np.sqrt((controls + patients + 1) / (12 * controls * patients)))
 
 
 def _use(answer: Answer, situation: Situation, words: ClassWords) -> list[Fact]:

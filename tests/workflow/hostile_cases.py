@@ -107,7 +107,7 @@ PHENOTYPES = find("lab/cohort/participants.parquet")
 SCANS_OF_DEMO = below("simulate_participants", "simulate_scans:0", "simulate_scans:1", cohort="demo")
 
 RECORDLESS = "no record lies beside them"
-INPUTS = 52
+INPUTS = 50
 TRAINED = below("train_method:ridge-central", "train_method:quick", "train_method:nodes")
 FROM_GRAPH = below("build_graph", "draw_cohort", "draw_connectivity", "draw_patterns")
 DRAWN = below("score_experiment", "audit_experiment", "draw_patterns", "draw_scopes")
@@ -117,7 +117,6 @@ FUSED = find("lab/fused/*/repeat-0/all.safetensors")
 PARTIAL = [
     ("extract_series:0", "lab", SHARD_0, ["-quality.parquet"]),
     ("extract_series:1", "lab", SHARD_1, ["-coverage.parquet", "-quality.parquet"]),
-    ("measure_quality", "lab", find("lab/cohort/quality.parquet"), ["-crossings.json"]),
     ("include_subjects", "lab", find("lab/cohort/included.parquet"), ["-crossings.json"]),
     ("build_graph", "lab", GRAPH, ["-timing.json"]),
     ("train_generator", "lab", find("lab/inpainting/*/repeat-0/all/generator.safetensors"), ["history.parquet"]),
@@ -323,7 +322,7 @@ CASES = [
     Case("all inputs dated a day ahead", ahead("resources/**/*", 86_400), NOTHING, says=f"{INPUTS} files are dated"),
     Case("all inputs some seconds ahead", ahead("resources/**/*", 20), NOTHING),
     Case("a table changed and dated ahead", then(changed(TABLE, age), ahead("resources/first.csv", 3600)),
-         below(*ingested("age")), says="resources/first.csv: expected a date up to"),
+         below(*ingested("age"))),
     Case("an atlas dated ahead, Snakemake's memory deleted", then(ahead("resources/atlas.nii.gz", 3600), forget),
          NOTHING, says="resources/atlas.nii.gz: expected a date up to"),
     Case("features dated an hour ahead", ahead("results/lab/features/*/*", 3600), NOTHING, says="1 file is dated"),

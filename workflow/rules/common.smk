@@ -172,7 +172,7 @@ keep_whatever_the_dates()
 if workflow.is_main_process:
     announce(gpus_allowed())
     run_alone(
-        str(BASE),
+        f"{BASE} {PROJECT.project}",
         lambda: lock_files(Path("results"), PROJECT.cohorts, PROJECT.project),
     )
     RECORDS = Records(

@@ -10,7 +10,9 @@ from brainfed.runtime.records.digests import import_closure
 
 WORKFLOW = Path(__file__).resolve().parents[4] / "workflow"
 WRITES = {"series/shard", "series/region_series", "series/region_signal"}
-READS = {"series/read_shard", "series/roi_series", "series/text", "series/header", "scans/region_table"}
+READS = {"scans/region_table"} | {
+    f"series/{name}" for name in ("read_shard", "roi_series", "text", "header", "arrays", "matlab_5", "orientation")
+}
 MEASURES = {f"morphometry/{name}" for name in ("freesurfer_table", "freesurfer_stats", "measure_names", "features")}
 EXTRACTS = {f"extraction/{name}" for name in ("extract_shard", "extraction", "confounds", "temporal_snr")} | {
     f"scans/{name}"

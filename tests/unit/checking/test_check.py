@@ -262,11 +262,16 @@ def test_an_interrupted_download_of_abide_is_found(tmp_path, monkeypatch):
 def test_sites_that_are_institutions_have_nothing_to_harmonise_with(tmp_path):
     cohort = series_cohort(tmp_path)
     config = edit(cohort.configure(), features={"harmonise": "combat"})
-    apart = edit(config, split=cohort.split | {"institutions": "sites"})
-    notes = [found.sentence for found in check_project(apart) if "harmonise changes nothing" in found.sentence]
-    assert notes and "every institution is one site" in notes[0]
-    mixed = edit(config, split=cohort.split | {"institutions": "random", "count": 2})
-    assert not [found for found in check_project(mixed) if "harmonise changes nothing" in found.sentence]
+
+    def found(**split):
+        changed = edit(config, split=cohort.split | split)
+        return [(one.severity, one.sentence) for one in check_project(changed) if "changes nothing" in one.sentence]
+
+    ((severity, sentence),) = found(institutions="sites")
+    assert severity == "stops" and "every institution is one site" in sentence
+    ((severity, sentence), *_) = found(validation="leave_one_site_out")
+    assert severity == "notes" and "use split.validation: folds" in sentence
+    assert not found(institutions="random", count=2)
 
 
 def test_a_choice_on_further_sites_needs_a_third_site_to_leave_out(tmp_path):

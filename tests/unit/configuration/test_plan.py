@@ -524,3 +524,34 @@ def test_an_unknown_variant_of_a_regime_is_no_variant():
     assert planned.variant(regime, "first").name == "first"
     with pytest.raises(KeyError):
         planned.variant(regime, "third")
+
+
+@pytest.mark.parametrize(
+    "split", [{"institutions": "sites"}, {"institutions": "site_groups", "groups": {"north": ["a"], "south": ["b"]}}]
+)
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"features": {"harmonise": "combat"}},
+        {"variants": {"first": {"features": {"harmonise": "combat"}}}},
+        {
+            "variants": {
+                "thick": {
+                    "method": "ridge",
+                    "features": {
+                        "views": {"one": {"harmonise": "combat"}, "two": {"shrinkage": 0.3, "connectivity": "tangent"}}
+                    },
+                }
+            },
+            "experiments": {"methods": {"variants": ["ridge-central", "thick"]}},
+        },
+    ],
+)
+def test_harmonisation_without_a_second_site_in_any_institution_stops(split, changes):
+    with pytest.raises(
+        UserError, match=r"experiments\.methods: expected features\.harmonise: none .* found combat in "
+    ):
+        plan(split=split, **changes)
+    plan(split={"institutions": "random"}, **changes)
+    if "groups" in split:
+        plan(split=split | {"groups": {"north": ["a"], "south": ["b", "c"]}}, **changes)

@@ -49,7 +49,7 @@ def check_project(config: Path, results: Path = Path("results")) -> list[Finding
             found += collected(place, check_splits, checked, experiments, usable.seed, place, *learnt, usable.sites)
             found += collected(place, check_public, checked, experiments, usable.seed, place, *learnt)
             found += collected(place, check_sites_left_out, checked, experiments, place)
-        found += collected(place, check_harmonisation, experiments, place)
+        found += collected(place, check_harmonisation, checked, experiments, place)
         connectomes = f"cohort {name}: connectomes"
         found += collected(connectomes, check_connectomes, checked.regions, experiments, connectomes)
         with boundary(place, lambda error: findings.append(found_at(DISK, error))):

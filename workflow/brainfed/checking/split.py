@@ -79,22 +79,26 @@ def check_public(
             yield Finding("stops" if usual else "notes", place, f"{', '.join(readers)}: {error}")
 
 
-def check_harmonisation(experiments: Sequence[Experiment], place: str) -> Iterator[Finding]:
-    """Sites that are institutions of their own have nothing to be harmonised with: data may not cross."""
+def check_harmonisation(checked: Checked, experiments: Sequence[Experiment], place: str) -> Iterator[Finding]:
+    """ComBat without two sites in an institution, as sites are left out in turn or the cohort has one."""
+    one_site = bool(checked.people) and len({person.site for person in checked.people}) == 1
     for experiment in experiments:
-        alone = experiment.split.validation == "leave_one_site_out" or experiment.split.institutions == "sites"
-        variants = [
-            one.name
-            for one in experiment.variants
-            if (features := one.stage("features"))
-            and any(view.settings.harmonise != "none" for view in (features, *features.parents))
-        ]
-        if alone and variants:
+        left_out = experiment.split.validation == "leave_one_site_out"
+        variants = [one.name for one in experiment.variants if one.harmonises]
+        if variants and (left_out or one_site):
+            reason, remedy = (
+                ("every subject is of one site", "")
+                if one_site
+                else (
+                    "every institution is one site and harmonises by itself",
+                    "use split.validation: folds with split.institutions random or site_groups, or ",
+                )
+            )
             yield Finding(
                 "notes",
                 place,
-                f"{experiment.name}: features.harmonise changes nothing for {named(variants)}, as every institution is "
-                "one site and harmonises by itself; choose split.institutions random or site_groups, or leave it out.",
+                f"{experiment.name}: features.harmonise changes nothing for {named(variants)}, as {reason}; {remedy}"
+                "set features.harmonise to none.",
             )
 
 

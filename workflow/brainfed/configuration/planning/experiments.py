@@ -32,6 +32,14 @@ class Variant:
         """The stage of that kind; None if it has none."""
         return self.stages.get(kind)
 
+    @property
+    def harmonises(self) -> bool:
+        """Whether ComBat harmonises its features, or a view of them."""
+        features = self.stage("features")
+        return features is not None and any(
+            one.settings.harmonise != "none" for one in (features, *features.parents) if one.kind is features.kind
+        )
+
     def stage_settings(self) -> dict[str, dict[str, Any]]:
         """Key of every kind -> the settings of its stage, empty without one."""
         return {kind.key: self.stages[kind.name].values if kind.name in self.stages else {} for kind in registry.KINDS}

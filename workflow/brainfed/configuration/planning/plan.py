@@ -149,6 +149,8 @@ def _experiment(
     variants = tuple(resolve_variant(project, variant, definitions.single[variant], regime) for variant in names)
     _refuse_equals(where, variants)
     check_inner_folds(where, split, variants)
+    if not project.study.sites:  # check_between_sites has its sentence.
+        _refuse_idle_harmonisation(where, split, variants)
     check_figure(where, settings, variants, split, swept_values(project.experiments[group].split), compared)
     for cohort in cohorts:
         if project.cohorts[cohort].kind == "graphs":
@@ -220,6 +222,22 @@ def _reads(definition: Mapping[str, Any], cohorts: Collection[CohortSettings]) -
     of_method = FEATURES.of_method(method)
     kind = {**of_method, **(definition.get("features") or {})}.get("kind")
     return kind is None or all(kind in cohort.kinds for cohort in cohorts)
+
+
+def _refuse_idle_harmonisation(where: str, split: SplitSettings, variants: Sequence[Variant]) -> None:
+    """Reject ComBat where every institution is one site: its scores would look as if it had no effect."""
+    single = split.institutions == "site_groups" and all(len(sites) < 2 for sites in split.groups.values())
+    if split.validation == "leave_one_site_out" or not (single or split.institutions == "sites"):
+        return
+    names = [variant.name for variant in variants if variant.harmonises]
+    if names:
+        held = names[0] + (f" and {len(names) - 1} more" if len(names) > 1 else "")
+        raise UserError(
+            f"{where}: expected features.harmonise: none where every institution is one site (split.institutions: "
+            f"{split.institutions}), as ComBat has no second site to compare and changes nothing, found combat in "
+            f"{held}; set split.institutions to random, or to site_groups with several sites in a group, or "
+            "features.harmonise to none."
+        )
 
 
 def _refuse_equals(where: str, variants: Sequence[Variant]) -> None:

@@ -1,6 +1,7 @@
 """Two clones share results, and a clock is ahead: one run at a time, and nothing that a job computed is lost."""
 
 import os
+import shutil
 import time
 from contextlib import ExitStack
 from pathlib import Path
@@ -42,3 +43,14 @@ def test_a_job_whose_input_is_dated_ahead_is_kept(finished: Project, tmp_path: P
     assert "files are dated after now, the first is resources/series/" in done.stderr
     assert shard.exists()
     assert "Nothing to be done" in project.snakemake("-n", target).stdout
+
+
+def test_a_copy_without_times_and_tables_is_judged_by_its_records(finished: Project, tmp_path: Path):
+    project = finished.copy_data(tmp_path / "copy")
+    shutil.rmtree(project.folder / ".snakemake")
+    shutil.rmtree(project.folder / "results" / "tiny" / "tables")
+    for path in (project.folder / "results").rglob("timing.json"):
+        path.unlink()
+    assert "train_method" not in project.planned()
+    project.configure(variants={"quick": {"method": "fedgcn", "rounds": 3, "local_epochs": 2}})
+    assert project.planned()["train_method"] == 1

@@ -101,6 +101,33 @@ def test_findings_of_a_kind_become_one():
     assert as_text([found]).endswith("1 drops subjects (12 of them), 0 worth knowing")
 
 
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"target": "HAMD"}, "found 'HAMD'; numbers as targets are not supported yet."),
+        ({"target": "diagnosed"}, "found 'diagnosed'; numbers as targets are not supported yet."),
+        ({"covariates": ["age"]}, "'cohorts.c.covariates': covariates of methods are not supported yet; remove it."),
+        (
+            {"columns": {"diagnosis": "age"}},
+            "add it under codes.diagnosis if it is a code, as numbers as targets are not supported yet, or under",
+        ),
+    ],
+)
+def test_numbers_as_targets_and_covariates_are_said_to_be_absent(tmp_path, settings, expected):
+    cohort = series_cohort(tmp_path)
+    cohort.settings |= settings
+    (found,) = [one for one in check_project(cohort.configure()) if one.severity == "stops"]
+    assert expected in found.sentence
+
+
+def test_a_target_of_the_whole_project_is_sent_to_its_cohort(tmp_path):
+    config = edit(series_cohort(tmp_path).configure(), target="HAMD")
+    (found,) = [one for one in check_project(config) if one.severity == "stops"]
+    assert (
+        "cohorts.NAME.target names a class, and numbers as targets are not supported yet; remove it." in found.sentence
+    )
+
+
 def test_every_unknown_code_is_listed_at_once(tmp_path):
     cohort = series_cohort(tmp_path)
     for subject, code in {"s01": "ASD", "s02": "ADHD", "s03": "HC", "s04": "ASD"}.items():

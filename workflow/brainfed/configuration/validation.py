@@ -127,13 +127,14 @@ def _sentence(kind: type, problem: ErrorDetails) -> str:
     if category == "unexpected_keyword_argument":
         if removed := getattr(kind, "REMOVED", {}).get(location):
             return f"{location}: {removed}."
+        if absent := _not_yet(kind, place):
+            return f"unknown key {location!r}: {absent}; remove it."
         allowed = _fields_at(kind, place[:-1])
         return f"unknown key {location!r}{nearest(place[-1], allowed)} Allowed here: {', '.join(allowed)}."
     if category == "literal_error":
         choices = _choices(problem)
-        return (
-            f"{location}: expected one of {', '.join(choices)}, found {found}{nearest(str(problem['input']), choices)}"
-        )
+        reason = f"; {absent}." if (absent := _not_yet(kind, place)) else nearest(str(problem["input"]), choices)
+        return f"{location}: expected one of {', '.join(choices)}, found {found}{reason}"
     if category in ("missing", "too_long", "tuple_type"):
         listed = place[:-1] if isinstance(problem["loc"][-1], int) else place
         if (sentence := _of_fixed_list(kind, listed, problem["input"])) is not None:
@@ -142,6 +143,11 @@ def _sentence(kind: type, problem: ErrorDetails) -> str:
         return f"{location} is missing; add it."
     prefix = f"{location}: " if location else ""
     return f"{prefix}expected {_expected(problem)}, found {found}; {_remedy(problem)}."
+
+
+def _not_yet(kind: type, place: Sequence[str]) -> str:
+    """What settings say, in `NOT_YET`, of a key by which people ask for what does not exist; empty: nothing."""
+    return str(getattr(_kind_at(kind, place[:-1]), "NOT_YET", {}).get(place[-1], "")) if place else ""
 
 
 def _at(kind: type, place: Sequence[str], sentence: str) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from brainfed.cohort.phenotype.age_unit import PER_YEAR
 from brainfed.cohort.phenotype.plain_number import plain_number
 from brainfed.cohort.phenotype.table import Row
-from brainfed.cohort.settings.classes import CLASSES, Target
+from brainfed.cohort.settings.classes import CLASSES, NO_NUMBERS, Target
 from brainfed.cohort.settings.cohort import CodeSettings, ColumnSettings
 from brainfed.runtime.errors import UserError
 
@@ -101,11 +101,20 @@ def _meaning(where: str, row: Row, column: str | None, what: str, codes: Mapping
         return None
     if code not in codes:
         allowed = ", ".join(f"{known!r} ({meaning})" for known, meaning in codes.items())
+        numbers = f" if it is a code, as {NO_NUMBERS}" if what == "diagnosis" and _is_number(code) else ""
         raise UserError(
             f"{where}: expected a {what} code in column {column!r} among {allowed}, found {code!r}; add it under "
-            f"codes.{what}, or under `missing`."
+            f"codes.{what}{numbers}, or under `missing`."
         )
     return codes[code]
+
+
+def _is_number(code: str) -> bool:
+    try:
+        float(code)
+    except ValueError:
+        return False
+    return True
 
 
 def _number(where: str, row: Row, column: str | None, what: str, largest: float) -> float:

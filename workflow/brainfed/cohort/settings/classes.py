@@ -12,6 +12,7 @@ CLASSES: dict[Target, tuple[str, ...]] = {"diagnosis": ("control", "patient"), "
 """Target -> its two classes in the order of their codes 0 and 1, where a cohort names no others."""
 NO_CLASS = ("unlabelled", "excluded")
 """Meanings of a diagnosis code that are no class."""
+NO_NUMBERS = "numbers as targets are not supported yet"
 
 
 def check_class_names(classes: Sequence[str], target: Target, *, simulated: bool) -> None:

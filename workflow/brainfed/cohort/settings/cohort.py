@@ -1,12 +1,13 @@
 """Settings of a cohort: paths of its table and series, meaning of its codes, simulation."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePath
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from brainfed.cohort.settings.bids import BidsSettings
-from brainfed.cohort.settings.classes import CLASSES, Sex, Target, check_class_names, check_meanings
+from brainfed.cohort.settings.classes import CLASSES, NO_NUMBERS, Sex, Target, check_class_names, check_meanings
 from brainfed.cohort.settings.exclusion import ExclusionSettings
 from brainfed.cohort.settings.flags import FlagSettings
 from brainfed.cohort.settings.freesurfer import FreeSurferSettings
@@ -16,6 +17,7 @@ from brainfed.runtime.settings import setting
 
 ANYWHERE = re.compile(r"[^*{}]+/\*\*/[^*/]+")
 """Pattern of a file in a folder or anywhere below it."""
+NO_COVARIATES = "covariates of methods are not supported yet"
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,8 @@ class ExtractionSettings:
 class CohortSettings:
     """One cohort: its source, its table, the extraction of its region series."""
 
+    NOT_YET: ClassVar[Mapping[str, str]] = {"target": NO_NUMBERS, "covariates": NO_COVARIATES}
+
     source: Literal["simulate", "nifti", "bids", "timeseries", "freesurfer", "tudataset"] = setting(
         description="simulate: generated NIfTI; nifti: 4D images and a parcellation; bids: fMRIPrep's output and a "
         "parcellation; timeseries: region series; freesurfer: tables or stats files of regional volumes, thickness and "
@@ -174,7 +178,8 @@ class CohortSettings:
     target: Target = setting(
         "diagnosis",
         "Target of learning: the diagnosis, or sex (male against female). Sex then is no phenotype of any graph, "
-        "generator or baseline, and diagnoses only exclude. class: that of a graph, for source tudataset alone.",
+        "generator or baseline, and diagnoses only exclude. class: that of a graph, for source tudataset alone. "
+        "Numbers, such as scores of a questionnaire, are not supported as targets yet, nor are covariates of methods.",
     )
     classes: tuple[str, ...] = setting(
         (),

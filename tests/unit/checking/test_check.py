@@ -82,12 +82,12 @@ def test_the_exit_code_shows_whether_the_run_stops(tmp_path, capsys):
     cohort = series_cohort(tmp_path)
     config = str(cohort.configure())
     assert main(["check", config]) == 0
-    assert capsys.readouterr().out == "0 stop the run, 0 drop subjects (0 of them), 0 worth knowing\n"
+    assert capsys.readouterr().out.endswith("\n0 stop the run, 0 drop subjects (0 of them), 1 worth knowing\n")
     cohort.series("s03").unlink()
     assert main(["check", config]) == 1
     printed = capsys.readouterr().out
     assert printed.startswith("cohort c: files\n  1. stops the run: Cohort 'c': expected the series file")
-    assert printed.endswith("\n1 stops the run, 0 drop subjects (0 of them), 0 worth knowing\n")
+    assert printed.endswith("\n1 stops the run, 0 drop subjects (0 of them), 1 worth knowing\n")
     main(["check", config, "--json"])
     assert json.loads(capsys.readouterr().out)[0]["subjects"] == ["s03"]
 
@@ -105,7 +105,7 @@ def test_findings_of_a_kind_become_one():
     ("settings", "expected"),
     [
         ({"target": "HAMD"}, "found 'HAMD'; numbers as targets are not supported yet."),
-        ({"target": "diagnosed"}, "found 'diagnosed'; numbers as targets are not supported yet."),
+        ({"target": "diagnosed"}, "found 'diagnosed'; did you mean 'diagnosis'?"),
         ({"covariates": ["age"]}, "'cohorts.c.covariates': covariates of methods are not supported yet; remove it."),
         (
             {"columns": {"diagnosis": "age"}},
@@ -284,6 +284,26 @@ def test_an_interrupted_download_of_abide_is_found(tmp_path, monkeypatch):
     assert (absent.severity, len(absent.subjects)) == ("stops", 995)
     assert "(995 of 1112 are absent: " in absent.sentence
     assert (unnamed.severity, len(unnamed.subjects)) == ("notes", 77)
+
+
+@pytest.mark.parametrize(
+    ("split", "people"),
+    [
+        ({}, "12 people are tested, 6 controls and 6 patients: guessing alone gives AUCs from 0.16 to 0.84"),
+        ({"validation": "holdout", "tested": 0.5}, "6 people are tested, 3 controls and 3 patients: guessing alone "),
+    ],
+)
+def test_few_people_are_noted_with_the_reach_of_chance(tmp_path, capsys, split, people):
+    cohort = series_cohort(tmp_path)
+    config = edit(cohort.configure(), split=cohort.split | split)
+    main(["check", str(config)])
+    assert people in capsys.readouterr().out
+
+
+def test_enough_people_are_no_note(tmp_path, capsys):
+    config = edit(series_cohort(tmp_path).configure(), cohorts={"c": {"source": "simulate"}})
+    main(["check", str(config)])
+    assert capsys.readouterr().out == "0 stop the run, 0 drop subjects (0 of them), 0 worth knowing\n"
 
 
 def test_sites_that_are_institutions_have_nothing_to_harmonise_with(tmp_path):

@@ -10,7 +10,7 @@ from brainfed.checking.disk import check_disk, needed_bytes
 from brainfed.checking.files import check_dates
 from brainfed.checking.finding import Finding, boundary, collected, found_at, gathered
 from brainfed.checking.people import Checked
-from brainfed.checking.split import check_harmonisation, check_public, check_sites_left_out, check_splits
+from brainfed.checking.split import check_few, check_harmonisation, check_public, check_sites_left_out, check_splits
 from brainfed.cohort.splits.own_subjects import require_own
 from brainfed.configuration.planning.experiments import Experiment
 from brainfed.graphs.connectome.settings import require_connections
@@ -23,10 +23,15 @@ AT_THE_SITES = (
 )
 
 
-def check_project(config: Path, results: Path = Path("results")) -> list[Finding]:
+def check_project(config: Path, results: Path = Path("results"), *, few: bool = False) -> list[Finding]:
     """All mistakes that headers and tables show, as far as one does not hide another.
 
     Region series are read as the jobs read them; of images the headers alone, and voxels where a file looks cut off.
+
+    Args:
+        config: path of the config.
+        results: folder of the results, for the disk that they need.
+        few: note also that few people are tested, which no file shows to be a mistake.
     """
     usable, findings = UsableConfig({}, (), 0), list[Finding]()
     with boundary(str(config), lambda error: findings.append(found_at(CONFIG, error))):
@@ -49,6 +54,8 @@ def check_project(config: Path, results: Path = Path("results")) -> list[Finding
             found += collected(place, check_splits, checked, experiments, usable.seed, place, *learnt, usable.sites)
             found += collected(place, check_public, checked, experiments, usable.seed, place, *learnt)
             found += collected(place, check_sites_left_out, checked, experiments, place)
+            if few:
+                found += collected(place, check_few, checked, experiments, place, *learnt)
         found += collected(place, check_harmonisation, checked, experiments, place)
         connectomes = f"cohort {name}: connectomes"
         found += collected(connectomes, check_connectomes, checked.regions, experiments, connectomes)

@@ -7,6 +7,7 @@ import pandas as pd
 
 from brainfed.checking.finding import Finding, named
 from brainfed.checking.people import Checked, Leaver, Person
+from brainfed.cohort.class_words import class_words
 from brainfed.cohort.settings.classes import Target
 from brainfed.cohort.settings.splits import SplitSettings, institution_of_site
 from brainfed.cohort.splits.institutions import draw_institutions, split
@@ -15,8 +16,12 @@ from brainfed.configuration.names import TWIN
 from brainfed.configuration.planning.experiments import Experiment
 from brainfed.configuration.planning.inner_folds import least_folds
 from brainfed.configuration.stages.stage import Stage
+from brainfed.evaluation.metrics import sd_of_chance
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
+
+FEW_PEOPLE, FEW_OF_ONE = 50, 10
+"""Numbers of tested people, and of one class, below which the reach of chance is noted."""
 
 
 def check_splits(
@@ -100,6 +105,31 @@ def check_harmonisation(checked: Checked, experiments: Sequence[Experiment], pla
                 f"{experiment.name}: features.harmonise changes nothing for {named(variants)}, as {reason}; {remedy}"
                 "set features.harmonise to none.",
             )
+
+
+def check_few(
+    checked: Checked, experiments: Sequence[Experiment], place: str, classes: Sequence[str], target: Target
+) -> Iterator[Finding]:
+    """A note where so few people are tested that a method without knowledge reaches high and low AUCs."""
+    words = class_words(target, classes)
+    if words.count != 2 or target == "class":
+        return
+    held = [sum(person.diagnosis == code for person in checked.people) for code in (0, 1)]
+    noted: set[str] = set()
+    for settings in (experiment.split for experiment in experiments if experiment.default):
+        part = settings.tested if settings.validation == "holdout" else 1.0
+        if settings.share is not None and settings.draws_institutions:
+            part *= settings.share * settings.count
+        controls, patients = (round(part * count) for count in held)
+        if not min(controls, patients) or (controls + patients >= FEW_PEOPLE and min(controls, patients) >= FEW_OF_ONE):
+            continue
+        reach = min(1.96 * sd_of_chance(controls, patients), 0.5)
+        noted.add(
+            f"{controls + patients} people are tested, {controls} {words.many[0]} and {patients} {words.many[1]}: "
+            f"guessing alone gives AUCs from {0.5 - reach:.2f} to {0.5 + reach:.2f} on as many."
+        )
+    for sentence in sorted(noted):
+        yield Finding("notes", place, sentence)
 
 
 def check_sites_left_out(checked: Checked, experiments: Sequence[Experiment], place: str) -> Iterator[Finding]:

@@ -133,8 +133,10 @@ def _sentence(kind: type, problem: ErrorDetails) -> str:
         return f"unknown key {location!r}{nearest(place[-1], allowed)} Allowed here: {', '.join(allowed)}."
     if category == "literal_error":
         choices = _choices(problem)
-        reason = f"; {absent}." if (absent := _not_yet(kind, place)) else nearest(str(problem["input"]), choices)
-        return f"{location}: expected one of {', '.join(choices)}, found {found}{reason}"
+        end = nearest(str(problem["input"]), choices)
+        if end == "." and (absent := _not_yet(kind, place)):
+            end = f"; {absent}."
+        return f"{location}: expected one of {', '.join(choices)}, found {found}{end}"
     if category in ("missing", "too_long", "tuple_type"):
         listed = place[:-1] if isinstance(problem["loc"][-1], int) else place
         if (sentence := _of_fixed_list(kind, listed, problem["input"])) is not None:

@@ -29,7 +29,7 @@ def write_cohorts(folder: Path, project: ProjectSettings, subjects: int) -> None
         if cohort.source == "tudataset":
             _write_graphs(folder, cohort, subjects)
         elif cohort.source == "bids":
-            _write_derivative(folder, cohort, subjects)
+            _write_derivative(folder, cohort, _sites(cohort, project), subjects)
         elif cohort.source in ("timeseries", "nifti"):
             _write_subjects(folder, name, cohort, _sites(cohort, project), subjects)
         else:
@@ -42,16 +42,15 @@ def _write_graphs(folder: Path, cohort: CohortSettings, subjects: int) -> None:
             write_data_set(folder / cohort.tudataset.folder, name, subjects, labels=tuple(range(CLASSES.get(name, 2))))
 
 
-def _write_derivative(folder: Path, cohort: CohortSettings, subjects: int) -> None:
+def _write_derivative(folder: Path, cohort: CohortSettings, sites: Sequence[str], subjects: int) -> None:
     tree = Derivative(folder / str(cohort.bids.derivatives))
     names = [f"sub-{number:02d}" for number in range(subjects)]
     for number, name in enumerate(names):
         space, task = str(cohort.bids.space or "T1w"), str(cohort.bids.task or "rest")
-        tree.write_run(name.removeprefix("sub-"), space=space, task=task, seed=number, volumes=VOLUMES)
-    sexes, groups = ("male", "female"), ("patient", "control")
-    tree.write_participants(
-        *(f"{name}\ta\t20\t{sexes[at % 2]}\t{groups[at // 2 % 2]}" for at, name in enumerate(names))
-    )
+        tree.write_run(name.removeprefix("sub-"), space=space, task=task, seed=number)
+    people = [_person(name, number, cohort, sites) for number, name in enumerate(names)]
+    for at, path in enumerate(cohort.tables or [tree.folder / "participants.tsv"]):
+        _write_rows(folder / path, people[at :: max(1, len(cohort.tables))])
     _write_parcellation(folder, cohort)
 
 

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from pathlib import Path
 
 import nibabel as nib
 import numpy as np
@@ -185,3 +186,33 @@ def test_a_row_without_a_freesurfer_id_does_not_stop_the_run(tmp_path):
     assert sentences_of(checked, "stops") == []
     assert sentences_of(checked, "notes") == ["1 of 8 rows are left out (no FreeSurfer id): sub-01."]
     assert [one.subject for one in checked.people] == subjects[1:]
+
+
+def test_a_high_pass_beside_the_cosines_is_noted(tree):
+    (sentence,) = sentences_of(check_cohort("c", settings_of(tree, extraction={"low_pass": None})), "notes")
+    assert sentence.startswith(
+        "8 of 8 subjects have two high-passes: cosines are among the confounds, and extraction.hi"
+    )
+    without = {"derivatives": str(tree.folder), "confounds": {"strategy": "none"}}
+    assert check_cohort("c", settings_of(tree, bids=without, extraction={})).findings == ()
+
+
+def test_a_sidecar_that_the_header_contradicts_is_noted(tree):
+    tree.write_run("01", seed=1, header_tr=1.0)
+    (sentence,) = sentences_of(check_cohort("c", settings_of(tree)), "notes")
+    assert sentence.startswith(
+        "1 of 8 subjects have a repetition time in their sidecar that the image header contradic"
+    )
+    assert "the first is sub-01: 2 s, which is used, against 1 s in the header" in sentence
+    assert check_cohort("c", settings_of(tree, tr={"a": 2.0, "b": 2.0})).findings == ()
+
+
+def test_regions_without_a_voxel_are_noted(tree):
+    settings = settings_of(tree)
+    with Path(settings.labels).open("a") as table:
+        table.write("7\tV1\n9\tV2\n")
+    (sentence,) = sentences_of(check_cohort("c", settings), "notes")
+    assert sentence.startswith(
+        "2 of 5 regions of the region table have no voxel in the parcellation and are empty in ev"
+    )
+    assert "V1, V2" in sentence

@@ -14,7 +14,7 @@ from nilearn.signal import clean
 
 from brainfed.cohort.settings.cohort import CohortSettings, ExtractionSettings
 from brainfed.imaging.extraction.extract_shard import extract_shard
-from brainfed.imaging.extraction.extraction import ScanFiles, clean_means, extract
+from brainfed.imaging.extraction.extraction import ScanFiles, TooShortError, check_cleaning, clean_means, extract
 from brainfed.imaging.scans.atlas import load_atlas
 from brainfed.imaging.scans.region_table import read_region_table
 from brainfed.imaging.series.region_signal import constant_regions, empty_regions
@@ -140,6 +140,18 @@ def test_a_region_equal_to_a_confound_is_constant():
     means = 1000 + np.hstack([30 * motion, 30 * motion + np.random.default_rng(2).standard_normal((VOLUMES, 1))])
     cleaned = clean_means(means, replace(CLEANED, high_pass=None, low_pass=None), TR, motion)
     assert cleaned.std(axis=0, ddof=1) == pytest.approx([0, 1])
+
+
+def test_scrubbed_volumes_count_for_the_degrees_of_freedom():
+    """45 regressors leave half of 90 volumes' degrees of freedom, and none of those of 40 kept ones."""
+    random = np.random.default_rng(0)
+    means, motion = random.standard_normal((90, 3)), random.standard_normal((90, 45))
+    unfiltered = replace(CLEANED, high_pass=None, low_pass=None)
+    check_cleaning("Subject s1", 90, TR, unfiltered, motion)
+    assert np.ptp(clean_means(means, unfiltered, TR, motion), axis=0).min() > 0
+    for settings, kept in ((unfiltered, np.arange(40)), (CLEANED, None), (CLEANED, np.arange(80))):
+        with pytest.raises(TooShortError, match=r"expected more degrees of freedom than the (40|39|45) regressors"):
+            check_cleaning("Subject s1", 90, TR, settings, motion, kept)
 
 
 def test_cleaning_equals_that_of_nilearns_masker(tmp_path):

@@ -137,7 +137,9 @@ class CohortSettings:
         "`folder/**/name` finds a file of that name in the folder, or in any folder below it.",
     )
     confounds: str | None = setting(
-        None, "Path pattern of confound tables (NIfTI sources); none: nothing is regressed out."
+        None,
+        "Path pattern of confound tables (NIfTI sources), with a header or as motion parameters without one; none: "
+        "nothing is regressed out.",
     )
     confound_columns: tuple[str, ...] = setting((), "Columns of the confound tables to regress out; empty: all.")
     atlas: str = setting(
@@ -152,8 +154,8 @@ class CohortSettings:
     )
     labels: str | None = setting(
         None,
-        "Path of the region table: tab-separated, columns index (a label, or the number of a map) and name; none: "
-        "regions are named by number.",
+        "Path of the region table, separated by tabs, commas or semicolons: columns index (a label, or the number of a "
+        "map; 0 is the background) and name; none: regions are named by number.",
     )
     regions: int | None = setting(
         None, "Number of regions that every series must have (timeseries).", minimum=2, maximum=100_000

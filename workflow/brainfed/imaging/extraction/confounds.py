@@ -114,7 +114,9 @@ def read_confound_table(where: str, file: str | Path, volumes: int) -> ConfoundT
     """
     marked, lines = _lines(where, file)
     separator = next(mark for mark in SEPARATORS if mark is None or mark in lines[0][1])
-    rows = _even(where, [(number, _cells(line, separator)) for number, line in lines])
+    rows = _even(
+        where, [(number, _cells(line, separator)) for number, line in lines if separator == "\t" or line.strip()]
+    )
     commas = [cell for _, cells in rows[:2] for cell in cells if DECIMAL_COMMA.fullmatch(cell)]
     if commas:
         raise UserError(f"{where}: expected numbers with decimal points, found {commas[0]!r}; write points.")
@@ -142,7 +144,7 @@ def _lines(where: str, file: str | Path) -> tuple[str, list[tuple[int, str]]]:
         ) from error
     if foreign:
         raise UserError(f"{where}: expected a table of confounds, found {foreign}.")
-    numbered = [(number, line) for number, line in enumerate(re.split("\r\n|\r|\n", text), start=1) if line.strip()]
+    numbered = [(number, line) for number, line in enumerate(re.split("\r\n|\r|\n", text), start=1) if line.strip(" ")]
     lines = [(number, line) for number, line in numbered if not line.lstrip().startswith("#")]
     if not lines:
         raise UserError(f"{where}: expected one row a volume, found an empty table; is it the whole file?")

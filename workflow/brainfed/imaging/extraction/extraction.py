@@ -181,7 +181,7 @@ def _check_freedom(
 ) -> None:
     """Refuse as many independent regressors as degrees of freedom: only scaled-up rounding would remain.
 
-    A band-pass leaves about 2 TR (low_pass - high_pass) degrees of freedom a volume.
+    A band-pass leaves about 2 TR (low_pass - high_pass) degrees of freedom a volume; mean and trend take one each.
     """
     used = confounds if kept is None else confounds[kept]
     spread = used.std(axis=0)
@@ -191,9 +191,10 @@ def _check_freedom(
     if settings.low_pass is not None or settings.high_pass is not None:
         nyquist = 0.5 / tr
         share = ((settings.low_pass or nyquist) - (settings.high_pass or 0.0)) / nyquist
-    if count >= share * len(used):
+    freedom = min(share * len(used), len(used) - 1 - settings.detrend)
+    if count >= freedom:
         raise TooShortError(
             f"{where}: expected more degrees of freedom than the {count} regressors, found about "
-            f"{share * len(used):.0f} ({len(used)} of {volumes} volumes kept, {100 * share:.0f} % of their band "
+            f"{freedom:.0f} ({len(used)} of {volumes} volumes kept, {100 * share:.0f} % of their band "
             "passed); regress out fewer confounds or pass a wider band, or leave the run out."
         )

@@ -1,6 +1,7 @@
 """Repetition time of a BIDS image, from its json files."""
 
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -26,7 +27,7 @@ def sidecar_tr(subject: str, files: Sequence[str | Path]) -> float:
         where = f"Subject {subject}, {file}"
         try:
             content = json.loads(Path(file).read_text(encoding="utf-8-sig"))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise UserError(f"{where}: expected a JSON sidecar, found none ({error}); repair it.") from error
         if not isinstance(content, dict):
             raise UserError(f"{where}: expected a JSON object, found {type(content).__name__}; repair it.")
@@ -76,7 +77,7 @@ def check_one_protocol(subject: str, runs: Sequence[tuple[str, float]]) -> None:
 
 
 def _checked(where: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < sys.float_info.max:
         raise UserError(f"{where}: expected {KEY} as a number of seconds above 0, found {value!r}; fix it.")
     refuse_wrong_unit(where, float(value))
     return float(value)

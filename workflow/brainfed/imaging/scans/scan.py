@@ -1,5 +1,6 @@
 """Open one subject's 4D image and refuse an unusable one."""
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,8 @@ SECONDS = {0: 1.0, 8: 1.0, 16: 1e-3, 24: 1e-6}
 UNIT_OF_TIME = 0o70
 """Bits of `xyzt_units` with that code."""
 WHOLE = "a whole NIfTI image"
+DEFLATED = 1032
+"""Largest ratio by which gzip compresses."""
 
 
 @dataclass(frozen=True)
@@ -130,8 +133,12 @@ def _header_of(subject: str, file: str | Path, image: nib.Nifti1Pair) -> ScanHea
     affine = np.asarray(image.affine, dtype=np.float64)
     if not np.isfinite(affine).all() or abs(np.linalg.det(affine[:3, :3])) < 1e-9:
         raise UserError(f"{where}: expected an invertible affine, found {affine.tolist()}; repair the header.")
-    size = int(image.dataobj.offset + np.prod(image.shape, dtype=np.int64) * image.get_data_dtype().itemsize)
-    return ScanHeader(image.shape, affine, _repetition_time(image), str(image.file_map["image"].filename), size)
+    size = int(image.dataobj.offset) + math.prod(image.shape) * image.get_data_dtype().itemsize
+    voxels = str(image.file_map["image"].filename)
+    most = Path(voxels).stat().st_size * (DEFLATED if voxels.endswith(".gz") else 1)
+    if size > most and voxels.endswith((".nii", ".img", ".gz")):
+        raise EOFError(f"its header promises {size} bytes, it holds at most {most}")
+    return ScanHeader(image.shape, affine, _repetition_time(image), voxels, size)
 
 
 def _repetition_time(image: nib.Nifti1Pair) -> float:

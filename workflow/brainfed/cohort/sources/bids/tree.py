@@ -31,8 +31,8 @@ ENDINGS = (
     "_timeseries.json",
     "_regressors.json",
 )
-BELOW_ROOT, BELOW_SUBJECT = ("sub-",), ("ses-", "func")
-"""Folders to enter: a derivative's subjects; their sessions and images."""
+BELOW = (("sub-",), ("ses-", "func"), ("func",))
+"""Folders to enter by depth: a derivative's subjects; their sessions and images; images of sessions."""
 
 
 @dataclass(frozen=True)
@@ -125,8 +125,9 @@ def _read_tree(root: Path, where: str) -> dict[Path, list[BidsFile]]:
                 f"{where}: expected a folder that can be read, found {error}; fix its permissions."
             ) from error
         tree[folder] = _files(entries)
-        below = BELOW_ROOT if folder == root else BELOW_SUBJECT
-        waiting += [Path(entry.path) for entry in entries if entry.name.startswith(below) and entry.is_dir()]
+        depth = len(folder.relative_to(root).parts)
+        below = BELOW[depth] if depth < len(BELOW) and folder.name != "func" else ()
+        waiting += [Path(entry.path) for entry in entries if entry.name.startswith(below) and Path(entry).is_dir()]
     return tree
 
 
@@ -135,10 +136,15 @@ def _files(entries: Sequence["os.DirEntry[str]"]) -> list[BidsFile]:
 
     parsed = ((entry, parse_bids_name(entry.name)) for entry in entries if entry.name.endswith(ENDINGS))
     return [
-        BidsFile(str(Path(entry.path)), name["entities"], name["suffix"], name["extension"], entry.is_file())
+        BidsFile(str(Path(entry.path)), name["entities"], name["suffix"], name["extension"], _is_file(entry))
         for entry, name in parsed
         if name
     ]
+
+
+def _is_file(entry: "os.DirEntry[str]") -> bool:
+    """Whether an entry is a file, or a link that ends at one; a link to itself is none."""
+    return Path(entry).is_file() if entry.is_symlink() else entry.is_file()
 
 
 def _description(settings: BidsSettings) -> str:

@@ -1,0 +1,109 @@
+"""Generated fMRIPrep trees: the check says what the job does, and series are those of nilearn on the usual tree.
+
+BRAINFED_CASES sets the number of cases; each kind of mutation comes once before one comes twice.
+"""
+
+import gc
+import os
+from functools import cache
+
+import numpy as np
+import pytest
+from nilearn.interfaces.fmriprep import load_confounds_strategy
+from nilearn.maskers import NiftiLabelsMasker
+
+from bids_dataset import TR, write_atlas
+from brainfed.checking.cohort import check_cohort
+from brainfed.cohort.settings.cohort import CohortSettings
+from brainfed.cohort.sources.listing import list_cohort
+from brainfed.configuration.validation import validate
+from brainfed.imaging.extraction.bids_extraction import SubjectRuns, extract_bids_shard
+from brainfed.imaging.scans.atlas import load_atlas
+from brainfed.imaging.series.shard import ShardFiles
+from brainfed.runtime.artefacts import read_arrays, read_table
+from brainfed.runtime.errors import UserError
+from generated_derivatives import FOLDERS, MUTATIONS, sound
+
+CASES = int(os.environ.get("BRAINFED_CASES", "24"))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def quick_collection():
+    """Skip nilearn's garbage collections, as a shard does."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+@pytest.fixture(scope="module")
+def by_nilearn(tmp_path_factory):
+    """A function: the series of each run of the usual tree, by nilearn alone."""
+    folder = tmp_path_factory.mktemp("usual")
+    func, atlas = sound(folder / "fmriprep"), write_atlas(folder / "atlas")
+
+    @cache
+    def series(strategy, low_pass):
+        held = []
+        for run in (1, 2):
+            image = str(func / f"sub-01_task-rest_run-{run}_space-T1w_desc-preproc_bold.nii.gz")
+            table = kept = None
+            if strategy:
+                name, *options = strategy
+                table, kept = load_confounds_strategy(image, name, **dict(options))
+            masker = NiftiLabelsMasker(
+                atlas["parcellation"], standardize="zscore_sample", detrend=True, low_pass=low_pass, t_r=TR
+            )
+            held.append(masker.fit_transform(image, confounds=table, sample_mask=kept))
+        return held
+
+    return series
+
+
+def of_the_job(folder, settings):
+    """The sentence of sub-01 or of the whole cohort, and the series of sub-01."""
+    try:
+        listing = list_cohort("c", settings)
+        atlas = load_atlas(settings.atlas, listing.parcellation, listing.labels)
+        out = ShardFiles(*(folder / name for name in ("s.safetensors", "q.parquet", "c.parquet")))
+        subjects = {one.subject: SubjectRuns(one.runs) for one in listing.subjects if one.has_series}
+        extract_bids_shard(subjects, atlas, settings, out)
+    except UserError as error:
+        return str(error), None
+    problems = read_table(out.quality).set_index("subject")["problem"]
+    return listing.absences.get("01") or problems["01"], read_arrays(out.series).arrays.get("01")
+
+
+@pytest.mark.parametrize("seed", range(CASES))
+def test_check_and_job_give_one_verdict_and_series_are_nilearns(seed, tmp_path, by_nilearn):
+    mutation = MUTATIONS[seed % len(MUTATIONS) if len(MUTATIONS) <= CASES else seed * 5 % len(MUTATIONS)]
+    folder = tmp_path / FOLDERS[seed % len(FOLDERS)]
+    mutation.make(sound(folder))
+    bids = {"derivatives": str(folder), "confounds": {"strategy": "simple", "motion": "basic"}} | dict(
+        mutation.settings
+    )
+    low_pass = 0.1 if bids.pop("band", seed % 3 == 0) else None
+    cohort = {"source": "bids", "bids": bids, "extraction": {"high_pass": None, "low_pass": low_pass}}
+    cohort |= write_atlas(tmp_path / "atlas")
+    settings = validate(CohortSettings, cohort, "c")
+    dropping = validate(CohortSettings, cohort | {"on_invalid": "drop"}, "c")
+    stopped, series = of_the_job(tmp_path, settings)
+    problem, _ = of_the_job(tmp_path, dropping)
+    checked = [one.sentence for one in check_cohort("c", settings).findings if one.severity == "stops"]
+    check_drops = [one.sentence for one in check_cohort("c", dropping).findings if one.severity != "notes"]
+    if mutation.verdict == "refused":
+        assert stopped and problem and checked and check_drops, (mutation.name, stopped, problem, checked, check_drops)
+        assert not any("its reader fails on" in one for one in checked), (mutation.name, checked)
+        assert stopped in checked or any(f": {problem} (" in one for one in checked), (mutation.name, stopped, checked)
+        return
+    assert not stopped and not problem and not checked and not check_drops, (mutation.name, stopped, checked)
+    confounds = bids["confounds"]
+    options = [(name, value) for name, value in confounds.items() if name != "strategy"]
+    strategy = None if confounds["strategy"] == "none" else (confounds["strategy"], *options)
+    expected = by_nilearn(strategy, low_pass)[: 1 if mutation.verdict == "one run" else 2]
+    np.testing.assert_allclose(series, np.concatenate(expected), atol=2e-3, err_msg=mutation.name)
+
+
+def test_every_verdict_is_drawn_and_each_mutation_has_its_own_name():
+    assert len({one.name for one in MUTATIONS}) == len(MUTATIONS) > 90
+    verdicts = [one.verdict for one in MUTATIONS]
+    assert min(verdicts.count("read"), verdicts.count("refused")) > 30

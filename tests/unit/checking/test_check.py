@@ -6,7 +6,10 @@ import os
 import subprocess
 import sys
 import time
+import unicodedata
+from functools import partial
 from importlib.metadata import version
+from itertools import product
 from pathlib import Path
 from typing import get_args, get_type_hints
 
@@ -394,6 +397,40 @@ def test_plain_numbers_and_quoted_texts_are_what_they_spell(tmp_path):
     path = tmp_path / "c.yaml"
     path.write_text("[0, -9999, 1.10, .5, 1.5e+3, '010', \"12:30\", 1e3, abc]")
     assert read_yaml(path) == [0, -9999, 1.1, 0.5, 1500.0, "010", "12:30", "1e3", "abc"]
+
+
+FORMS = list(product(("NFC", "NFD"), repeat=3))
+
+
+@pytest.mark.parametrize(("table", "config", "disk"), FORMS)
+@pytest.mark.parametrize("below", [False, True])
+def test_a_letter_in_table_config_and_file_name_is_one_in_every_form_of_unicode(tmp_path, table, config, disk, below):
+    cohort = series_cohort(tmp_path)
+    header, *rows = cohort.rows()
+    text = {form: partial(unicodedata.normalize, form) for form in ("NFC", "NFD")}
+    cohort.series("s01").rename(cohort.series(text[disk]("s\u00fcd")))
+    cohort.write_rows([[text[table]("id-\u00e9"), *header[1:]], [text[table]("s\u00fcd"), *rows[0][1:]], *rows[1:]])
+    cohort.change("s02", "sex", text[table]("m\u00e4nnlich"))
+    cohort.settings["columns"] = {"subject": text[config]("id-\u00e9")}
+    cohort.settings["codes"] = {"sex": {"male": "male", "female": "female", text[config]("m\u00e4nnlich"): "male"}}
+    if below:
+        cohort.settings["series"] = str(tmp_path / "**" / "{subject}.1D")
+    assert not sentences(cohort.configure())
+    assert not [note for note in cohort_notes(cohort) if "belong to no row" in note]
+
+
+def test_a_folder_is_named_as_the_config_spells_it(tmp_path):
+    for form in ("NFC", "NFD"):
+        folder = tmp_path / unicodedata.normalize(form, "Z\u00fcrich")
+        folder.mkdir()
+        assert not sentences(series_cohort(folder).configure())
+
+
+def test_a_key_that_unicode_spells_apart_stands_once(tmp_path):
+    cohort = series_cohort(tmp_path)
+    cohort.settings["codes"] = {"site": {"Z\u00fcrich": "a", "Zu\u0308rich": "b"}}
+    (sentence,) = sentences(cohort.configure())
+    assert "codes.site.Z\u00fcrich: expected every key once, found two that Unicode spells apart" in sentence
 
 
 def test_a_number_with_a_point_is_no_text(tmp_path):

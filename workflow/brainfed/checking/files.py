@@ -58,7 +58,8 @@ def _absent(name: str, listed: Sequence[ListedSubject], settings: CohortSettings
 def check_orphans(listed: Sequence[ListedSubject], settings: CohortSettings, place: str) -> Iterator[Finding]:
     """Files that the pattern finds and no row names; `listed` are all rows."""
     pattern = str(settings.series)
-    orphans = unlisted_files(pattern, named_series(place, listed, settings), files_below(pattern))
+    below = files_below(pattern)
+    orphans = unlisted_files(pattern, named_series(place, listed, settings, below), below)
     if orphans:
         yield Finding(
             "notes",

@@ -1,5 +1,6 @@
 """From the dictionary that Snakemake read to a plan, or one sentence with the change to make."""
 
+import unicodedata
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,13 @@ from brainfed.configuration.project import ProjectSettings
 from brainfed.configuration.unique_keys import read_yaml
 from brainfed.configuration.validation import validate
 from brainfed.runtime.errors import UserError
+
+PATHS = frozenset(
+    ("phenotype", "series", "confounds", "parcellation", "labels", "derivatives", "tables", "subjects_dir", "folder")
+)
+"""Keys of a cohort whose values stay as typed, as files have their names."""
+NESTED = ("bids", "freesurfer", "tudataset")
+"""Keys of a cohort that hold such keys."""
 
 
 def load_plan(config: Mapping[str, Any], files: Iterable[str | Path] = ()) -> Plan:
@@ -32,7 +40,7 @@ def extended(config: Mapping[str, Any], above: tuple[Path, ...] = ()) -> dict[st
     Raises:
         UserError: such a file does not exist, holds no keys, or extends itself by way of `above`; or no path is named.
     """
-    own = {key: value for key, value in config.items() if key != "extends"}
+    own: dict[str, Any] = composed({key: value for key, value in config.items() if key != "extends"})
     if "extends" not in config:
         return own
     base: dict[str, Any] = {}
@@ -45,6 +53,38 @@ def extended(config: Mapping[str, Any], above: tuple[Path, ...] = ()) -> dict[st
             )
         base = overlay(base, extended(read_config(path), (*above, path.resolve())))
     return overlay(base, own)
+
+
+def composed(held: Any, place: tuple[str, ...] = ()) -> Any:
+    """Keys and text of a config in the composed form of Unicode (NFC), as cells of tables: one letter has one spelling.
+
+    Paths stay as typed, as files have their names.
+
+    Raises:
+        UserError: two keys are one name.
+    """
+    if isinstance(held, str):
+        return unicodedata.normalize("NFC", held)
+    if isinstance(held, list):
+        return [composed(value, place) for value in held]
+    if not isinstance(held, Mapping):
+        return held
+    made: dict[Any, Any] = {}
+    for key, value in held.items():
+        name = composed(key)
+        here = (*place, str(name))
+        if name in made:
+            raise UserError(
+                f"config: {'.'.join(here)}: expected every key once, found two that Unicode spells apart; remove one."
+            )
+        made[name] = value if _is_path(here) else composed(value, here)
+    return made
+
+
+def _is_path(place: tuple[str, ...]) -> bool:
+    """Whether a key holds paths of a cohort."""
+    held = place[2:-1]
+    return place[0] == "cohorts" and place[-1] in PATHS and (len(place) == 3 or (len(held) == 1 and held[0] in NESTED))
 
 
 def extends(config: Mapping[str, Any]) -> list[Path]:

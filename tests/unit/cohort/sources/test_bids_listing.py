@@ -4,6 +4,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from unicodedata import normalize
 
 import pytest
 
@@ -52,6 +53,18 @@ def test_sessions_and_runs_are_filtered(derivative, bids, expected):
     assert {listed.subject: len(listed.runs) for listed in listing.subjects} == expected
     without = [subject for subject, runs in expected.items() if runs == 0]
     assert listing.absences == dict.fromkeys(without, "series file absent")
+
+
+@pytest.mark.parametrize("table", ["NFC", "NFD"])
+@pytest.mark.parametrize("disk", ["NFC", "NFD"])
+def test_a_label_is_found_in_both_forms_of_unicode(derivative, table, disk):
+    for path in sorted(derivative.folder.rglob("*sub-01*"), reverse=True):
+        path.rename(path.with_name(path.name.replace("sub-01", normalize(disk, "sub-0\u00fc"))))
+    participants = derivative.folder / "participants.tsv"
+    participants.write_text(participants.read_text().replace("sub-01", normalize(table, "sub-0\u00fc")))
+    listing = list_cohort("c", cohort(derivative))
+    assert not listing.absences
+    assert not listing.unlisted
 
 
 def test_a_missing_run_leaves_its_subject_the_others(derivative):

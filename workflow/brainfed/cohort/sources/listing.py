@@ -4,6 +4,7 @@ The module needs csv only, as the Snakefile imports it in every job. It lists im
 derivatives, FreeSurfer's measures and simulations have modules of their own.
 """
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,14 +12,14 @@ from pathlib import Path
 from brainfed.cohort.phenotype.participant import ONE_SITE, read_participant
 from brainfed.cohort.phenotype.table import Row, cohort_rows
 from brainfed.cohort.settings.cohort import CohortSettings
-from brainfed.cohort.sources.below import files_below, located
+from brainfed.cohort.sources.below import ANYWHERE, files_below, located
 from brainfed.cohort.sources.bids.listing import list_bids
 from brainfed.cohort.sources.freesurfer.further import unusable_measures
 from brainfed.cohort.sources.freesurfer.listing import list_freesurfer
 from brainfed.cohort.sources.known_atlases import atlas_files
 from brainfed.cohort.sources.listed import EXCLUDED, Absence, ListedSubject, Listing, all_excluded, shard_name
 from brainfed.cohort.sources.missing_inputs import missing_inputs
-from brainfed.cohort.sources.path_patterns import filled, remedy_for
+from brainfed.cohort.sources.path_patterns import filled_on_disk, remedy_for
 from brainfed.cohort.sources.simulated.listing import list_simulated
 from brainfed.cohort.sources.tudataset.listing import list_graphs
 from brainfed.cohort.sources.unlisted import unlisted_files
@@ -58,7 +59,7 @@ def _listing(name: str, settings: CohortSettings, root: str) -> Listing:
     rows = cohort_rows(settings.tables, settings)
     below = files_below(str(settings.series))
     subjects = tuple(list_subject(name, row, settings, below) for row in rows)
-    unlisted = unlisted_files(str(settings.series), named_series(name, subjects, settings), below)
+    unlisted = unlisted_files(str(settings.series), named_series(name, subjects, settings, below), below)
     for mistake in absent_files(name, subjects, settings, unlisted):
         raise mistake
     files = atlas_files(settings)
@@ -66,17 +67,23 @@ def _listing(name: str, settings: CohortSettings, root: str) -> Listing:
     return Listing(name, settings.atlas, tables, files.parcellation, files.labels, subjects, unlisted)
 
 
-def named_series(name: str, subjects: Sequence[ListedSubject], settings: CohortSettings) -> list[str]:
+def named_series(
+    name: str, subjects: Sequence[ListedSubject], settings: CohortSettings, below: Mapping[str, Sequence[str]]
+) -> list[str]:
     """Series of all rows of the tables, including rows that `rows` ignores."""
     named = [listed.series for listed in subjects if listed.series]
     if not settings.rows:
         return named
     all_rows = cohort_rows(settings.tables, replace(settings, rows={}), pass_over)
-    return [*named, *(path for row in all_rows if (path := _series(name, row, settings)))]
+    return [*named, *(path for row in all_rows if (path := _series(name, row, settings, below)))]
 
 
-def _series(name: str, row: Row, settings: CohortSettings) -> str | None:
+def _series(name: str, row: Row, settings: CohortSettings, below: Mapping[str, Sequence[str]]) -> str | None:
     """Filled pattern of a row's series; None if the row names no file."""
+
+    def found(path: str) -> bool:
+        return os.path.lexists(path) or path.partition(ANYWHERE)[2] in below
+
     columns = settings.columns
     file = row.file_id if columns.file is None else row.cells[columns.file]
     site = ONE_SITE if columns.site is None else row.cells[columns.site] or ""
@@ -85,7 +92,7 @@ def _series(name: str, row: Row, settings: CohortSettings) -> str | None:
         "subject": row.file_id,
         "site": settings.codes.site.get(site, site),
     }
-    return None if file is None else filled(name, "series", str(settings.series), parts)
+    return None if file is None else filled_on_disk(name, "series", str(settings.series), parts, found)
 
 
 def list_subject(name: str, row: Row, settings: CohortSettings, below: Mapping[str, Sequence[str]]) -> ListedSubject:
@@ -105,12 +112,12 @@ def list_subject(name: str, row: Row, settings: CohortSettings, below: Mapping[s
     site = participant.site
     file = row.file_id if columns.file is None else row.cells[columns.file]
     parts = {"file": file, "subject": row.file_id, "site": site}
-    series = _series(name, row, settings)
+    series = _series(name, row, settings, below)
     if series is not None and not participant.excluded:
         series = located(name, series, below)
     confounds = None
     if file is not None and settings.confounds is not None:
-        confounds = filled(name, "confounds", settings.confounds, parts)
+        confounds = filled_on_disk(name, "confounds", settings.confounds, parts, os.path.lexists)
     shard = shard_name(row.subject, settings.shards)
     labelled = participant.diagnosis is not None
     absence = EXCLUDED if participant.excluded else _absence(series, confounds)

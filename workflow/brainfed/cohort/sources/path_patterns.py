@@ -1,5 +1,8 @@
 """Path patterns of a config, and remedies for absent files."""
 
+import unicodedata
+from collections.abc import Callable
+
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.runtime.errors import UserError
 
@@ -17,6 +20,22 @@ def filled(name: str, key: str, pattern: str, parts: dict[str, str | None]) -> s
             f"Cohort {name!r}: expected {{file}}, {{subject}} or {{site}} in the `{key}` pattern, found {pattern!r} "
             f"({error}); fix the braces."
         ) from error
+
+
+def filled_on_disk(
+    name: str, key: str, pattern: str, parts: dict[str, str | None], exists: Callable[[str], bool]
+) -> str:
+    """As `filled`, with the ids in the decomposed form of Unicode (NFD) where only such a file `exists`.
+
+    Raises:
+        UserError: the braces name another slot.
+    """
+    path = filled(name, key, pattern, parts)
+    split = {slot: part and unicodedata.normalize("NFD", part) for slot, part in parts.items()}
+    if split == parts or exists(path):
+        return path
+    decomposed = filled(name, key, pattern, split)
+    return decomposed if exists(decomposed) else path
 
 
 def remedy_for(settings: CohortSettings, key: str) -> str:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from unicodedata import normalize
 
 from brainfed.cohort.settings.bids import BidsSettings
 from brainfed.cohort.sources.scan_run import BidsRun
@@ -100,7 +101,7 @@ def find_runs(folder: str | Path, settings: BidsSettings, where: str) -> dict[st
 def _refuse_strays(images: Sequence[BidsFile], root: Path, where: str) -> None:
     """Refuse an image in the folder of another subject or session."""
     for image in images:
-        folders = Path(image.path).relative_to(root).parts[:-1]
+        folders = [normalize("NFC", part) for part in Path(image.path).relative_to(root).parts[:-1]]
         for entity in ("sub", "ses"):
             found = next((folder for folder in folders if folder.startswith(f"{entity}-")), None)
             named = f"{entity}-{image.entities[entity]}" if entity in image.entities else None
@@ -134,7 +135,9 @@ def _read_tree(root: Path, where: str) -> dict[Path, list[BidsFile]]:
 def _files(entries: Sequence["os.DirEntry[str]"]) -> list[BidsFile]:
     from ancpbids.utils import parse_bids_name
 
-    parsed = ((entry, parse_bids_name(entry.name)) for entry in entries if entry.name.endswith(ENDINGS))
+    parsed = (
+        (entry, parse_bids_name(normalize("NFC", entry.name))) for entry in entries if entry.name.endswith(ENDINGS)
+    )
     return [
         BidsFile(str(Path(entry.path)), name["entities"], name["suffix"], name["extension"], _is_file(entry))
         for entry, name in parsed

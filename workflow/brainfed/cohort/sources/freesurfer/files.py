@@ -40,6 +40,11 @@ def stats_folder(settings: FreeSurferSettings, identity: str) -> Path:
     return Path(str(settings.subjects_dir)) / identity / "stats"
 
 
+def has_stats(settings: FreeSurferSettings, identity: str) -> bool:
+    """Whether a SUBJECTS_DIR is set and has stats files of a subject."""
+    return settings.subjects_dir is not None and stats_folder(settings, identity).is_dir()
+
+
 def measure_files(settings: FreeSurferSettings, identities: Sequence[str]) -> list[str]:
     """Files to read: the tables, or the existing stats files of subjects with these ids."""
     if settings.subjects_dir is None:

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.settings.freesurfer import FreeSurferSettings
-from brainfed.cohort.sources.freesurfer.files import missing_measures, stats_folder
+from brainfed.cohort.sources.freesurfer.files import has_stats, missing_measures, stats_folder
 from brainfed.cohort.sources.listed import ListedSubject
-from brainfed.cohort.sources.path_patterns import filled, remedy_for
+from brainfed.cohort.sources.path_patterns import filled_on_disk, remedy_for
 from brainfed.runtime.errors import UserError
 
 
@@ -29,10 +30,15 @@ def further_identities(name: str, subjects: Sequence[ListedSubject], settings: C
     Raises:
         UserError: `freesurfer.id` has wrong braces.
     """
-    pattern = further_source(name, settings).id
+    source = further_source(name, settings)
+    pattern, has = source.id, partial(has_stats, source)
     return {
-        one.subject: filled(
-            name, "freesurfer.id", pattern, {"file": one.file, "subject": one.label or one.subject, "site": one.site}
+        one.subject: filled_on_disk(
+            name,
+            "freesurfer.id",
+            pattern,
+            {"file": one.file, "subject": one.label or one.subject, "site": one.site},
+            has,
         )
         for one in subjects
         if one.has_series and (one.file is not None or "{file" not in pattern)

@@ -1,14 +1,15 @@
 """List a cohort of FreeSurfer measures: rows of the phenotype table and existing stats files."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from brainfed.cohort.phenotype.participant import read_participant
 from brainfed.cohort.phenotype.table import Row, cohort_rows
 from brainfed.cohort.settings.cohort import CohortSettings
-from brainfed.cohort.sources.freesurfer.files import missing_measures, stats_folder
+from brainfed.cohort.sources.freesurfer.files import has_stats, missing_measures, stats_folder
 from brainfed.cohort.sources.listed import EXCLUDED, Absence, ListedSubject, Listing, all_excluded, shard_name
-from brainfed.cohort.sources.path_patterns import filled, remedy_for
+from brainfed.cohort.sources.path_patterns import filled_on_disk, remedy_for
 from brainfed.runtime.errors import UserError
 
 
@@ -49,7 +50,10 @@ def _listed(name: str, row: Row, settings: CohortSettings) -> ListedSubject:
     participant = read_participant(row.table, row, columns, settings.codes, settings.target, settings.classes)
     file = row.file_id if columns.file is None else row.cells[columns.file]
     parts = {"file": file, "subject": row.file_id, "site": participant.site}
-    identity = None if file is None else filled(name, "freesurfer.id", settings.freesurfer.id, parts)
+    identity = None
+    if file is not None:
+        has = partial(has_stats, settings.freesurfer)
+        identity = filled_on_disk(name, "freesurfer.id", settings.freesurfer.id, parts, has)
     absence = EXCLUDED if participant.excluded else _absence(identity, settings)
     labelled = participant.diagnosis is not None
     shard = shard_name(row.subject, settings.shards)
@@ -61,7 +65,7 @@ def _absence(identity: str | None, settings: CohortSettings) -> Absence:
     if identity is None:
         return "no FreeSurfer id"
     source = settings.freesurfer
-    return "" if source.subjects_dir is None or stats_folder(source, identity).is_dir() else "stats folder absent"
+    return "" if source.subjects_dir is None or has_stats(source, identity) else "stats folder absent"
 
 
 def _absent(name: str, subjects: Sequence[ListedSubject], settings: CohortSettings) -> Iterator[UserError]:

@@ -93,6 +93,7 @@ rule measure_quality:
     resources:
         mem_mb=growing(1000),
         runtime=growing(10),
+        shell_exec=JOB_SHELL,
     params:
         given=named(
             code=code_of("scripts/measure_quality.py"),

@@ -7,7 +7,7 @@ from pathlib import Path
 import nibabel as nib
 import numpy as np
 
-from bids_dataset import AFFINE, SHAPE, Derivative, confounds, write_atlas
+from bids_dataset import AFFINE, MOTION, SHAPE, Derivative, confounds, write_atlas
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.sources.path_patterns import filled
 from brainfed.configuration.project import ProjectSettings
@@ -74,7 +74,9 @@ def _write_subjects(folder: Path, name: str, cohort: CohortSettings, sites: Sequ
         _write_series(folder / series, number, cohort)
         if table is not None:
             (folder / table).parent.mkdir(parents=True, exist_ok=True)
-            confounds(VOLUMES, number).to_csv(folder / table, sep="\t", index=False, na_rep="n/a")
+            # As many as a scan this short can lose.
+            chosen = list(cohort.confound_columns or MOTION)
+            confounds(VOLUMES, number)[chosen].to_csv(folder / table, sep="\t", index=False, na_rep="n/a")
     if cohort.source == "nifti":
         _write_parcellation(folder, cohort)
     for path in cohort.freesurfer.tables:

@@ -93,6 +93,11 @@ def name_the_tool(_: Workplace, command: Command) -> None:
     assert not command.in_block, f"{command.place}: `{command.text}` names no config"
 
 
+def say_the_version(place: Workplace, command: Command) -> None:
+    """Run it."""
+    assert place.run(command.words, command).startswith("brainfed ")
+
+
 def compare_with_parser(place: Workplace, command: Command) -> None:
     """Compare the options with the program's, and read the config: a study needs the machines of several hospitals."""
     _, name, config, *_ = command.words
@@ -184,13 +189,14 @@ WAYS: dict[str, Way] = {
     r"brainfed check \S+( --json)?": check,
     r"brainfed (join|coordinate) \S+\.yaml.*": compare_with_parser,
     r"brainfed (check|join|coordinate)": name_the_tool,
+    r"brainfed --version": say_the_version,
     r"brainfed predict \S+/\S+ .*": predict_without_a_model,
     r"brainfed predict.*": name_predictions,
     r"make .*": plan_make,
     r"python benchmarks/\S+\.py.*": compare_options,
     r"python -m brainfed\.\S+": find_module,
     r"pip install --constraint \S+ .*": find_pins,
-    r"pip install --no-deps --editable \.": find_package,
+    r"pip install (--no-deps )?--editable (\.|PATH_OF_THE_CLONE)": find_package,
     r"conda env create .*--file \S+.*": find_conda_file,
     r"conda activate \S+": compare_with_package,
     r"cd \S+": compare_with_package,

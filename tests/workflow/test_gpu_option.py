@@ -65,7 +65,7 @@ def test_a_broken_driver_is_reported_before_any_job_starts(tmp_path, monkeypatch
     driver.breaks("Failed to initialize NVML: Driver/library version mismatch", 18)
     participants = "results/tiny/cohort/participants.parquet"
     done = project.snakemake(participants, "--cores", "1", "--resources", "gpu=1", environment=driver.environment)
-    before, first_job, _ = done.stderr.partition("Reading the phenotype")
+    before, first_job, _ = done.stderr.partition("Writing the participants")
     assert first_job, done.stderr
     assert "Jobs that use a GPU will fail: " in before
     assert "the NVIDIA driver is broken (exit code 18: Failed to initialize NVML: Driver/library version" in before

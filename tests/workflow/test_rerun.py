@@ -158,13 +158,15 @@ RFE = {"selection": "rfe", "selected": 9}
 
 def test_features_chosen_by_labels_are_taken_from_those_that_are_there(project):
     project.configure(features=RFE)
-    assert project.planned() == Counter(fit_connectivity=2, build_graph=2, train_method=3, score_experiment=1)
+    assert project.planned() == Counter(
+        ingest_columns=1, fit_connectivity=2, build_graph=2, train_method=3, score_experiment=1
+    )
 
 
 def test_the_features_that_labels_choose_from_are_computed_once_where_they_are_not_there(project):
     project.configure(features=RFE | {"fisher_z": True})
     assert project.planned() == Counter(
-        compute_connectivity=1, fit_connectivity=2, build_graph=2, train_method=3, score_experiment=1
+        ingest_columns=1, compute_connectivity=1, fit_connectivity=2, build_graph=2, train_method=3, score_experiment=1
     )
 
 
@@ -228,7 +230,7 @@ def test_tangent_features_rerun_the_shards_and_the_last_step_that_a_change_touch
         project.configure(**tangent(reference=reference, shrinkage=0.25))
         assert project.planned() == Counter({"compute_covariances": 3} | last | TRAINS)
     project.configure(**tangent(reference="all", harmonise="combat"))
-    assert project.planned() == Counter({"fit_connectivity": 2} | TRAINS)
+    assert project.planned() == Counter({"ingest_columns": 1, "fit_connectivity": 2} | TRAINS)
     project.configure(**tangent(reference="all"), threads=2)
     assert project.planned() == Counter(TRAINS)
     project.configure(**tangent(reference="all"))
@@ -261,7 +263,9 @@ def crossings_of_features(path):
 
 def test_harmonised_features_put_everything_below_on_the_fold_axis(project):
     project.configure(features={"harmonise": "combat"})
-    assert project.planned() == Counter(fit_connectivity=2, build_graph=2, train_method=3, score_experiment=1)
+    assert project.planned() == Counter(
+        ingest_columns=1, fit_connectivity=2, build_graph=2, train_method=3, score_experiment=1
+    )
 
 
 def test_a_variant_may_be_harmonised_beside_others_that_are_not(project):
@@ -269,6 +273,6 @@ def test_a_variant_may_be_harmonised_beside_others_that_are_not(project):
     named = ["ridge-central", "fedmlp", "quick", "ridge-central-combat"]
     experiments = {"methods": CONFIG["experiments"]["methods"] | {"variants": named}}
     project.configure(variants=CONFIG["variants"] | even, experiments=experiments)
-    assert project.planned() == Counter(fit_connectivity=2, train_method=1, score_experiment=1)
+    assert project.planned() == Counter(ingest_columns=1, fit_connectivity=2, train_method=1, score_experiment=1)
     project.snakemake("--cores", "2", "tables")
     assert project.planned() == Counter()

@@ -67,7 +67,9 @@ def test_a_run_that_names_nothing_leaves_them_out(project):
 
 def test_a_sweep_of_k_builds_its_graphs_and_computes_no_features(project):
     planned = project.planned("curve")
-    assert work(planned) == Counter(split_subjects=2, build_graph=9, train_method=9, score_experiment=1)
+    assert work(planned) == Counter(
+        ingest_columns=1, split_subjects=2, build_graph=9, train_method=9, score_experiment=1
+    )
     assert (planned["draw_line"], planned["draw_experiment"], planned["write_report"]) == (1, 1, 1)
     assert planned["draw_graphs"] == 1
 
@@ -84,12 +86,16 @@ def test_a_page_of_its_own_draws_its_graphs_where_a_plain_run_has_none(project):
 
 
 def test_the_twin_has_one_repeat(project):
-    assert work(project.planned("curve-quick")) == Counter(build_graph=3, train_method=3, score_experiment=1)
+    assert work(project.planned("curve-quick")) == Counter(
+        ingest_columns=1, build_graph=3, train_method=3, score_experiment=1
+    )
 
 
 def test_all_of_them_at_once_share_their_work_and_leave_out_the_jobs_of_a_plain_run(project):
     planned = project.planned("paper-quick")
-    assert work(planned) == Counter(split_subjects=2, build_graph=5, train_method=7, score_experiment=3)
+    assert work(planned) == Counter(
+        ingest_columns=1, split_subjects=2, build_graph=5, train_method=7, score_experiment=3
+    )
     assert (planned["draw_line"], planned["draw_clients"]) == (1, 1)
 
 

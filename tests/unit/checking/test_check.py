@@ -283,10 +283,11 @@ def test_an_interrupted_download_of_abide_is_found(tmp_path, monkeypatch):
     subprocess.run([sys.executable, data / "lay-out-abide", folder, "--subjects", "40"], check=True)
     (tmp_path / "config").symlink_to(REPOSITORY / "config")
     monkeypatch.chdir(tmp_path)
-    absent, unnamed = check_project(Path("config/abide-quick.yaml"))
+    absent, unnamed, silent = check_project(Path("config/abide-quick.yaml"))
     assert (absent.severity, len(absent.subjects)) == ("stops", 995)
     assert "(995 of 1112 are absent: " in absent.sentence
     assert (unnamed.severity, len(unnamed.subjects)) == ("notes", 77)
+    assert (silent.severity, silent.subjects) == ("notes", ("Caltech_0051456", "Caltech_0051483"))
 
 
 @pytest.mark.parametrize(

@@ -128,7 +128,8 @@ def test_a_host_with_rules_of_its_own_runs_brainfed_as_a_module(place: Path) -> 
     planned = snakemake(host, "-n", "--quiet", "all")
     lines = (planned.stdout + planned.stderr).splitlines()
     jobs = {words[0] for words in map(str.split, lines) if len(words) == 2 and words[1].isdigit()}
-    touched = {"brainfed_train_method", "brainfed_score_experiment", "numbers", "everything"}
+    jobs_of_ours = ("ingest_columns", "train_method", "score_experiment")
+    touched = {"numbers", "everything", *(f"brainfed_{name}" for name in jobs_of_ours)}
     assert jobs - {"total", "jobid:"} == touched, lines
 
 

@@ -76,7 +76,9 @@ def test_two_scans_of_a_visit_are_refused_until_one_is_chosen(adni, tmp_path):
     with Path("resources/adni/UCSFFSX.csv").open("a") as file:
         file.write('"4","bl","2005-11-09","Pass","Pass","1400000","3300","1600","690","2.3","0.5",""\n')
     out = ShardFiles(*(tmp_path / name for name in ("m.safetensors", "q.parquet", "c.parquet")))
-    with pytest.raises(UserError, match=r"found '4' in line 5 and line 8; .* choose among visits with `freesurfer.rows`"):
+    with pytest.raises(
+        UserError, match=r"found '4' in line 5 and line 8; .* choose among visits with `freesurfer.rows`"
+    ):
         write_measures({"3": "3", "4": "4"}, adni, out)
 
 

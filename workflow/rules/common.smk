@@ -96,6 +96,7 @@ from brainfed.configuration.planning.plan import split_content
 from brainfed.configuration.stages.inpainting import max_generated
 from brainfed.configuration.stages.registry import KINDS
 from brainfed.configuration.twins import twins_of
+from brainfed.configuration.unique_keys import refuse_rewritten
 from brainfed.configuration.targets import reports_of, targets_of
 from brainfed.runtime.devices.lease import missing_gpu, unusable_gpu
 from brainfed.runtime.records.digests import SourceTree, code_digest
@@ -127,6 +128,8 @@ FETCHING = any(
 try:
     jobs_per_gpu()
     own_files_only = workflow.is_main_process and not IS_MODULE
+    if own_files_only:
+        refuse_rewritten(workflow.config_settings.config_args)
     PLAN = load_plan(config, workflow.configfiles if own_files_only else [])
 except UserError as error:
     raise WorkflowError(str(error)) from None

@@ -3,10 +3,12 @@
 import gzip
 import json
 import os
+import re
 import subprocess
 import sys
 import time
 import unicodedata
+from contextlib import suppress
 from functools import partial
 from importlib.metadata import version
 from itertools import product
@@ -16,6 +18,7 @@ from typing import get_args, get_type_hints
 import numpy as np
 import pytest
 import yaml
+from snakemake.cli import parse_config
 
 from brainfed.__main__ import main
 from brainfed.checking import disk
@@ -24,7 +27,10 @@ from brainfed.checking.config import check_config
 from brainfed.checking.finding import Finding, as_text, gathered
 from brainfed.checking.project import check_project
 from brainfed.cohort.settings.cohort import CohortSettings
-from brainfed.configuration.unique_keys import read_yaml
+from brainfed.cohort.settings.splits import SplitSettings
+from brainfed.configuration.unique_keys import read_yaml, refuse_rewritten
+from brainfed.configuration.validation import mistakes, validate
+from brainfed.runtime.errors import UserError
 from broken_inputs import AFFINE, image_cohort, series_cohort, voxels, write_image
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -398,6 +404,45 @@ def test_plain_numbers_and_quoted_texts_are_what_they_spell(tmp_path):
     path = tmp_path / "c.yaml"
     path.write_text("[0, -9999, 1.10, .5, 1.5e+3, '010', \"12:30\", 1e3, abc]")
     assert read_yaml(path) == [0, -9999, 1.1, 0.5, 1500.0, "010", "12:30", "1e3", "abc"]
+
+
+CASES = int(os.environ.get("BRAINFED_CASES", "60"))
+SCALARS = np.random.default_rng(7)
+WRITTEN = ["".join(SCALARS.choice(list("00011289..__--+eE:xobnfa"), SCALARS.integers(1, 6))) for _ in range(CASES)]
+
+
+def test_a_scalar_is_kept_as_written_or_refused(tmp_path):
+    path, kept = tmp_path / "c.yaml", 0
+    for text in [*WRITTEN, "-0", "nan", "inf", "07", "0o7", "1.10", "1e3", "yes", "null", "~", "60:0.5"]:
+        for shown in (text, f"'{text}'"):
+            path.write_text(f"source: timeseries\ncondition: {shown}\n")
+            try:
+                settings = validate(CohortSettings, read_yaml(path), "c")
+            except UserError:
+                continue
+            assert settings.condition == text
+            kept += 1
+    assert kept > CASES
+
+
+def test_a_number_on_the_command_line_is_what_it_spells_or_refused():
+    for text in [*WRITTEN, "010", "1_0", "+7", "-0", "nan", "Infinity", "1e3", "12:30", "abc", '"010"']:
+        (value,) = parse_config([f"seed={text}"]).values()
+        with suppress(UserError):
+            refuse_rewritten([f"seed={text}"])
+            assert not isinstance(value, int | float) or re.fullmatch(r"0|-?[1-9]\d*|[-+]?[\d.]+([eE][-+]?\d+)?", text)
+    for text in ("010", "1_0", "+7", "nan", '"010"', "'010'"):
+        with pytest.raises(UserError, match=f"--config seed={re.escape(text)}: expected a plain number"):
+            refuse_rewritten([f"seed={text}"])
+
+
+@pytest.mark.parametrize("text", ["010", "1_0", " 010"])
+def test_a_text_that_is_no_plain_number_is_no_number(text):
+    for kind, key in ((SplitSettings, "folds"), (CohortSettings, "min_coverage")):
+        (sentence, *_) = mistakes(
+            kind, {"source": "simulate", key: text} if kind is CohortSettings else {key: text}, "c"
+        )
+        assert key in sentence
 
 
 FORMS = list(product(("NFC", "NFD"), repeat=3))

@@ -1,7 +1,7 @@
 """YAML without duplicate keys, of which PyYAML keeps the last, and without numbers that YAML 1.1 and 1.2 read apart."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +10,11 @@ import yaml
 from brainfed.runtime.errors import UserError
 
 PLAIN_NUMBER = re.compile(
-    r"-?(0|[1-9]\d*)|[-+]?(\d+\.\d*|\.\d+)([eE][-+]?\d+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)", re.ASCII
+    r"0|-?[1-9]\d*|[-+]?(\d+\.\d*|\.\d+)([eE][-+]?\d+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)", re.ASCII
 )
 """Numbers that mean what they spell, in every version of YAML."""
+SCIENTIFIC = re.compile(r"-?\d+[eE][-+]?\d+", re.ASCII)
+"""Further numbers on a command line, which are text in a file."""
 REWRITTEN = tuple(f"tag:yaml.org,2002:{kind}" for kind in ("int", "float", "timestamp"))
 
 
@@ -55,6 +57,28 @@ def _rewritten(node: yaml.Node, key: str) -> Iterator[tuple[str, yaml.ScalarNode
         for name, value in node.value:
             yield from _rewritten(name, key)
             yield from _rewritten(value, f"{key}.{name.value}".lstrip("."))
+
+
+def refuse_rewritten(arguments: Iterable[str]) -> None:
+    """Refuse values of Snakemake's `--config` that it reads as other numbers than they spell.
+
+    Args:
+        arguments: as given, KEY=VALUE.
+
+    Raises:
+        UserError: a value such as 010, 1_0 or inf.
+    """
+    for argument in arguments:
+        text = argument.partition("=")[2].strip().strip("\"'").strip()  # Snakemake takes quotes off, too.
+        try:
+            meaning = float(text)
+        except ValueError:
+            continue
+        if not PLAIN_NUMBER.fullmatch(text) and not SCIENTIFIC.fullmatch(text):
+            raise UserError(
+                f"--config {argument}: expected a plain number or text, found {text}, which Snakemake reads as "
+                f"{meaning:g}; write the number itself, or, if it is text, put it in quotes in a config file."
+            )
 
 
 def read_yaml(path: Path) -> Any:

@@ -93,6 +93,10 @@ def _reader(schema: Mapping[str, Any]) -> Callable[[Any], Any] | None:
     return None
 
 
+REWRITTEN = re.compile(r"_|^\s*[-+]?0\d+\s*$", re.ASCII)
+"""Part of a text that pydantic and YAML may read as different numbers."""
+
+
 def _text(value: Any) -> Any:
     """Text; of a number with a point YAML has not kept the spelling: 1.10 is 1.1."""
     if isinstance(value, float):
@@ -101,7 +105,8 @@ def _text(value: Any) -> Any:
 
 
 def _no_boolean(value: Any, category: Any) -> Any:
-    if isinstance(value, bool):
+    """A number, or text of one; 010 and 1_0 may mean text, or another number elsewhere."""
+    if isinstance(value, bool) or (isinstance(value, str) and REWRITTEN.search(value)):
         raise PydanticKnownError(category)
     return value
 

@@ -86,6 +86,14 @@ def test_fewer_subjects_than_folds_names_the_institution(project):
     assert "lower `folds`" in found
 
 
+def test_copies_with_different_diagnoses_stop_the_run(project):
+    series = project.folder / "resources" / "series"
+    (series / "sub-004.1D").write_bytes((series / "sub-000.1D").read_bytes())
+    output = complaint(project.snakemake("tables", "--cores", "1", check=False))
+    found = sentence(output, "Subjects sub-000, sub-004")
+    assert "expected one diagnosis of one scan" in found and "contradictory_copies: keep" in found
+
+
 def test_a_site_with_one_class_is_kept_and_reported(project):
     def move(row):
         if row["diagnosis"] == "patient" and row["site"] == "alpha":

@@ -232,6 +232,7 @@ rule split_subjects:
         given=named(
             code=code_of("scripts/split_subjects.py"),
             settings=lambda wc: split_content(PLAN.splits[wc.split]),
+            agree=lambda wc: PROJECT.cohorts[wc.cohort].refuses_contradictions,
             target=lambda wc: PROJECT.cohorts[wc.cohort].target,
             classes=lambda wc: list(PROJECT.cohorts[wc.cohort].classes),
             sites=list(PROJECT.study.ordered),

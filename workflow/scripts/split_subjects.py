@@ -4,6 +4,7 @@ from brainfed.scripting.job import job
 
 with job(snakemake) as running:
     from brainfed.cohort.settings.splits import SplitSettings
+    from brainfed.cohort.splits.copies import require_agreement
     from brainfed.cohort.splits.institutions import split
     from brainfed.cohort.splits.own_subjects import require_own
     from brainfed.runtime.artefacts import read_table, write_table
@@ -14,6 +15,10 @@ with job(snakemake) as running:
     if running.params.site:
         taken = participants["subject"].isin(included.loc[included["included"], "subject"])
         require_own(sorted(participants.loc[taken, "site"].unique()), running.params.site)
+    if running.params.agree:
+        used = included[included["included"]].merge(participants, on="subject")
+        labels = used["diagnosis"].astype("object").where(used["diagnosis"].notna(), None)
+        require_agreement(zip(used["subject"], used["twin_group"], labels, strict=True), running.params.target)
     drawn = split(
         included,
         participants,

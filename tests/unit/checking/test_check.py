@@ -378,6 +378,10 @@ def test_copies_with_different_diagnoses_are_said_to_contradict_each_other(tmp_p
     assert diagnoses["s01"] != diagnoses["s03"]
     (note,) = [sentence for sentence in cohort_notes(cohort) if "found the same in all" in sentence]
     assert "found the same in all, with different diagnoses: at least one file or row is wrong; they" in note
+    (stop,) = [found.sentence for found in check_project(cohort.configure()) if found.severity == "stops"]
+    assert stop.startswith("Subjects s01, s02, s03: expected one diagnosis of one scan, found the same or nearly the")
+    cohort.settings["contradictory_copies"] = "keep"
+    assert not [found for found in check_project(cohort.configure()) if found.severity == "stops"]
 
 
 def test_a_terminal_without_unicode_shows_codes(tmp_path):

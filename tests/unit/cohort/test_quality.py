@@ -128,12 +128,26 @@ def test_the_order_of_the_tables_does_not_matter():
 
 
 def test_identical_series_are_one_twin_group():
-    included, issues = decide(participants(), quality(checksum=list("uvuxyu")), COVERAGE, SETTINGS)
+    people = participants(sex="male", diagnosis=pd.array([0, 1, 0, 1, 1, 0], dtype="Int8"))
+    included, issues = decide(people, quality(checksum=list("uvuxyu")), COVERAGE, SETTINGS)
     assert list(included["twin_group"]) == ["s0", "s1", "s0", "s3", "s4", "s0"]
     twins = issues[issues["kind"] == "identical series"]
     assert list(twins["subject"]) == ["s0", "s2", "s5"]
     assert twins["detail"].iloc[0] == "the same data as s2, s5"
     assert set(twins["action"]) == {"same fold, same institution"}
+
+
+def test_copies_that_disagree_in_diagnosis_sex_or_age_are_said_to_contradict_each_other():
+    people = participants(
+        diagnosis=pd.array([0, 1, 0, 0, 1, None], dtype="Int8"),
+        sex=pd.array(["male", "male", "male", "female", "male", None], dtype="string"),
+        age=[12.2, 12.0, 12.2, 13.5, 12.2, 11.2],
+    )
+    _, issues = decide(people, quality(checksum=list("uuvvww")), COVERAGE, replace(SETTINGS, unlabelled="keep"))
+    twins = issues[issues["kind"] == "identical series"].set_index("subject")["detail"]
+    ending = "at least one file or row is wrong"
+    assert twins["s0"] == f"the same data as s1, with different diagnoses: {ending}"
+    assert twins["s3"] == f"the same data as s2, with different sexes and ages: {ending}"
 
 
 def test_nearly_identical_connectivity_is_one_twin_group_with_identical_series():

@@ -10,7 +10,14 @@ from brainfed.checking.disk import check_disk, needed_bytes
 from brainfed.checking.files import check_dates
 from brainfed.checking.finding import Finding, boundary, collected, found_at, gathered
 from brainfed.checking.people import Checked
-from brainfed.checking.split import check_few, check_harmonisation, check_public, check_sites_left_out, check_splits
+from brainfed.checking.split import (
+    check_copies,
+    check_few,
+    check_harmonisation,
+    check_public,
+    check_sites_left_out,
+    check_splits,
+)
 from brainfed.cohort.splits.own_subjects import require_own
 from brainfed.configuration.planning.experiments import Experiment
 from brainfed.graphs.connectome.settings import require_connections
@@ -54,6 +61,8 @@ def check_project(config: Path, results: Path = Path("results"), *, few: bool = 
             found += collected(place, check_splits, checked, experiments, usable.seed, place, *learnt, usable.sites)
             found += collected(place, check_public, checked, experiments, usable.seed, place, *learnt)
             found += collected(place, check_sites_left_out, checked, experiments, place)
+            if settings.refuses_contradictions:
+                found += collected(place, check_copies, checked, place, settings.target)
             if few:
                 found += collected(place, check_few, checked, experiments, place, *learnt)
         found += collected(place, check_harmonisation, checked, experiments, place)

@@ -10,6 +10,7 @@ from brainfed.checking.people import Checked, Leaver, Person
 from brainfed.cohort.class_words import class_words
 from brainfed.cohort.settings.classes import Target
 from brainfed.cohort.settings.splits import SplitSettings, institution_of_site
+from brainfed.cohort.splits.copies import require_agreement
 from brainfed.cohort.splits.institutions import draw_institutions, split
 from brainfed.cohort.splits.public import draw_public
 from brainfed.configuration.names import TWIN
@@ -82,6 +83,14 @@ def check_public(
             readers = dict.fromkeys(experiment.group.removesuffix(TWIN) for experiment, _ in reading)
             usual = any(experiment.default for experiment, _ in reading)
             yield Finding("stops" if usual else "notes", place, f"{', '.join(readers)}: {error}")
+
+
+def check_copies(checked: Checked, place: str, target: Target) -> Iterator[Finding]:
+    """Copies of one scan with different labels."""
+    try:
+        require_agreement(((one.subject, one.twin, one.diagnosis) for one in checked.people), target)
+    except UserError as error:
+        yield Finding("stops", place, str(error))
 
 
 def check_harmonisation(checked: Checked, experiments: Sequence[Experiment], place: str) -> Iterator[Finding]:

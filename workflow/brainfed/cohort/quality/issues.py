@@ -119,9 +119,22 @@ def _twins(used: pd.DataFrame, included: pd.DataFrame, data: str) -> Iterator[Is
         identical = checksums[names].nunique() == 1
         kind = f"identical {data}" if identical else "nearly identical connectivity"
         what = "the same data as" if identical else "the same person or scan as"
+        against = _contradiction(used[used["subject"].isin(names)])
         for subject in names:
             others = ", ".join(name for name in names if name != subject)
-            yield Issue(subject, kind, f"{what} {others}", "same fold, same institution")
+            yield Issue(subject, kind, f"{what} {others}{against}", "same fold, same institution")
+
+
+def _contradiction(copies: pd.DataFrame) -> str:
+    """Words on copies with several diagnoses, sexes, or ages more than a year apart; empty if they agree."""
+    ages = copies["age"].astype("float64").dropna()
+    found = {
+        "diagnoses": copies["diagnosis"].nunique() > 1,
+        "sexes": copies["sex"].nunique() > 1,
+        "ages": len(ages) > 1 and round(float(ages.max() - ages.min()), 6) > 1,
+    }
+    different = " and ".join(name for name, several in found.items() if several)
+    return f", with different {different}: at least one file or row is wrong" if different else ""
 
 
 def _unlabelled(used: pd.DataFrame, target: Target) -> Iterator[Issue]:

@@ -216,6 +216,12 @@ class CohortSettings:
     constant_regions: Literal["impute_zero", "drop_subject", "error"] = setting(
         "impute_zero", "Regions without signal: their correlations are 0, their subject is dropped, or the run stops."
     )
+    contradictory_copies: Literal["stop", "keep"] = setting(
+        "stop",
+        "Subjects with one scan and different diagnoses (of `target: sex` sexes) stop the run, as at least one file or "
+        "row is wrong, or are kept: they share an institution and a fold, like all copies. Simulated "
+        "cohorts and graphs have none.",
+    )
     min_coverage: float = setting(
         0.5,
         "A region that a scan covers by a smaller fraction is listed among the issues; it is kept.",
@@ -250,6 +256,11 @@ class CohortSettings:
         if self.source == "tudataset":
             return "graphs"
         return "morphometry" if self.source == "freesurfer" else "connectivity"
+
+    @property
+    def refuses_contradictions(self) -> bool:
+        """Whether copies of one scan with different labels stop the run; a simulated cohort has no wrong rows."""
+        return self.contradictory_copies == "stop" and self.source not in ("simulate", "tudataset")
 
     @property
     def one_task(self) -> bool:

@@ -449,6 +449,19 @@ def test_a_text_that_is_no_plain_number_is_no_number(text):
         assert key in sentence
 
 
+@pytest.mark.parametrize("start", ["~", "$HOME", "${HOME}"])
+def test_a_path_may_begin_with_the_home_folder_or_a_variable(tmp_path, monkeypatch, start):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    cohort = series_cohort(tmp_path)
+    for key in ("phenotype", "series"):
+        cohort.settings[key] = cohort.settings[key].replace(str(tmp_path), start)
+    config = cohort.configure()
+    assert not sentences(config)
+    over = tmp_path / "over.yaml"
+    over.write_text(f"extends: {start}/{config.name}\n")
+    assert not sentences(over)
+
+
 FORMS = list(product(("NFC", "NFD"), repeat=3))
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from brainfed.cohort.settings.cohort import expanded
 from brainfed.configuration.planning.plan import Plan, make_plan
 from brainfed.configuration.project import ProjectSettings
 from brainfed.configuration.unique_keys import read_yaml
@@ -99,7 +100,7 @@ def extends(config: Mapping[str, Any]) -> list[Path]:
     each = named if isinstance(named, list) else [named]
     if not each or not all(isinstance(path, str) and path for path in each):
         raise UserError(f"config: `extends`: expected a path or a list of paths, found {named!r}; name another config.")
-    return [Path(path) for path in each]
+    return [Path(expanded(path)) for path in each]
 
 
 def read_config(path: Path) -> Mapping[str, Any]:

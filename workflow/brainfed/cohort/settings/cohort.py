@@ -1,5 +1,6 @@
 """Settings of a cohort: paths of its table and series, meaning of its codes, simulation."""
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -352,8 +353,13 @@ class CohortSettings:
         return (self.phenotype,) if isinstance(self.phenotype, str) else tuple(self.phenotype)
 
 
+def expanded(path: str) -> str:
+    """A path with the home folder for `~`, and the values of environment variables for `$NAME` and `${NAME}`."""
+    return os.path.expandvars(os.path.expanduser(path))  # noqa: PTH111 - Path stops at a user who does not exist.
+
+
 def _spelled(path: str | tuple[str, ...] | None) -> str | tuple[str, ...] | None:
-    """A path, or several, without steps that lead nowhere; `..` stays, as a link may lead elsewhere."""
+    """A path, or several, expanded and without steps that lead nowhere; `..` stays, as a link may lead elsewhere."""
     if isinstance(path, tuple):
-        return tuple(str(PurePath(one)) if one else one for one in path)
-    return str(PurePath(path)) if path else path
+        return tuple(str(PurePath(expanded(one))) if one else one for one in path)
+    return str(PurePath(expanded(path))) if path else path

@@ -12,7 +12,8 @@ BY_THEMSELVES = {"BRAINFED_FORKS": "off"}
 ARTEFACTS = (
     "timeseries/**/*.safetensors",
     "timeseries/**/*.parquet",
-    "cohort/[!.]*",
+    "cohort/[!.]*.*",
+    "cohort/participants/[!.]*",
     "splits/**/*.parquet",
     "features/**/*.safetensors",
     "graphs/**/*.safetensors",

@@ -171,7 +171,7 @@ def gpus_allowed():
     return limit is None or limit.value is None or limit.value > 0
 
 
-keep_whatever_the_dates()
+keep_whatever_the_dates(globals())
 if workflow.is_main_process:
     announce(gpus_allowed())
     run_alone(

@@ -179,6 +179,8 @@ def described(folder, **entry):
         ("age", {"Description": "age in completed weeks at birth"}, "weeks"),
         ("age", {"Description": "Age at scan (months)"}, "months"),
         ("AGE_MONTHS", {}, "months"),
+        ("AgeMonths", {}, "months"),
+        ("ageInWeeks", {}, "weeks"),
         ("age", {"Units": "years", "Description": "at the visit after 6 months"}, None),
         ("age", {"Description": "age at the day of the scan, in years"}, None),
         ("age", {"Description": "age 12 months after the first scan"}, None),

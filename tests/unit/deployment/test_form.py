@@ -61,7 +61,8 @@ def test_an_introduction_needs_every_word(word):
 
 @pytest.mark.parametrize("word", RELEASED)
 def test_an_introduction_needs_numbers_of_what_is_released(word):
-    for released in ({name: value for name, value in RELEASED.items() if name != word}, RELEASED | {word: "many"}):
+    lacking = {name: value for name, value in RELEASED.items() if name != word}
+    for released in (lacking, *(RELEASED | {word: odd} for odd in ("many", -1, float("nan")))):
         with pytest.raises(SiteError, match="site 'site-1': expected numbers of subjects and epsilon"):
             require_introduction(1, Packet(INTRODUCE, INTRODUCTION | {"released": released}), "site-1")
 

@@ -166,11 +166,28 @@ def test_a_site_reads_what_the_study_releases_before_it_joins():
 
 
 def test_the_subjects_and_their_folds_are_those_of_the_sites_splits(tmp_path, monkeypatch):
+    """Subjects without a label, whose fold is -1, train in none and hide nobody."""
     monkeypatch.chdir(tmp_path)
     plan = study("fglbc", folds=5)
     for (split, repeat), fold in folds_of(plan, 50).items():
         path = tmp_path / "results" / "rest" / "splits" / split / f"repeat-{repeat}.parquet"
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_table(path, pd.DataFrame({"subject": [f"s{each}" for each in range(50)], "fold": fold}))
+        fold = np.append(fold, [-1] * 30)
+        write_table(path, pd.DataFrame({"subject": [f"s{each}" for each in range(80)], "fold": fold}))
     found = released_by(SimpleNamespace(plan=plan, cohort="rest"))
     assert found == Released(50, *epsilon_of(plan, folds_of(plan, 50)))
+
+
+def test_an_epsilon_that_is_no_number_is_above_every_bound():
+    stated = {"sets": 0, "accept_reconstruction": False, "epsilon": 10.0}
+    with pytest.raises(UserError, match="found nan over"):
+        require_accepted("here", stated, {"subjects": 40, "epsilon": float("nan"), "delta": 1e-5})
+
+
+def test_sums_of_features_count_where_every_method_trains_alone():
+    features = {"connectivity": "tangent", "reference": "training"}
+    changes = {
+        "variants": {"alone": {"method": "ridge", "training": "local", "features": features}},
+        "experiments": {"methods": {"variants": ["alone"], "reference": "alone"}},
+    }
+    assert sets_of(planned(changes)) == 6

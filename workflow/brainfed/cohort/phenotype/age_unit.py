@@ -17,6 +17,8 @@ NAMES = "years?|yrs?|months?|mos?|mths?|weeks?|wks?|days?"
 UNIT = re.compile(rf"(?<![a-z])({NAMES})(?![a-z])", re.IGNORECASE)
 IN_PROSE = re.compile(rf"(?:\bin (?:\w+ )?|[(\[])({NAMES})(?![a-z])|\b({NAMES}) old\b", re.IGNORECASE)
 """In a description, which may also name a day of a scan or a visit after twelve months."""
+HUMP = re.compile("(?<=[a-z])(?=[A-Z])")
+"""Between the words of a name such as AgeMonths."""
 UNITS = {"y": "years", "m": "months", "w": "weeks", "d": "days"}
 """First letter -> unit."""
 
@@ -37,8 +39,8 @@ def check_age_unit(table: str | Path, columns: ColumnSettings) -> None:
         **{f"{sidecar}: {columns.age}.{key}": text for key, text in _described(sidecar, columns.age).items()},
     }
     for where, text in stated.items():
-        pattern = IN_PROSE if " " in text.strip() else UNIT
-        units = [UNITS[next(filter(None, hit.groups()))[0].lower()] for hit in pattern.finditer(text)]
+        pattern, words = (IN_PROSE, text) if " " in text.strip() else (UNIT, HUMP.sub("_", text))
+        units = [UNITS[next(filter(None, hit.groups()))[0].lower()] for hit in pattern.finditer(words)]
         if units and "years" not in units:
             raise UserError(
                 f"{where}: expected ages in years, found {text!r}; set `columns.age_unit: {units[0]}`, or years if "

@@ -74,10 +74,11 @@ def with_motion(scans: pd.DataFrame, participants: pd.DataFrame) -> pd.DataFrame
         subject, fd_source (`table`: the phenotype table's mean FD, `scan`: measured, empty: unknown), `MEASURES`,
         alike.
     """
-    known = participants[["subject", "mean_fd", "fd_source"]].sort_values("subject", ignore_index=True)
-    own = known["mean_fd"].astype("float64")
+    known = participants[["subject", "mean_fd", "fd_source"]].set_index("subject").loc[scans["subject"]]
+    own = known["mean_fd"].astype("float64").set_axis(scans.index)
     measured = own.isna() & scans["mean_fd"].notna()
-    source, motion = known["fd_source"].mask(measured, "scan"), own.fillna(scans["mean_fd"])
+    source = known["fd_source"].set_axis(scans.index).mask(measured, "scan")
+    motion = own.fillna(scans["mean_fd"])
     return scans.assign(fd_source=source, mean_fd=motion)[["subject", "fd_source", *MEASURES, "alike"]]
 
 

@@ -66,13 +66,15 @@ def sets_added_up(experiments: Iterable[Experiment], folds: int = 0) -> int:
             for repeat in range(experiment.repeats)
             for fold in range(folds if unseen else experiment.split.folds)
         ]
-        for variant in filter(trains_jointly, experiment.variants):
-            if any(is_joint(stage) and not stage.by_fold for stage in _stages(variant)):
-                found.add("all")
-            if is_private(variant):
+        # A site that is left out of one fold has the same training subjects in all others.
+        outer: set[Hashable] = {"all"} if unseen else set(trainings)
+        for variant in experiment.variants:
+            # Tangent features may start from sums over all sites also where a method trains alone.
+            for stage in filter(is_joint, _stages(variant)):
+                found |= outer if stage.by_fold else {"all"}
+            if not trains_jointly(variant) or is_private(variant):
                 continue
-            # A site that is left out of one fold has the same training subjects in all others.
-            found |= {"all"} if unseen else set(trainings)
+            found |= outer
             found |= {(*training, inner) for training in trainings for inner in _inner_sets(variant)}
     return len(found)
 

@@ -60,7 +60,7 @@ class Released:
     """Of one site.
 
     Attributes:
-        subjects: number of its subjects.
+        subjects: number of its subjects with a label, which alone are trained on.
         epsilon: upper bound for one subject over all private trainings of the study, each fold, repeat and variant; 0
             without private variants, infinity if variants without privacy train beside them.
         delta: of this bound.
@@ -85,7 +85,9 @@ def released_by(place: StudyPlace) -> Released:
     for experiment in (each for each in plan.experiments.values() if each.default):
         for repeat in range(experiment.repeats):
             split = experiment.regime.split
-            folds[split, repeat] = read_table(split_file(place.cohort, split, repeat), ("fold",))["fold"].to_numpy()
+            fold = read_table(split_file(place.cohort, split, repeat), ("fold",))["fold"].to_numpy()
+            # A subject without a label is in no fold, and trains in none.
+            folds[split, repeat] = fold[fold >= 0]
             subjects = max(subjects, len(folds[split, repeat]))
     return Released(subjects, *epsilon_of(plan, folds))
 
@@ -95,7 +97,7 @@ def epsilon_of(plan: Plan, folds: Mapping[tuple[str, int], IntArray]) -> tuple[f
 
     Args:
         plan: of the study.
-        folds: split and repeat -> (n,) fold in which each subject of the site is tested.
+        folds: split and repeat -> (n,) fold in which each labelled subject of the site is tested.
     """
     private, exact = dict[tuple[str, str], tuple[Experiment, Variant]](), False
     for experiment in (each for each in plan.experiments.values() if each.default):
@@ -157,7 +159,7 @@ def require_accepted(where: str, stated: Mapping[str, Any], found: Mapping[str, 
             "releases, found variants without privacy beside them; take these out, or set "
             "study.accept_reconstruction: true in the study's file: then no bound holds."
         )
-    if epsilon is not None and float(epsilon) > bound:
+    if epsilon is not None and not float(epsilon) <= bound:
         raise UserError(
             f"{where}: expected all private trainings of the study to spend epsilon {bound:g} or less for one subject, "
             f"as its file states, found {float(epsilon):.1f} over folds, repeats and variants together, at delta "

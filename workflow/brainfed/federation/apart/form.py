@@ -1,6 +1,7 @@
 """The form of what a site says: a packet without the words of its kind is of another version."""
 
 from collections.abc import Mapping
+from math import inf
 from typing import Any, Final
 
 import numpy as np
@@ -58,7 +59,8 @@ def require_introduction(code: int, said: Packet, name: str) -> None:
         SiteError: a word is missing, or of another type.
     """
     _require_words(code, said, name, _INTRODUCTION)
-    if not _has_words(said.about["released"], _RELEASED):
+    released = said.about["released"]
+    if not _has_words(released, _RELEASED) or not all(each is None or 0 <= each < inf for each in released.values()):
         raise _other(code, name, "numbers of subjects and epsilon in its introduction", _NONE)
 
 

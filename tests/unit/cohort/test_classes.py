@@ -57,7 +57,14 @@ def test_without_names_there_are_patients_and_controls():
             {"codes": {"diagnosis": {"1": "AD", "2": "MIC", "3": "CN"}}},
             "codes.diagnosis.2: expected one of CN, MCI, AD",
         ),
-        ({"codes": {"diagnosis": {"1": "AD", "2": "MCI"}}}, "expected a code that means CN, found none"),
+        (
+            {"codes": {"diagnosis": {"1": "AD", "2": "MCI"}}},
+            "expected a code that means CN, found none; write what the table has for it",
+        ),
+        (
+            {"codes": {}},
+            "expected a code that means AD, found none; write what the table has for it, as `codes: {diag",
+        ),
         ({"classes": ["CN", "CN"]}, "two or more different names"),
         ({"classes": ["CN", "excluded"]}, "the name of a diagnosis, found 'excluded'"),
         ({"target": "sex"}, "expected target diagnosis, found sex"),

@@ -44,7 +44,8 @@ def check_meanings(codes: Mapping[str, str], classes: Sequence[str], *, needed: 
     """
     known = tuple(classes) or CLASSES["diagnosis"]
     allowed = (*known, *NO_CLASS)
-    for code, meaning in codes.items():
+    usual = {name: name for name in ("patient", "control")}
+    for code, meaning in codes.items() if codes != usual or not needed else ():  # Nobody wrote the usual codes.
         if meaning not in allowed:
             near = difflib.get_close_matches(meaning, allowed, n=1)
             remedy = f"did you mean {near[0]!r}?" if near else "fix it, or name it under `classes`"
@@ -53,4 +54,7 @@ def check_meanings(codes: Mapping[str, str], classes: Sequence[str], *, needed: 
             )
     for name in reversed(known):
         if needed and name not in codes.values():
-            raise ValueError(f"codes.diagnosis: expected a code that means {name}, found none; add it")
+            raise ValueError(
+                f"codes.diagnosis: expected a code that means {name}, found none; write what the table has for it, as "
+                f"`codes: {{diagnosis: {{1: {name}}}}}`, with a code for each of {', '.join(known)}"
+            )

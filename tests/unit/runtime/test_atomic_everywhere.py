@@ -44,14 +44,10 @@ def _mode(call: ast.Call, place: int) -> bool:
 
 
 def unprotected(node: ast.AST, protected: bool = False) -> Iterator[ast.Call]:
-    """Calls that write outside of a `with atomic(...)`."""
+    """Calls that write outside of a `with atomic(...)` and of a folder that is removed at its end."""
     if isinstance(node, ast.With):
-        protected |= any(
-            isinstance(item.context_expr, ast.Call)
-            and isinstance(item.context_expr.func, ast.Name)
-            and item.context_expr.func.id == "atomic"
-            for item in node.items
-        )
+        opened = [item.context_expr.func for item in node.items if isinstance(item.context_expr, ast.Call)]
+        protected |= any(ast.unparse(function) in ("atomic", "tempfile.TemporaryDirectory") for function in opened)
     if isinstance(node, ast.Call) and writes(node) and not protected:
         yield node
     for child in ast.iter_child_nodes(node):
@@ -69,6 +65,7 @@ def test_a_file_written_in_place_is_found() -> None:
         "with other(path) as temporary:\n    temporary.write_bytes(b'')",
     ]
     left = [
+        "with tempfile.TemporaryDirectory() as folder:\n    path.write_text('x')",
         "with atomic(path) as temporary:\n    temporary.write_text('x')",
         "path.open()",
         "open(path, 'rb')",
@@ -76,7 +73,7 @@ def test_a_file_written_in_place_is_found() -> None:
         "checkpoint.save(3, arrays, {})",
         "write_text(path, 'x')",
     ]
-    assert [bool(list(unprotected(ast.parse(source)))) for source in found + left] == [True] * 7 + [False] * 6
+    assert [bool(list(unprotected(ast.parse(source)))) for source in found + left] == [True] * 7 + [False] * 7
 
 
 def test_no_job_writes_a_file_in_place() -> None:

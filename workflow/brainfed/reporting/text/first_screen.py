@@ -225,9 +225,11 @@ def _use(answer: Answer, situation: Situation, words: ClassWords) -> list[Fact]:
 
 
 def _privacy(situation: Situation) -> list[Fact]:
+    """What the chosen method gives away, and then what others need."""
     said = []
     if situation.leaves:
         said.append(f"Data of single subjects leave their institution: {', '.join(situation.leaves)}.")
+    said += _leak(situation)
     if situation.shared_graph:
         many = len(situation.shared_graph) > 1
         said.append(
@@ -235,7 +237,7 @@ def _privacy(situation: Situation) -> list[Fact]:
             "institutions: here one place built it from data of single subjects, so "
             f"{'these are' if many else 'it is'} federated in the training alone."
         )
-    return [Fact("How private", " ".join([*said, *_leak(situation)]))] if said or situation.leak else []
+    return [Fact("How private", " ".join(said))] if said else []
 
 
 def _leak(situation: Situation) -> list[str]:

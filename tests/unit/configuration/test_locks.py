@@ -19,9 +19,11 @@ def holding(tmp_path):
         )
 
 
-def test_runs_of_other_cohorts_and_projects_share_one_folder(holding):
+def test_runs_of_other_cohorts_and_projects_share_one_folder(holding, tmp_path):
     holding("clone", ["abide"], "one")
     holding("clone", ["adhd"], "two")
+    locks = {path.relative_to(tmp_path / "clone/results").as_posix() for path in tmp_path.rglob("*.lock")}
+    assert locks == {"abide/.lock", "adhd/.lock", "reports/.one.lock", "reports/.two.lock"}
 
 
 @pytest.mark.parametrize("shared", ["results", "results/abide", "results/abide/timeseries"])
@@ -42,6 +44,7 @@ def test_two_projects_of_one_name_do_not_write_one_report_at_once(holding):
         holding("clone", ["adhd"])
 
 
-def test_runs_that_hold_nothing_of_each_other_run_at_once(holding):
+def test_runs_that_hold_nothing_of_each_other_run_at_once(holding, tmp_path):
     holding("one", ["abide"])
     holding("other", ["abide"])
+    assert all((tmp_path / clone / "results/abide/.lock").exists() for clone in ("one", "other"))

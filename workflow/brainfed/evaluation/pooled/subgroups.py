@@ -48,9 +48,8 @@ def _thirds(values: "pd.Series[float]", unit: str) -> pd.Series:
 def subgroup_scores(predictions: pd.DataFrame, people: pd.DataFrame) -> pd.DataFrame:
     """AUC of every variant within every group, with a bootstrap interval over its subjects.
 
-    A pair of a patient and a control counts where both were tested in one run at one institution, by the same model;
-    the AUC is the share
-    of pairs in which the patient scores higher, equal scores counting half.
+    A pair of a patient and a control counts where both were tested in one run at one institution, by the same model.
+    The AUC is the share of pairs in which the patient scores higher, equal scores counting half.
 
     Args:
         predictions: subject, variant, repeat, fold, institution, score, label (1: patient).

@@ -41,7 +41,9 @@ def install(clone: Path, version: str, *, named: bool = True) -> "subprocess.Com
     python.write_text(PYTHON.format(python=shlex.quote(sys.executable), version=version))
     python.chmod(0o755)
     # What `make test PYTHON=...` hands to its own commands is not for this one.
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHON" and not name.startswith("MAKE")}
+    environment = {
+        name: value for name, value in os.environ.items() if name != "PYTHON" and not name.startswith("MAKE")
+    }
     environment["PATH"] = f"{python.parent}{os.pathsep}{os.environ['PATH']}"
     words = [f"PYTHON={python.name}"] if named else []
     return subprocess.run(["make", "install", *words], cwd=clone, env=environment, capture_output=True, text=True)

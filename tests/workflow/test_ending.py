@@ -2,6 +2,7 @@
 
 import os
 import pty
+import resource
 import signal
 import subprocess
 import sys
@@ -76,7 +77,7 @@ rule hang:
 """
 
 
-def hanging(folder: Path, **streams: int) -> "subprocess.Popen[bytes]":
+def hanging(folder: Path, limit: int = resource.RLIM_INFINITY, **streams: int) -> "subprocess.Popen[bytes]":
     """A workflow whose job does not return from compiled code, once it runs."""
     (folder / "Snakefile").write_text(ONE_JOB)
     (folder / "hang.py").write_text(HANGS)
@@ -84,6 +85,7 @@ def hanging(folder: Path, **streams: int) -> "subprocess.Popen[bytes]":
     def hear_signals() -> None:
         for number in (signal.SIGHUP, signal.SIGINT):
             signal.signal(number, signal.SIG_DFL)
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
     workflow = subprocess.Popen(
         [sys.executable, "-m", "snakemake", "--cores", "1"],
@@ -100,9 +102,10 @@ def is_unlocked(folder: Path) -> bool:
     return not list((folder / ".snakemake" / "locks").glob("*"))
 
 
-def test_a_second_request_ends_a_job_that_hangs(tmp_path: Path) -> None:
+@pytest.mark.parametrize("limit", [resource.RLIM_INFINITY, 1500 << 20])
+def test_a_second_request_ends_a_job_that_hangs(tmp_path: Path, limit: int) -> None:
     with (tmp_path / "log").open("wb") as log:
-        workflow = hanging(tmp_path, stdout=log.fileno(), stderr=log.fileno())
+        workflow = hanging(tmp_path, limit, stdout=log.fileno(), stderr=log.fileno())
     workflow.send_signal(signal.SIGTERM)
     deadline = time.monotonic() + 60
     while "Will exit after finishing" not in (tmp_path / "log").read_text():

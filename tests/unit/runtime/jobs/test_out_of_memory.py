@@ -125,4 +125,4 @@ def test_a_thread_that_cannot_be_started_is_said(text: str) -> None:
     assert is_out_of_memory(error)
     sentence = out_of_memory(error, "train_method", "fewer data", 100.0)
     assert sentence.startswith(f"train_method: a thread could not be started ({text})")
-    assert "ulimit -v" in sentence
+    assert "run fewer jobs at once (--cores 1)" in sentence

@@ -4,11 +4,13 @@ import logging
 import os
 import platform
 import resource
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Protocol
@@ -18,6 +20,7 @@ from brainfed.runtime.devices.cuda import UnusableGpuError, peak_gpu_memory, usi
 from brainfed.runtime.devices.lease import Lease, lease
 from brainfed.runtime.disk import full_disk, is_full
 from brainfed.runtime.errors import UserError
+from brainfed.runtime.jobs.limits import OWN_THREADS, limits_here, require_room, require_threads, watched
 from brainfed.runtime.jobs.memory import is_out_of_memory, out_of_memory
 from brainfed.runtime.jobs.preemption import return_to_queue
 from brainfed.runtime.jobs.stopping import stoppable, stopped_by
@@ -160,18 +163,19 @@ def run_job(
         smaller: rule and entry point -> how to make the job smaller, for one whose memory has run out.
     """
     log = snakemake.log[0] if len(snakemake.log) else None
-    given = _given(snakemake)
+    given, rule = _given(snakemake), _rule(snakemake)
+    threads = int(given.get("threads", 1))
     try:
-        with stoppable(_end_at_once):
+        with watched(rule, log) as told, stoppable(partial(_end_at_once, told)):
             _open_log(log)
-            threads = int(given.get("threads", 1))
+            require_room(rule, threads)
             _limit_threads(threads)
             _check_package(snakemake.scriptdir)
             requested = int(snakemake.resources.get("gpu", 0)) if gpu else 0
             with lease(requested, purpose=str(Path(log).absolute()) if log else "") as leased:
                 logger.info("%s: %s, %d thread(s)", platform.node(), leased.message, threads)
-                if (limit := resource.getrlimit(resource.RLIMIT_AS)[0]) != resource.RLIM_INFINITY:
-                    logger.info("address space limited to %d MiB (ulimit -v): libraries may end the job", limit >> 20)
+                if limited := limits_here():
+                    logger.info("%s: libraries may end the job", limited)
                 progress = Progress(name_of(getattr(snakemake, "wildcards", {})))
                 making = Making(given, roles_of(snakemake.input), list(snakemake.output))
                 with using_cuda(leased.uuids):
@@ -183,10 +187,16 @@ def run_job(
                 )
             making.finish(imported_versions(), edited)
     except KeyboardInterrupt:
+        if (refused := _refused_thread()) is not None:
+            logger.error("%s", _error_message(refused, snakemake, log, smaller))
+            raise SystemExit(1) from None
         logger.error(STOPPED, stopped_by())
         return_to_queue()
         raise SystemExit(INTERRUPTED) from None
-    except Exception as error:
+    except BaseException as error:
+        # A library in Rust panics where it gets no thread, with an exception that is no Exception.
+        if not isinstance(error, Exception) and not is_out_of_memory(error):
+            raise
         logger.error("%s", _error_message(error, snakemake, log, smaller), exc_info=_is_bug(error))
         raise SystemExit(1) from None
 
@@ -194,6 +204,10 @@ def run_job(
 def _given(snakemake: SnakemakeScript) -> dict[str, Any]:
     """The rule's parameters by name."""
     return dict(snakemake.params.get("given", {}))
+
+
+def _rule(snakemake: SnakemakeScript) -> str:
+    return str(getattr(snakemake, "rule", "this job"))
 
 
 def _open_log(log: str | None) -> None:
@@ -207,27 +221,38 @@ def _open_log(log: str | None) -> None:
         logger.warning("%s", full_disk(Path(log), 0, 0))
 
 
-def _end_at_once(signal: str) -> None:
+def _end_at_once(told: Callable[[], None], by: str) -> None:
     """End a job that a library keeps from stopping; the thread that is held up may hold the log's lock, too."""
+    told()
     with suppress(OSError):
-        os.write(2, f"{STOPPED % signal}\n".encode())
+        os.write(2, f"{STOPPED % by}\n".encode())
     os._exit(INTERRUPTED)
 
 
-def _is_bug(error: Exception) -> bool:
+def _refused_thread() -> RuntimeError | None:
+    """Why no thread can be started, if so, after a SIGINT: OpenBLAS sends it to its own process where it gets none."""
+    try:
+        if stopped_by() == signal.SIGINT.name:
+            require_threads(OWN_THREADS)
+    except RuntimeError as error:
+        return error
+    return None
+
+
+def _is_bug(error: BaseException) -> bool:
     """Whether only a programmer can fix it, with the traceback."""
     return not (isinstance(error, UserError) or is_full(error) or is_out_of_memory(error))
 
 
 def _error_message(
-    error: Exception, snakemake: SnakemakeScript, log: str | None, smaller: Callable[[str, str], str]
+    error: BaseException, snakemake: SnakemakeScript, log: str | None, smaller: Callable[[str, str], str]
 ) -> str:
     if isinstance(error, UnusableGpuError):
         return str(error)
     # A reader that ran out of memory reports its file as damaged.
     for cause in (error, error.__cause__):
         if cause is not None and is_out_of_memory(cause):
-            rule, entry = getattr(snakemake, "rule", "this job"), str(_given(snakemake).get("entry", ""))
+            rule, entry = _rule(snakemake), str(_given(snakemake).get("entry", ""))
             asked = int(snakemake.resources.get("mem_mb", 0))
             return out_of_memory(cause, rule, smaller(rule, entry), _peak_memory(), asked)
     if isinstance(error, UserError):
@@ -236,7 +261,9 @@ def _error_message(
         named = getattr(error, "filename", None) or log or "."
         return str(full_disk(Path(os.fsdecode(named)), 0, 0))
     where = f"; the traceback is in {log}" if log else ""
-    return f"{type(error).__name__}: {error}{where}"
+    # Libraries that get no memory fail in many ways.
+    limited = f"; {limits}, which may be why: raise the limit, and try again" if (limits := limits_here()) else ""
+    return f"{type(error).__name__}: {error}{where}{limited}"
 
 
 def _limit_threads(threads: int) -> None:

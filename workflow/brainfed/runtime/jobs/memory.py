@@ -7,6 +7,7 @@ import math
 import re
 
 from brainfed.runtime.devices.slots import JOBS_PER_GPU
+from brainfed.runtime.jobs.limits import AGAIN, MORE_THREADS, limits_here, limits_of_threads
 
 PHRASES = (
     "can't allocate memory",  # torch on the CPU
@@ -15,11 +16,12 @@ PHRASES = (
     "CUBLAS_STATUS_ALLOC_FAILED",
     "CUDNN_STATUS_ALLOC_FAILED",
     "Cannot allocate memory",
+    "failed to map segment from shared object",  # a library that is loaded
 )
 NO_THREAD = (
     "can't start new thread",  # Python
     "Failed to launch worker thread",  # Arrow
-    "Resource temporarily unavailable",  # C++
+    "Resource temporarily unavailable",  # C++, Rust
 )
 CUDA = re.compile(r"\b(CUDA|CUBLAS|CUDNN)")
 
@@ -43,21 +45,17 @@ def out_of_memory(error: BaseException, rule: str, smaller: str, peak: float, as
     if type(error).__name__ == "OutOfMemoryError" or CUDA.search(str(error)):
         return (
             f"{rule}: the GPU's memory has run out ({words}); make the job smaller by {smaller}, "
-            f"let fewer jobs share a GPU ({JOBS_PER_GPU}), or run it on the CPU (--resources gpu=0), then run the same "
-            "command again: it goes on from what is finished."
+            f"let fewer jobs share a GPU ({JOBS_PER_GPU}), or run it on the CPU (--resources gpu=0), {AGAIN}"
         )
     if any(phrase in str(error) for phrase in NO_THREAD):
-        return (
-            f"{rule}: a thread could not be started ({words}); the address space or the number of processes is limited "
-            "here: raise the limit (ulimit -v, ulimit -u, or that of a container on its processes), or run fewer jobs "
-            "at once (--cores 1), then run the same command again: it goes on from what is finished."
-        )
+        return f"{rule}: a thread could not be started ({words}); {limits_of_threads()}: {MORE_THREADS}, {AGAIN}"
+    limited = limits_here()
+    raised = f"{limited}: raise that limit, or " if limited else ""
     more = math.ceil(2 * max(asked, peak, 1000) / 1000) * 1000
     return (
-        f"{rule}: memory has run out ({words}; this job held {peak:,.0f} MiB at most); run fewer jobs at once "
+        f"{rule}: memory has run out ({words}; this job held {peak:,.0f} MiB at most); {raised}run fewer jobs at once "
         "(--cores 1, or a limit for all of them together, in MB: --resources gpu=N mem_mb=N), give the job more where "
-        f"a cluster limits it (--set-resources {rule}:mem_mb={more}), or make it smaller by {smaller}, then run the "
-        "same command again: it goes on from what is finished."
+        f"a cluster limits it (--set-resources {rule}:mem_mb={more}), or make it smaller by {smaller}, {AGAIN}"
     )
 
 

@@ -32,6 +32,7 @@ NEUTRAL_MODULES = frozenset(
         "jobs.stopping",
         "disk",
         "parts",
+        "jobs.limits",
         "jobs.memory",
         "records.digests",
         "records.sources",

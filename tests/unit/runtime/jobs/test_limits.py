@@ -1,0 +1,159 @@
+"""Limits of memory and threads (`ulimit`): a job works, or ends with a sentence that names the limit."""
+
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from brainfed.runtime.errors import UserError
+from brainfed.runtime.jobs.limits import LEAST_MB, LEAST_OF_A_THREAD_MB, require_room
+from unit.runtime.jobs.test_job import Ended, Scripts
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits of other systems are others")
+
+LIMITS = (1000, 1500, 2000, 3000, 4000)
+"""MiB."""
+LIMITED = """
+import resource
+resource.setrlimit(resource.RLIMIT_{kind}, (int(given["limit"]) << 20,) * 2)
+snakemake.rule = "a_rule"
+"""
+DEATHS = {
+    "OpenBLAS without memory": "print('OpenBLAS error: giving up.', file=sys.stderr); os._exit(1)",
+    "C++": "os.abort()",
+    "killed": "os.kill(os.getpid(), 9)",
+    "a child has the pipe": "pid = os.fork(); os.execvp('sleep', ['sleep', '60']) if pid == 0 else os._exit(1)",
+}
+
+
+@pytest.fixture
+def scripts(tmp_path: Path) -> Scripts:
+    return Scripts(tmp_path)
+
+
+def run(scripts: Scripts, mebibytes: int, body: str, kind: str = "AS") -> Ended:
+    scripts.given["limit"] = mebibytes
+    return scripts.run(LIMITED.format(kind=kind) + f"with job(snakemake):\n    {body}")
+
+
+@pytest.mark.parametrize("death", DEATHS)
+@pytest.mark.parametrize(("kind", "option"), [("AS", "v"), ("DATA", "d")])
+def test_a_job_that_a_library_ends_has_a_sentence(scripts: Scripts, death: str, kind: str, option: str) -> None:
+    ended = run(scripts, 1500, DEATHS[death].replace("sleep', '60'", "sleep', '5'"), kind)
+    said = ended.stderr.splitlines()[-1]
+    assert ended.code
+    assert said.startswith("a_rule: the job ended without a sentence")
+    assert f"limited to 1500 MiB (ulimit -{option})" in said
+    assert said in ended.log
+
+
+@pytest.mark.parametrize("threads", [1, 16])
+@pytest.mark.parametrize("mebibytes", LIMITS)
+def test_libraries_work_or_end_with_a_sentence(scripts: Scripts, mebibytes: int, threads: int) -> None:
+    """V8 draws charts; it dies of every such limit."""
+    scripts.given["params"] = {"threads": threads}
+    for body in (
+        "import numpy, pyarrow.parquet; numpy.linalg.eigh(numpy.eye(500))",
+        "import torch; torch.ones(500, 500) @ torch.ones(500, 500)",
+        "import vl_convert; vl_convert.vega_to_svg({'marks': []})",
+    ):
+        ended = run(scripts, mebibytes, body)
+        assert ended.code == 0 or f"limited to {mebibytes} MiB (ulimit -v)" in ended.stderr.splitlines()[-1], body
+        assert ended.code or "vl_convert" not in body or not ended.stderr
+
+
+def test_a_limit_under_which_nothing_can_be_imported_is_refused_at_once(scripts: Scripts) -> None:
+    ended = run(scripts, LEAST_MB, "import numpy")
+    assert (ended.code, ended.stderr.count("\n")) == (1, 1)
+    assert ended.stderr.startswith("a_rule: expected room for the libraries and 1 thread(s), at least ")
+    assert (
+        f"{LEAST_MB + LEAST_OF_A_THREAD_MB} MiB, found that the address space of a process is limited" in ended.stderr
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("raise ImportError('x.so: failed to map segment from shared object')", "a_rule: memory has run out (x.so"),
+        ("raise SystemError('error return without exception set')", "SystemError: error return"),
+        ("raise type('PanicException', (BaseException,), {})('Resource temporarily unavailable')", "a_rule: a thread"),
+    ],
+)
+def test_an_error_under_a_limit_names_the_limit(scripts: Scripts, body: str, words: str) -> None:
+    ended = run(scripts, 1500, body)
+    assert ended.code == 1
+    assert ended.stderr.startswith(words) and ended.stderr.count("\n") == 1
+    assert "limited to 1500 MiB (ulimit -v)" in ended.stderr
+
+
+def test_openblas_without_threads_is_no_interrupt(scripts: Scripts) -> None:
+    """It sends its process a SIGINT where it cannot start a thread."""
+    full = "resource.setrlimit(resource.RLIMIT_AS, (int(open('/proc/self/statm').read().split()[0]) * 4096,) * 2)"
+    ended = run(scripts, 1500, f"{full}; os.kill(os.getpid(), {signal.SIGINT:d})")
+    assert ended.code == 1
+    assert "a_rule: a thread could not be started (can't start new thread); the address space" in ended.stderr
+    assert "stopped by" not in ended.stderr
+
+
+@pytest.mark.parametrize("body", ["pass", "raise UserError('sub-01: no age.')", "raise SystemExit(3)"])
+def test_a_job_that_ends_by_itself_is_not_said_to_be_ended(scripts: Scripts, body: str) -> None:
+    ended = run(scripts, 1500, body)
+    assert "without a sentence" not in ended.stderr + ended.log
+
+
+@pytest.mark.parametrize("hangs", [False, True])
+def test_a_job_that_is_stopped_is_not_said_to_be_ended(scripts: Scripts, hangs: bool) -> None:
+    scripts.given["limit"] = 1500
+    job = scripts.start(
+        LIMITED.format(kind="AS")
+        + """
+import ctypes, time
+from brainfed.runtime.jobs import stopping
+stopping.PATIENCE = 0.2
+library, mutex = ctypes.CDLL(None), ctypes.create_string_buffer(64)
+with job(snakemake):
+    print("runs", flush=True)
+    """
+        + ("[library.pthread_mutex_lock(mutex) for _ in range(2)]" if hangs else "time.sleep(600)")
+    )
+    assert job.stdout and job.stdout.readline() == "runs\n"
+    job.send_signal(signal.SIGTERM)
+    _, stderr = job.communicate(timeout=300)
+    assert job.returncode == 130
+    assert stderr.startswith("stopped by SIGTERM before the end") and stderr.count("\n") == 1
+
+
+def test_threads_that_cannot_be_started_are_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    start, started = threading.Thread.start, []
+
+    def few(thread: threading.Thread) -> None:
+        if len(started) == 4:
+            raise RuntimeError("can't start new thread")
+        started.append(thread)
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", few)
+    with pytest.raises(UserError, match=r"^a_rule: expected 10 threads that can be started, found room for fewer") as e:
+        require_room("a_rule", 2)
+    assert "run fewer jobs at once (--cores 1)" in str(e.value)
+    assert not any(thread.is_alive() for thread in started)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="starts a process of another user")
+def test_a_user_who_may_start_no_thread_has_a_sentence(scripts: Scripts) -> None:
+    scripts.given |= {"log": [], "limit": 3}
+    ended = scripts.run(
+        """
+        import resource
+        resource.setrlimit(resource.RLIMIT_NPROC, (3, 3))
+        os.setuid(2_000_001)
+        snakemake.rule = "a_rule"
+        with job(snakemake):
+            pass
+        """
+    )
+    assert ended.code == 1
+    assert "threads of a user are limited to 3 (ulimit -u)" in ended.stderr and ended.stderr.count("a_rule:") == 1

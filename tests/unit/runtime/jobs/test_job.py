@@ -318,3 +318,21 @@ def test_provenance_names_versions_and_processor_but_no_host(tmp_path: Path) -> 
     assert platform.node() not in " ".join(map(str, described.values())).split()
     (tmp_path / "empty").touch()
     assert file_digest(tmp_path / "empty") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+
+def test_a_damaged_input_ends_a_job_before_it_computes(scripts: Scripts, tmp_path: Path) -> None:
+    ended = scripts.run(f"""
+        from pathlib import Path
+        from brainfed.runtime.records.made import Making
+        read, written = (str(Path({str(tmp_path)!r}, name)) for name in ("features", "scores"))
+        making = Making({{}}, (), [read])
+        Path(read).write_text("features")
+        making.finish({{}})
+        with Path(read).open("r+b") as file:
+            file.write(b"#")
+        snakemake.input, snakemake.output = {{"features": read}}, [written]
+        with job(snakemake):
+            print("computes")
+    """)
+    assert (ended.code, ended.stdout) == (1, "")
+    assert "features: expected the content that its job wrote, found another" in ended.stderr

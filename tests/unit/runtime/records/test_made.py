@@ -143,18 +143,49 @@ def test_an_input_that_is_replaced_by_its_like_while_the_job_runs_is_another_at_
 
 
 @pytest.mark.parametrize("name", ["predictions", "cost"])
-def test_an_input_that_is_no_more_what_its_job_wrote_ends_the_job_that_reads_it(made, tmp_path, name):
+def test_an_input_that_is_no_more_what_its_job_wrote_ends_the_job_before_it_computes(made, tmp_path, name):
     path, table = tmp_path / name, tmp_path / "tables" / "scores"
     table.parent.mkdir()
     with path.open("r+b") as file:
         file.write(b"#")
-    making = Making(GIVEN, (("read", (str(path),)),), [str(table)])
-    table.write_text("scores")
     with pytest.raises(UserError, match=f"{name}: expected the content that its job wrote, found another"):
-        making.finish({})
+        Making(GIVEN, (("read", (str(path),)),), [str(table)])
     assert read(table) is None
     # What the disk did to the file, its times do not show: without a mark the next start would trust it again.
     assert judged(made, tmp_path) == CHANGED
+
+
+def test_a_file_that_is_edited_while_a_job_reads_it_with_its_time_put_back_ends_the_job(tmp_path):
+    source, result = tmp_path / "scan", tmp_path / "series"
+    source.write_text("before")
+    held = source.stat()
+    making = Making(GIVEN, (("scan", (str(source),)),), [str(result)])
+    source.write_text("after!")
+    os.utime(source, ns=(held.st_atime_ns, held.st_mtime_ns))
+    result.write_text("from which?")
+    with pytest.raises(UserError, match="scan: expected a file that does not change while a job reads it"):
+        making.finish({})
+
+
+def test_an_input_is_read_once_and_one_that_cannot_be_read_is_left_to_the_job(tmp_path, monkeypatch):
+    (tmp_path / "scan").write_text("voxels")
+    (tmp_path / "series").write_text("values")
+    read_now = []
+
+    def digest(path):
+        read_now.append(Path(path).name)
+        if "locked" in str(path):
+            raise PermissionError
+        return "0" * 64
+
+    (tmp_path / "locked").write_text("")
+    roles = (("scan", (str(tmp_path / "scan"), str(tmp_path / "locked"), str(tmp_path / "none"))),)
+    monkeypatch.setattr("brainfed.runtime.records.contents.content_digest", digest)
+    making = Making(GIVEN, roles, [str(tmp_path / "series")])
+    assert read_now == ["scan", "locked"]
+    making.finish({})
+    assert read_now == ["scan", "locked", "series"]
+    assert [held.digest for held in read(tmp_path / "series").contents.values()] == ["0" * 64, "", ""]
 
 
 def test_a_doubted_file_is_read_whatever_its_times_say(made, tmp_path):

@@ -171,13 +171,13 @@ def run_job(
             require_room(rule, threads)
             _limit_threads(threads)
             _check_package(snakemake.scriptdir)
+            making = Making(given, roles_of(snakemake.input), list(snakemake.output))
             requested = int(snakemake.resources.get("gpu", 0)) if gpu else 0
             with lease(requested, purpose=str(Path(log).absolute()) if log else "") as leased:
                 logger.info("%s: %s, %d thread(s)", platform.node(), leased.message, threads)
                 if limited := limits_here():
                     logger.info("%s: libraries may end the job", limited)
                 progress = Progress(name_of(getattr(snakemake, "wildcards", {})))
-                making = Making(given, roles_of(snakemake.input), list(snakemake.output))
                 with using_cuda(leased.uuids):
                     yield Job(leased, time.monotonic(), threads, SimpleNamespace(**given), progress)
             edited = edited_code(NEUTRAL_MODULES)

@@ -15,7 +15,7 @@ from typing import Any
 
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.parts import write_whole
-from brainfed.runtime.records.contents import UNKNOWN, Content, Signature, as_list, content, from_list, signature
+from brainfed.runtime.records.contents import UNKNOWN, Content, as_list, content, from_list, signature
 
 SUFFIX = ".made"
 DIGEST_LENGTH = 16
@@ -67,19 +67,28 @@ def roles_of(inputs: Any) -> Roles:
 class Making:
     """Watches the inputs of a job from its start to its end.
 
+    The inputs are read here once, before the job computes anything.
+
     Args:
         given: the job's parameters by name.
         inputs: the paths that it reads, by role.
         outputs: the paths that it writes; the first names the record, and without any none is kept.
+
+    Raises:
+        UserError: an input is no more what its own job wrote.
     """
 
     def __init__(self, given: Mapping[str, Any], inputs: Roles, outputs: Sequence[str]) -> None:
         self._made = Made(parts_of(given), inputs, {}, {}, {})
         self._outputs = list(outputs)
-        self._before = {path: signature(path) for _, paths in inputs for path in paths}
-        if self._outputs:
-            # The old record describes outputs that are about to be written anew.
-            record_path(self._outputs[0]).unlink(missing_ok=True)
+        self._before = dict[str, Content]()
+        if not self._outputs:
+            return
+        # The old record describes outputs that are about to be written anew.
+        record_path(self._outputs[0]).unlink(missing_ok=True)
+        for path in dict.fromkeys(path for _, paths in inputs for path in paths):
+            self._before[path] = held = _readable(path)
+            _require_as_written(path, held)
 
     def finish(self, versions: Mapping[str, str], edited: str = "") -> None:
         """Write the record. An input that another file replaced has no digest there, so that the next start sees it.
@@ -89,13 +98,11 @@ class Making:
             edited: a digest of the code that has run, where it is not that of the parameters.
 
         Raises:
-            UserError: an input changed during the job, or after its own job had written it.
+            UserError: an input changed during the job.
         """
         if not self._outputs:
             return
         contents = {path: _unless_changed(path, before) for path, before in self._before.items()}
-        for path, held in contents.items():
-            _require_as_written(path, held)
         made = replace(self._made, contents=contents, outputs=contents_of(self._outputs), versions=dict(versions))
         write(replace(made, parts={**made.parts, **parts_of({"code": edited})}) if edited else made)
 
@@ -156,29 +163,38 @@ def _records_in(folder: Path, changed: int) -> tuple[Made, ...]:  # noqa: ARG001
     return tuple(made for made in found if made is not None)
 
 
-def _unless_changed(path: str, before: Signature | None) -> Content:
+def _readable(path: str) -> Content:
+    """The content of an input; of one that cannot be read, none: the job says so where it reads it."""
+    try:
+        return content(path) or UNKNOWN
+    except OSError:
+        return UNKNOWN
+
+
+def _unless_changed(path: str, before: Content) -> Content:
     """The content of an input; a chmod or a hard link meanwhile, as of a backup, leaves size and mtime.
 
     Raises:
         UserError: it changed since.
     """
-    held = content(path)
-    if held is None or before is None:
+    now = signature(path)
+    if now is None or before == UNKNOWN:
         return UNKNOWN
-    if held.signature[:2] != before[:2]:
-        raise UserError(
-            f"{path}: expected a file that does not change while a job reads it, found one of another time or size; "
-            "wait until it is complete, and run again."
-        )
+    held = before if now == before.signature else _readable(path)
     # Some network disks number their files anew.
-    return held if held.signature[3] == before[3] else UNKNOWN
+    if now[:2] == before.signature[:2] and (held.digest == before.digest or now[3] != before.signature[3]):
+        return held if now[3] == before.signature[3] else UNKNOWN
+    raise UserError(
+        f"{path}: expected a file that does not change while a job reads it, found one of another time, size or "
+        "content; wait until it is complete, and run again."
+    )
 
 
 def _require_as_written(path: str, held: Content) -> None:
     """Refuse an input that is no more what its own job wrote, though it is the same file; its job runs again then."""
     made = record_of(path)
     written = made.outputs.get(path) if made else None
-    if made is None or written is None or written.digest in ("", held.digest):
+    if made is None or written is None or written.digest in ("", held.digest) or held == UNKNOWN:
         return
     if (written.signature[0], written.signature[3]) == (held.signature[0], held.signature[3]):
         write(replace(made, outputs={**made.outputs, path: UNKNOWN}))

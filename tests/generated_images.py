@@ -1,7 +1,6 @@
 """Images, confounds and atlases as other programs write them, and damaged ones: each mutation says what must happen.
 
-`read`: the job reads the numbers that were written; `refused`: check and job refuse in one sentence; `voxels`: only the
-job can know, as the check reads headers.
+`read`: the job reads the numbers that were written; `refused`: check and job refuse in one sentence.
 """
 
 import gzip
@@ -339,7 +338,7 @@ IMAGES = of(
     ("refused", "cut inside", content_of(lambda content: content[: len(content) // 2])),
     ("refused", "header alone", content_of(lambda content: content[:352])),
     ("refused", "half a header", content_of(lambda content: content[:100])),
-    ("voxels", "check sum", flipped(-7)),
+    ("refused", "check sum", flipped(-7)),
     ("refused", "length", flipped(-3)),
     ("refused", "first byte", flipped(0)),
     ("refused", "no magic", patched(344, b"abcd")),
@@ -365,9 +364,9 @@ IMAGES = of(
     ("read", "qform alone", placed(only_qform)),
     ("read", "two affines", placed(two_affines)),
     ("read", "no affine", placed(no_affine, compared=False)),
-    ("voxels", "NaN", voxel(np.nan)),
-    ("voxels", "infinity", voxel(np.inf)),
-    ("voxels", "constant", of_shape(np.ones_like)),
+    ("refused", "NaN", voxel(np.nan)),
+    ("refused", "infinity", voxel(np.inf)),
+    ("refused", "constant", of_shape(np.ones_like)),
     ("read", "background of NaN", background),
     ("refused", "mgz", other_format("mgz")),
     ("refused", "Analyze", other_format("analyze")),

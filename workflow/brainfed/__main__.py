@@ -24,10 +24,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--version", action="version", version=_version())
     commands = parser.add_subparsers(dest="command", required=True)
     check = commands.add_parser(
-        "check", help="list what will go wrong in a run", description="Read tables and headers, list what is wrong."
+        "check", help="list what will go wrong in a run", description="Read tables and files, list what is wrong."
     )
     check.add_argument("config", type=Path, help="the file that --configfile names")
     check.add_argument("--json", action="store_true", help="print a list of findings for programs")
+    check.add_argument("--scans", action="store_true", help="read the voxels of all images, not of some at each site")
     joined = commands.add_parser(
         "join",
         help="train with other sites",
@@ -61,7 +62,7 @@ def _version() -> str:
 
 def _check(given: argparse.Namespace) -> int:
     """Print what will go wrong; 1 if something stops the run, else 0."""
-    findings = check_project(given.config, few=True)
+    findings = check_project(given.config, few=True, every_scan=given.scans)
     print(json.dumps([asdict(finding) for finding in findings], indent=1) if given.json else as_text(findings))
     return int(any(finding.severity == "stops" for finding in findings))
 

@@ -264,12 +264,16 @@ def test_other_repetition_times_and_grids_are_noted(tmp_path):
     assert "1 of 8 images show less than 50 % of the parcellation (the least 25 %): s01" in listed
 
 
-def test_no_voxel_is_read_of_a_whole_image(tmp_path, monkeypatch):
+def test_images_without_a_signal_are_found_where_their_voxels_are_read(tmp_path, monkeypatch):
     cohort = images(tmp_path)
-    values = np.full((8, 6, 4, 60), np.nan, dtype=np.float32)
-    write_image(cohort.series("s03"), values)
-    monkeypatch.setattr("brainfed.checking.images.read_scan", lambda *_: pytest.fail("voxels were read"))
-    assert check_project(cohort.configure()) == []
+    write_image(cohort.series("s03"), np.full((8, 6, 4, 60), np.nan, dtype=np.float32))
+    (silent,) = check_project(cohort.configure())
+    assert (silent.severity, silent.subjects) == ("stops", ("s03",))
+    assert "found no voxel that varies in time" in silent.sentence
+    monkeypatch.setattr("brainfed.checking.images.MOST_VOXELS", 0)
+    (unread,) = check_project(cohort.configure())
+    assert unread.sentence.startswith("the voxels of 8 of 8 subjects were not read")
+    assert check_project(cohort.configure(), every_scan=True) == [silent]
 
 
 def test_every_source_has_a_check():

@@ -6,11 +6,15 @@ BRAINFED_CASES sets the number of cases of each reader; each kind of mutation co
 import gc
 import os
 
+import nibabel as nib
 import numpy as np
 import pytest
 from nilearn.signal import clean
 
 from brainfed.checking.cohort import check_cohort
+from brainfed.cohort.phenotype.ingest import ingest
+from brainfed.cohort.quality.inclusion import include, join_quality
+from brainfed.cohort.quality.measures import measure
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.sources.listing import list_cohort
 from brainfed.configuration.validation import validate
@@ -20,7 +24,7 @@ from brainfed.imaging.scans.atlas import load_atlas
 from brainfed.imaging.series.shard import ShardFiles
 from brainfed.runtime.artefacts import read_arrays, read_table
 from brainfed.runtime.errors import UserError
-from generated_images import READERS, TR, sound
+from generated_images import READERS, TR, VOLUMES, nifti, sound, write_table
 
 CASES = int(os.environ.get("BRAINFED_CASES", "20"))
 
@@ -105,13 +109,95 @@ def test_check_and_job_give_one_verdict_and_the_job_reads_what_was_written(reade
         assert any(one.sentence.startswith(stopped) for one in checked) or "fetch" in stopped or "absent" in problem, (
             words, stopped, [one.sentence for one in checked],
         )  # fmt: skip
-    elif "voxels" in verdicts:
-        assert stopped and problem == stopped and not checked, words
     else:
         assert not stopped and not problem, (words, stopped)
         assert not checked and not check_drops, (words, checked)
         if made.compared:
             np.testing.assert_allclose(series, expected_series(made, settings), atol=2e-3, rtol=2e-4, err_msg=words)
+
+
+def silenced(made, draw):
+    """Regions of s1 that lose their signal in some way, and those that keep it."""
+    drift = np.linspace(0, 50, VOLUMES, dtype=np.float32)
+    confound = 20 * made.confounds[:, 0].astype(np.float32)
+    ways = {
+        "constant": lambda region: np.full_like(region, 800),
+        "zero": np.zeros_like,
+        "drift": lambda region: np.zeros_like(region) + 900 + drift,
+        "confound": lambda region: np.zeros_like(region) + 900 + confound,
+        "background": lambda region: np.full_like(region, np.nan),
+        "half": lambda region: np.where(np.arange(len(region))[:, None] % 2, region, 700).astype(np.float32),
+        "quiet": lambda region: 1000 + region / 1000,
+        "sound": lambda region: region,
+    }
+    for label in (1, 2, 3):
+        voxels = made.labels == label
+        made.voxels[voxels] = ways[draw.choice(sorted(ways), p=[0.1] * 6 + [0.2] * 2)](made.voxels[voxels])
+    nib.save(nifti(made.voxels), made.image)
+
+
+@pytest.mark.parametrize("seed", range(CASES))
+def test_regions_without_a_signal_leave_or_stop_in_the_check_as_in_the_run(seed, tmp_path):
+    made, draw = sound(tmp_path, seed), np.random.default_rng(seed)
+    silenced(made, draw)
+    limits = {
+        "max_constant_regions": int(draw.integers(3)), "min_tsnr": float(draw.choice([10, 100])),
+        "min_coverage": float(draw.choice([0.3, 0.8])), "max_barely_seen_regions": int(draw.integers(3)),
+    }  # fmt: skip
+    chosen = draw.permutation(sorted(limits))[: draw.integers(3)]
+    cohort = made.settings | {
+        "constant_regions": str(draw.choice(["impute_zero", "drop_subject", "error"])),
+        "on_invalid": str(draw.choice(["drop", "error"])),
+        "exclude": {name: limits[name] for name in chosen},
+    }
+    settings = validate(CohortSettings, cohort, "c")
+    checked = check_cohort("c", settings)
+    stops = [one.sentence for one in checked.findings if one.severity == "stops"]
+    drops = {subject: one.sentence for one in checked.findings if one.severity == "drops" for subject in one.subjects}
+    stopped, reasons = included_by_the_job(tmp_path, settings)
+    assert bool(stops) == bool(stopped), (stopped, stops)
+    assert not stopped or any(one.startswith(stopped) for one in stops) or "none (most often" in stopped
+    if not stopped:
+        left = {subject: reason for subject, reason in reasons.items() if reason}
+        assert drops.keys() == left.keys()
+        assert all(reason.partition(" (")[0] in drops[subject] for subject, reason in left.items())
+        assert {person.subject for person in checked.people} == reasons.keys() - left.keys()
+
+
+def included_by_the_job(folder, settings):
+    """The sentence that stops the run, and the reason of each subject to leave."""
+    stopped, _ = of_the_job(folder, settings)
+    if stopped and settings.on_invalid == "error":
+        return stopped, {}
+    quality, coverage = read_table(folder / "q.parquet"), read_table(folder / "c.parquet")
+    try:
+        participants = ingest(settings.tables, settings, {})
+        measured = measure(participants, quality, coverage, settings.min_coverage)
+        included = include(join_quality(participants, quality, measured), settings)
+    except UserError as error:
+        return str(error), {}
+    return "", dict(zip(included["subject"], included["reason"], strict=True))
+
+
+def test_of_many_images_some_of_every_site_are_read_and_the_check_says_so(tmp_path, monkeypatch):
+    made = sound(tmp_path, 0)
+    for subject in ("s3", "s4", "s5"):
+        voxels = made.voxels.copy()
+        voxels[made.labels == 2] = 0
+        nib.save(nifti(voxels * np.float32(int(subject[1]))), tmp_path / f"{subject}.nii.gz")
+        write_table(tmp_path / f"{subject}.tsv", made.confounds)
+    rows = [f"s{n},{site},2{n},male,{('patient', 'control')[n % 2]}" for n, site in enumerate("aaabb", start=1)]
+    (tmp_path / "people.csv").write_text("\n".join(["participant_id,site,age,sex,diagnosis", *rows]))
+    cohort = made.settings | {"constant_regions": "error", "exclude": {"min_tsnr": 1}}
+    settings = validate(CohortSettings, cohort, "c")
+    monkeypatch.setattr("brainfed.checking.images.MOST_VOXELS", 2 * made.voxels.size)
+    some, every = check_cohort("c", settings).findings, check_cohort("c", settings, every_scan=True).findings
+    stops = [[one.subjects for one in found if one.severity == "stops"] for found in (some, every)]
+    assert stops == [[("s4",)], [("s3",), ("s4",), ("s5",)]]
+    (unread,) = [one for one in some if "--scans" in one.sentence]
+    assert unread.subjects == ("s2", "s3", "s5")
+    assert "`constant_regions: error`, `exclude.min_tsnr`" in unread.sentence
+    assert not any("--scans" in one.sentence for one in every)
 
 
 def test_every_reader_has_mutations_of_both_verdicts_and_each_its_own_name():

@@ -28,17 +28,22 @@ from brainfed.runtime.streams import Streams
 Looking = Callable[[ListedSubject, Refuse], Look | None]
 """Reads one subject's files and refuses their mistakes; None where they cannot be read."""
 
+Looked = tuple[dict[str, Look], list[tuple[str, UserError]]]
+"""The looks at subjects without mistakes, and the mistakes of the others."""
+
+LookAtAll = Callable[[tuple[ListedSubject, ...]], Looked]
+
 Remarks = Callable[[Mapping[str, Look], tuple[ListedSubject, ...]], Iterable[Finding]]
 
 
-def check_cohort(name: str, settings: CohortSettings) -> Checked:
-    """Findings and participants of a cohort, from its tables and headers."""
+def check_cohort(name: str, settings: CohortSettings, *, every_scan: bool = False) -> Checked:
+    """Findings and participants of a cohort, from its tables and files, and the voxels of `every_scan` or of some."""
     place = _place(name, "files")
     failed: list[Finding] = []
     checked, beside = Checked((), (), (), 0), False
     with boundary(f"Cohort {name!r}", lambda error: failed.append(found_at(place, error))):
         beside = bool(further_measures(settings)) and not settings.simulates_thickness
-        checked = SOURCES[settings.source](name, without_further(settings) if beside else settings)
+        checked = SOURCES[settings.source](name, without_further(settings) if beside else settings, every_scan)
     if settings.source not in ("simulate", "tudataset"):
         failed += collected(place, table.alike_sites, checked.sites, _place(name, "phenotype table"))
     further = collected(_place(name, "measures"), check_further_measures, name, settings) if beside else []
@@ -51,13 +56,14 @@ def check_series(name: str, settings: CohortSettings) -> Checked:
     place = _place(name, "parcellation")
     mistakes = tuple(found_at(place, error) for error in series.mistakes)
 
-    checked = _check_table(
-        name, settings, series.look, lambda *_: series.remarks(_place(name, "series")), series.regions
-    )
+    def remarks(looks: Mapping[str, Look], _: tuple[ListedSubject, ...]) -> Iterable[Finding]:
+        return series.remarks(looks, _place(name, "series"))
+
+    checked = _check_table(name, settings, lambda listed: _look_at_all(listed, series.look), remarks, series.regions)
     return replace(checked, findings=(*mistakes, *checked.findings))
 
 
-def check_images(name: str, settings: CohortSettings) -> Checked:
+def check_images(name: str, settings: CohortSettings, every_scan: bool) -> Checked:
     """A cohort of 4D images and a parcellation."""
     place = _place(name, "images")
     atlas, mistakes = _atlas(settings, _place(name, "parcellation"))
@@ -66,10 +72,15 @@ def check_images(name: str, settings: CohortSettings) -> Checked:
     def look(listed: ListedSubject, refuse: Refuse) -> Look | None:
         return images.look_at_image(listed, settings, space, refuse)
 
+    def look_at_all(everybody: tuple[ListedSubject, ...]) -> Looked:
+        looks, mistakes = _look_at_all(everybody, look)
+        looks, unusable = images.read_scans(looks, everybody, settings, atlas, every=every_scan)
+        return looks, [*mistakes, *unusable]
+
     def remarks(looks: Mapping[str, Look], listed: tuple[ListedSubject, ...]) -> Iterable[Finding]:
         return images.remarks(looks, listed, settings, space, place)
 
-    checked = _check_table(name, settings, look, remarks, len(atlas.regions) if atlas else 0)
+    checked = _check_table(name, settings, look_at_all, remarks, len(atlas.regions) if atlas else 0)
     return replace(checked, findings=(*mistakes, *checked.findings))
 
 
@@ -83,17 +94,23 @@ def check_simulation(settings: CohortSettings) -> Checked:
     return Checked((), people, tuple(sorted(set(simulated_subjects(settings).values()))), simulate.regions)
 
 
-SOURCES: dict[str, Callable[[str, CohortSettings], Checked]] = {
-    "simulate": lambda _, settings: check_simulation(settings),
+def _check_derivative(name: str, settings: CohortSettings, every_scan: bool) -> Checked:
+    return check_derivative(name, settings, *_atlas(settings, _place(name, "parcellation")), every_scan=every_scan)
+
+
+SOURCES: dict[str, Callable[[str, CohortSettings, bool], Checked]] = {
+    "simulate": lambda _, settings, __: check_simulation(settings),
     "nifti": check_images,
-    "timeseries": check_series,
-    "bids": lambda name, settings: check_derivative(name, settings, *_atlas(settings, _place(name, "parcellation"))),
-    "freesurfer": check_measures,
-    "tudataset": check_graphs,
+    "timeseries": lambda name, settings, _: check_series(name, settings),
+    "bids": _check_derivative,
+    "freesurfer": lambda name, settings, _: check_measures(name, settings),
+    "tudataset": lambda name, settings, _: check_graphs(name, settings),
 }
 
 
-def _check_table(name: str, settings: CohortSettings, look: Looking, remarks: Remarks | None, regions: int) -> Checked:
+def _check_table(
+    name: str, settings: CohortSettings, look_at_all: LookAtAll, remarks: Remarks, regions: int
+) -> Checked:
     """The table, the files that it names, and the header of each."""
     files = _place(name, "files")
     findings = collected(files, _missing, name, settings, files)
@@ -108,7 +125,7 @@ def _check_table(name: str, settings: CohortSettings, look: Looking, remarks: Re
         findings += collected(place, table.remarks, roster.participants, settings, place)
         findings += collected(files, check_orphans, roster.listed, settings, files)
     content = _place(name, "series" if settings.source == "timeseries" else "images")
-    looks, wrong = _look_at_all(roster.listed, look)
+    looks, wrong = look_at_all(roster.listed)
     severity: Severity = "stops" if settings.on_invalid == "error" else "drops"
     findings += [found_at(content, error, severity, (subject,)) for subject, error in wrong]
     fixed = {one.subject: Look(0, one.subject) for one in roster.listed if one.absence not in ("no series", EXCLUDED)}
@@ -128,7 +145,7 @@ def _check_table(name: str, settings: CohortSettings, look: Looking, remarks: Re
         findings.append(Finding("stops", place, sentence))
     findings += [
         *twins_among(content, people),
-        *(collected(content, remarks, looks, roster.listed) if remarks else ()),
+        *collected(content, remarks, looks, roster.listed),
     ]
     mean_fd = {subject: person.mean_fd for subject, person in roster.participants.items()}
     people, excluded, reasons = exclude_known(content, people, looks, mean_fd, settings)
@@ -146,9 +163,7 @@ def _missing(name: str, settings: CohortSettings, place: str) -> Iterable[Findin
     return (found_at(place, mistake) for mistake in missing_inputs(name, settings))
 
 
-def _look_at_all(
-    everybody: Iterable[ListedSubject], look: Looking
-) -> tuple[dict[str, Look], list[tuple[str, UserError]]]:
+def _look_at_all(everybody: Iterable[ListedSubject], look: Looking) -> Looked:
     """The looks at subjects without mistakes, and the mistakes of the others."""
     looks: dict[str, Look] = {}
     mistakes: list[tuple[str, UserError]] = []

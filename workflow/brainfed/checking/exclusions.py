@@ -1,10 +1,11 @@
 """Subjects that the rules of exclusion will leave out, as far as tables and headers show."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import isnan
 
-from brainfed.checking.finding import Finding, boundary, found_at
+from brainfed.checking.finding import Finding, boundary, found_at, named
 from brainfed.checking.people import Look, Person
-from brainfed.cohort.quality.exclusion import RULES, active_rules, exclusion_kind
+from brainfed.cohort.quality.exclusion import RULES, exclusion_kind
 from brainfed.cohort.quality.inclusion import reason_to_leave
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.runtime.errors import UserError
@@ -44,10 +45,6 @@ def exclude_known(
             "loosen the rules."
         )
         findings.append(Finding("stops", place, sentence))
-    headers_alone = any(look.silent_regions is None for look in looks.values())
-    if headers_alone and active_rules(settings.exclude).keys() - {"mean_fd", "min_volumes", "min_kept_seconds"}:
-        sentence = "exclude: rules of coverage, signal and tSNR need the scans themselves and were not judged here."
-        findings.append(Finding("notes", place, sentence))
     return stay, findings, {subject: reason for subject, reason in reasons.items() if reason}
 
 
@@ -56,24 +53,35 @@ def _known(
 ) -> dict[str, object]:
     """The measures that the run will decide by, as far as they are known."""
     look = looks.get(person.subject)
-    known: dict[str, object] = {"mean_fd": mean_fd.get(person.subject, float("nan"))}
+    known: dict[str, float] = {}
     if look is not None and person.timepoints:
         tr = settings.tr.get(person.site, look.tr)
-        known |= {"timepoints": person.timepoints, "kept_seconds": person.timepoints * tr}
-    silent = None if look is None else look.silent_regions
-    if look is not None and silent is not None:
-        barely = silent if settings.min_coverage > 0 else 0
-        known |= {"silent_regions": silent, "barely_seen_regions": barely, "coverage": 1 - silent / look.regions}
+        known = {"timepoints": person.timepoints, "kept_seconds": person.timepoints * tr, **(look.measures or {})}
+    motion = mean_fd.get(person.subject, float("nan"))
+    known["mean_fd"] = known.get("mean_fd", motion) if isnan(motion) else motion
     return {
         "subject": person.subject,
         "absence": "",
         "problem": "",
         "labelled": person.diagnosis is not None,
-        "constant_regions": silent or 0,
+        "constant_regions": known.get("silent_regions", 0),
         "empty_regions": 0,
         **UNKNOWN,
         **known,
     }
+
+
+def silent_regions(looks: Mapping[str, Look], regions: int, settings: CohortSettings, place: str) -> Iterator[Finding]:
+    """A note on subjects whose regions without a signal are set to 0."""
+    silent = {subject: int((look.measures or {}).get("silent_regions", 0)) for subject, look in looks.items()}
+    subjects = tuple(sorted(subject for subject, count in silent.items() if count))
+    if subjects and settings.constant_regions == "impute_zero":
+        sentence = (
+            f"{len(subjects)} subjects have regions without a signal, constant or missing throughout, up to "
+            f"{max(silent.values())} of {regions}: {named(subjects)}; their correlations are set to 0 "
+            "(`constant_regions`)."
+        )
+        yield Finding("notes", place, sentence, subjects)
 
 
 def _by_rule(place: str, reasons: Mapping[str, str], total: int) -> Iterator[Finding]:

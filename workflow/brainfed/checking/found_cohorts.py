@@ -30,7 +30,12 @@ LookAtAll = Callable[[Listing], tuple[dict[str, Look], list[Finding]]]
 
 
 def check_derivative(
-    name: str, settings: CohortSettings, atlas: Atlas | ProbabilisticAtlas | None, mistakes: list[Finding]
+    name: str,
+    settings: CohortSettings,
+    atlas: Atlas | ProbabilisticAtlas | None,
+    mistakes: list[Finding],
+    *,
+    every_scan: bool,
 ) -> Checked:
     """A BIDS derivative and a parcellation, None with its mistakes where it cannot be read."""
     place = f"cohort {name}: images"
@@ -47,6 +52,8 @@ def check_derivative(
             found += [_wrong(place, error, listed.subject, settings) for error in wrong]
             if look is not None and not wrong:
                 looks[listed.subject] = look
+        looks, unusable = images.read_scans(looks, listing.subjects, settings, atlas, every=every_scan)
+        found += [_wrong(place, error, subject, settings) for subject, error in unusable]
         return looks, [*found, *images.remarks(looks, listing.subjects, settings, space, place)]
 
     checked = _check(name, settings, look_at_all, place)

@@ -1,17 +1,29 @@
-"""4D images by their headers: dimensions, space, repetition time, length of the file; and their confound tables."""
+"""4D images by their headers: dimensions, space, repetition time, length of the file; their confound tables; and, of
+not too many, their voxels.
+"""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import zip_longest
+from operator import itemgetter
 
 import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 
+from brainfed.checking.exclusions import silent_regions
 from brainfed.checking.finding import Finding, boundary, named
 from brainfed.checking.people import Look
+from brainfed.cohort.quality.exclusion import RULES, active_rules
+from brainfed.cohort.quality.measures import measure_scans
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.sources.listed import ListedSubject
+from brainfed.imaging.extraction.bids_extraction import SubjectRuns, extract_subject
 from brainfed.imaging.extraction.confounds import COSINES, read_confounds
-from brainfed.imaging.extraction.extraction import check_cleaning
+from brainfed.imaging.extraction.extract_shard import quick_collection
+from brainfed.imaging.extraction.extraction import ScanFiles, check_cleaning, extract
 from brainfed.imaging.scans.atlas import Atlas
 from brainfed.imaging.scans.coverage import voxels_in_view
 from brainfed.imaging.scans.intact import content_of, gzip_trailer
@@ -19,9 +31,14 @@ from brainfed.imaging.scans.probabilistic_atlas import ProbabilisticAtlas
 from brainfed.imaging.scans.region_means import grid_of
 from brainfed.imaging.scans.scan import ScanHeader, read_header, read_scan
 from brainfed.imaging.scans.space import AtlasGrid, same_grid
-from brainfed.imaging.series.shard import check_length
-from brainfed.runtime.errors import Refuse
+from brainfed.imaging.series.region_series import RegionSeries
+from brainfed.imaging.series.shard import check_length, check_series, coverage_table, quality_row
+from brainfed.runtime.errors import Refuse, UserError
 
+MOST_VOXELS = 5 * 10**8
+"""Voxels, in all volumes together, that a check reads of a cohort unasked: about ten usual scans, half a minute."""
+FROM_HEADERS = {"mean_fd", "min_volumes", "min_kept_seconds"}
+"""Rules of exclusion that need no voxel."""
 DIFFERENT_TR = 0.01
 """Two repetition times differ if one is longer by more than this fraction."""
 
@@ -102,7 +119,75 @@ def _look_at(header: ScanHeader, listed: ListedSubject, settings: CohortSettings
     for check in checks:
         with boundary(f"Subject {subject}, {file}", refuse):
             check()
-    return Look(volumes, content_of(file), header.tr, cosines=any(name.startswith(COSINES) for name in names))
+    cosines = any(name.startswith(COSINES) for name in names)
+    return Look(volumes, content_of(file), header.tr, cosines=cosines, voxels=math.prod(header.shape))
+
+
+def read_scans(
+    looks: Mapping[str, Look],
+    listed: Iterable[ListedSubject],
+    settings: CohortSettings,
+    atlas: Atlas | ProbabilisticAtlas | None,
+    *,
+    every: bool,
+) -> tuple[dict[str, Look], list[tuple[str, UserError]]]:
+    """Extract the region series of subjects as the jobs do, those of all sites in turn.
+
+    Args:
+        looks: at the headers, of subjects without mistakes.
+        listed: the cohort's subjects.
+        settings: of the cohort.
+        atlas: None where it cannot be read; then no scan is.
+        every: whether to go on beyond `MOST_VOXELS`.
+
+    Returns:
+        The looks, with measures where scans were read, without those that cannot be used; and these mistakes.
+    """
+    if atlas is None:
+        return dict(looks), []
+    rows: list[dict[str, object]] = []
+    coverage: dict[str, NDArray[np.float64]] = {}
+    mistakes: list[tuple[str, UserError]] = []
+    left = math.inf if every else MOST_VOXELS
+    with quick_collection():
+        for one in _in_turn([one for one in listed if one.subject in looks]):
+            left -= looks[one.subject].voxels
+            if left < 0:
+                break
+            wrong: list[UserError] = []
+            with boundary(f"Subject {one.subject}, {one.series}", wrong.append):
+                found = _extracted(one, settings, atlas)
+                check_series(one.subject, found.series, settings.min_timepoints)
+            mistakes += [(one.subject, error) for error in wrong]
+            if not wrong:
+                rows.append(quality_row(one.subject, found, ""))
+                coverage[one.subject] = found.coverage
+    useless = {subject for subject, _ in mistakes}
+    read = {subject: look for subject, look in looks.items() if subject not in useless}
+    if rows:
+        table = coverage_table(coverage, atlas.regions)
+        measured = measure_scans(pd.Series(sorted(coverage)), pd.DataFrame(rows), table, settings.min_coverage)
+        of_rules = [rule.measure for rule in RULES.values()]
+        numbers = measured[of_rules].to_numpy(np.float64).tolist()
+        for subject, values in zip(measured["subject"], numbers, strict=True):
+            read[subject] = replace(read[subject], measures=dict(zip(of_rules, values, strict=True)))
+    return read, sorted(mistakes, key=itemgetter(0))
+
+
+def _in_turn(listed: Iterable[ListedSubject]) -> Iterator[ListedSubject]:
+    """The first subject of every site, then the second: a fault of one site's scans is met early."""
+    of_site: dict[str, list[ListedSubject]] = {}
+    for one in listed:
+        of_site.setdefault(one.site, []).append(one)
+    return (one for turn in zip_longest(*of_site.values()) for one in turn if one is not None)
+
+
+def _extracted(one: ListedSubject, settings: CohortSettings, atlas: Atlas | ProbabilisticAtlas) -> RegionSeries:
+    tr = settings.tr.get(one.site)
+    if one.runs:
+        return extract_subject(one.subject, SubjectRuns(one.runs, tr), atlas, settings)
+    files = ScanFiles(str(one.series), one.confounds, tr)
+    return extract(one.subject, files, atlas, settings.extraction, settings.confound_columns)
 
 
 def read_whole_header(subject: str, file: str) -> ScanHeader:
@@ -117,6 +202,19 @@ def read_whole_header(subject: str, file: str) -> ScanHeader:
     return header
 
 
+def _unread(unread: int, total: int, settings: CohortSettings) -> str:
+    """What the headers alone do not tell of some images."""
+    rules = [f"`exclude.{rule}`" for rule in active_rules(settings.exclude) if rule not in FROM_HEADERS]
+    if settings.constant_regions != "impute_zero":
+        rules.insert(0, f"`constant_regions: {settings.constant_regions}`")
+    judged = f", and {', '.join(rules)} {'is' if len(rules) == 1 else 'are'} not judged" if rules else ""
+    return (
+        f"the voxels of {unread} of {total} subjects were not read: their regions without a signal are not known "
+        f"before the run{judged}; `brainfed check CONFIG --scans` reads all, in the time that one core needs to "
+        "extract them."
+    )
+
+
 def _is_whole(header: ScanHeader) -> bool:
     """Whether a gzip file, which ends with the length of its content, is as long as its header says."""
     return not header.voxels.endswith(".gz") or gzip_trailer(header.voxels)[1] == header.size % 2**32
@@ -125,7 +223,12 @@ def _is_whole(header: ScanHeader) -> bool:
 def remarks(
     looks: Mapping[str, Look], listed: Sequence[ListedSubject], settings: CohortSettings, space: Space, place: str
 ) -> Iterator[Finding]:
-    """Notes on the images together: repetition times, two high-passes, other grids, a part of the brain."""
+    """Notes on the images together: unread voxels, repetition times, two high-passes, other grids, a part of the brain,
+    regions without a signal.
+    """
+    unread = tuple(subject for subject, look in looks.items() if look.measures is None)
+    if unread and space.atlas is not None:
+        yield Finding("notes", place, _unread(len(unread), len(looks), settings), unread)
     site = {one.subject: one.site for one in listed}
     for name in sorted({site[subject] for subject in looks}):
         times = sorted({round(look.tr, 3) for subject, look in looks.items() if site[subject] == name and look.tr > 0})
@@ -190,6 +293,7 @@ def remarks(
             f"{len(absent)} of {len(space.atlas.regions)} regions of the region table have no voxel in the "
             f"parcellation and are empty in every subject: {named(absent)}; take their rows out of the table.",
         )
+    yield from silent_regions(looks, len(space.atlas.regions) if space.atlas else 0, settings, place)
     volumes = np.array([look.timepoints for look in looks.values()])
     if len(volumes) and volumes.max() > 2 * volumes.min():
         yield Finding(

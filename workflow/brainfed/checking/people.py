@@ -63,15 +63,15 @@ class Look:
         tr: repetition time in s, NaN where it is not known.
         header_tr: that of the image header if a sidecar contradicts it, else NaN.
         cosines: whether cosines, which are a high-pass, are among its confounds.
-        silent_regions: number of regions without signal, None where the header alone was read.
-        regions: number of regions, 0 where the header alone was read.
+        measures: those of the run that the exclusions know, by name; None where the header alone was read.
+        voxels: of all volumes of an image; 0: no image.
     """
 
     timepoints: int
     twin: str
     tr: float = float("nan")
-    silent_regions: int | None = None
-    regions: int = 0
+    measures: Mapping[str, float] | None = None
+    voxels: int = 0
     header_tr: float = float("nan")
     cosines: bool = False
 

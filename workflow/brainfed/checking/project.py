@@ -30,15 +30,18 @@ AT_THE_SITES = (
 )
 
 
-def check_project(config: Path, results: Path = Path("results"), *, few: bool = False) -> list[Finding]:
-    """All mistakes that headers and tables show, as far as one does not hide another.
+def check_project(
+    config: Path, results: Path = Path("results"), *, few: bool = False, every_scan: bool = False
+) -> list[Finding]:
+    """All mistakes that tables and files show, as far as one does not hide another.
 
-    Region series are read as the jobs read them; of images the headers alone, and voxels where a file looks cut off.
+    Region series are read as the jobs read them; of images the headers, and the voxels of some subjects of each site.
 
     Args:
         config: path of the config.
         results: folder of the results, for the disk that they need.
         few: note also that few people are tested, which no file shows to be a mistake.
+        every_scan: read the voxels of all images.
     """
     usable, findings = UsableConfig({}, (), 0), list[Finding]()
     with boundary(str(config), lambda error: findings.append(found_at(CONFIG, error))):
@@ -49,7 +52,7 @@ def check_project(config: Path, results: Path = Path("results"), *, few: bool = 
         if usable.coordinates and settings.source != "simulate":
             found.append(Finding("notes", f"cohort {name}: files", AT_THE_SITES))
             continue
-        checked = check_cohort(name, settings)
+        checked = check_cohort(name, settings, every_scan=every_scan)
         files = f"cohort {name}: files"
         found += [*checked.findings, *collected(files, check_dates, name, settings, files)]
         experiments = [experiment for experiment in usable.experiments if name in experiment.cohorts]

@@ -1,5 +1,6 @@
 """fMRIPrep's runs by headers and tables: image, brain mask, sidecars and confounds of each."""
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -56,6 +57,7 @@ def look_at_runs(listed: ListedSubject, settings: CohortSettings, space: Space, 
         looks[0][1].tr,
         header_tr=contradicted[0] if contradicted else float("nan"),
         cosines=any(look.cosines for _, look in looks),
+        voxels=sum(look.voxels for _, look in looks),
     )
 
 
@@ -74,4 +76,5 @@ def _look_at_run(listed: ListedSubject, run: BidsRun, settings: CohortSettings, 
         cleaning.tr,
         header_tr=cleaning.header_tr,
         cosines=any(name.startswith(COSINES) for name in regressors.names),
+        voxels=math.prod(header.shape),
     )

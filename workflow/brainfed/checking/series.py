@@ -1,10 +1,11 @@
 """Region series in files, read as the jobs read them: part by part, by the same reader."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from brainfed.checking.finding import Finding, boundary, found_at, named
+from brainfed.checking.exclusions import silent_regions
+from brainfed.checking.finding import Finding, boundary, found_at
 from brainfed.checking.people import Look
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.sources.listed import ListedSubject
@@ -35,7 +36,6 @@ class SeriesCheck:
         self._folder = Path("results") / name / "timeseries" / settings.atlas
         self._readers: dict[str, SeriesReader] = {}
         self._used: set[str] = set()
-        self._silent: dict[str, int] = {}
 
     def look(self, listed: ListedSubject, refuse: Refuse) -> Look | None:
         """The length and the content of one subject's series; None where it cannot be used."""
@@ -47,11 +47,11 @@ class SeriesCheck:
             return None
         self._used.add(listed.shard)
         silent = int((~varying_regions(series)).sum())
-        if silent:
-            self._silent[listed.subject] = silent
-        return Look(len(series), checksum(series), silent_regions=silent, regions=series.shape[1])
+        barely = silent if self._settings.min_coverage > 0 else 0
+        measures = {"silent_regions": silent, "barely_seen_regions": barely, "coverage": 1 - silent / series.shape[1]}
+        return Look(len(series), checksum(series), measures=measures)
 
-    def remarks(self, place: str) -> Iterator[Finding]:
+    def remarks(self, looks: Mapping[str, Look], place: str) -> Iterator[Finding]:
         """Parts that name their regions differently, and subjects with regions without a signal."""
         parts = (
             (self._folder / f"{shard}.safetensors", reader.regions, shard in self._used)
@@ -61,13 +61,4 @@ class SeriesCheck:
         with boundary(place, mistakes.append):
             shared_regions(parts)
         yield from (found_at(place, error) for error in mistakes)
-        if self._silent and self._settings.constant_regions == "impute_zero":
-            subjects = tuple(sorted(self._silent))
-            yield Finding(
-                "notes",
-                place,
-                f"{len(subjects)} subjects have regions without a signal, constant or missing throughout, up to "
-                f"{max(self._silent.values())} of {self.regions}: {named(subjects)}; their correlations are set to 0 "
-                "(`constant_regions`).",
-                subjects,
-            )
+        yield from silent_regions(looks, self.regions, self._settings, place)

@@ -51,12 +51,12 @@ def write_extracted(
             logger.warning("%s: unexpected space for atlas %s: %s", subject, atlas.name, found.suspicion)
         return found
 
-    with _quick_collection():
+    with quick_collection():
         write_shard(subjects, load_and_log, lambda: atlas.regions, atlas.name, settings, out)
 
 
 @contextmanager
-def _quick_collection() -> Iterator[None]:
+def quick_collection() -> Iterator[None]:
     """Exempt the imported libraries from the garbage collections that nilearn triggers several times an image.
 
     Each collection visits all objects of nilearn and scikit-learn, about 0.1 s: most of a small scan's time.

@@ -2,7 +2,7 @@
 
 import hashlib
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,10 +61,10 @@ def write_shard(
             if settings.on_invalid == "error":
                 raise
             logger.warning("%s dropped: %s", subject, error)
-            quality.append(_quality(subject, None, str(error)))
+            quality.append(quality_row(subject, None, str(error)))
             continue
         series[subject], coverage[subject] = found.series, found.coverage
-        quality.append(_quality(subject, found, ""))
+        quality.append(quality_row(subject, found, ""))
         if len(found.runs) > 1:
             runs[subject] = list(found.runs)
         logger.info("%s: %d volumes, %d regions (%d/%d)", subject, *found.series.shape, done, len(subjects))
@@ -74,16 +74,7 @@ def write_shard(
     write_table(
         out.quality, pd.DataFrame(quality).astype(dict.fromkeys(("tr", "header_tr", "mean_fd", "tsnr"), "float64"))
     )
-    write_table(
-        out.coverage,
-        pd.DataFrame(
-            {
-                "subject": np.repeat(np.asarray(list(coverage), dtype=object), len(names)),
-                "region": np.tile(np.asarray(names, dtype=object), len(coverage)),
-                "coverage": np.concatenate([*coverage.values(), np.empty(0)]),
-            }
-        ).astype({"subject": "str", "region": "str"}),
-    )
+    write_table(out.coverage, coverage_table(coverage, names))
 
 
 def check_series(subject: str, series: NDArray[np.float32], least: int) -> None:
@@ -109,6 +100,17 @@ def check_length(subject: str, timepoints: int, least: int) -> None:
         )
 
 
+def coverage_table(coverage: Mapping[str, NDArray[np.float64]], regions: Sequence[str]) -> pd.DataFrame:
+    """Columns subject, region, coverage of subjects' (R,) coverage."""
+    return pd.DataFrame(
+        {
+            "subject": np.repeat(np.asarray(list(coverage), dtype=object), len(regions)),
+            "region": np.tile(np.asarray(regions, dtype=object), len(coverage)),
+            "coverage": np.concatenate([*coverage.values(), np.empty(0)]),
+        }
+    ).astype({"subject": "str", "region": "str"})
+
+
 def checksum(series: NDArray[np.float32]) -> str:
     """SHA-256 of the bytes of a series."""
     return hashlib.sha256(np.ascontiguousarray(series).tobytes()).hexdigest()
@@ -122,7 +124,7 @@ def _check_signal(subject: str, series: NDArray[np.float32]) -> None:
         )
 
 
-def _quality(subject: str, found: RegionSeries | None, problem: str) -> dict[str, object]:
+def quality_row(subject: str, found: RegionSeries | None, problem: str) -> dict[str, object]:
     """One row of the quality table; zeros for an unreadable series."""
     if found is None:
         found = RegionSeries(np.empty((0, 0), dtype=np.float32), np.empty(0), float("nan"))

@@ -4,6 +4,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from jinja2 import DictLoader
 
@@ -16,6 +17,7 @@ from brainfed.reporting.outline import read_outline
 from brainfed.reporting.panels.generic import GENERIC
 from brainfed.reporting.panels.panel import Panel, Place
 from brainfed.reporting.papers.paper import Cited, Paper
+from brainfed.runtime.artefacts import write_arrays
 from report_project import CAPTIONS, outline_of, page_of, shared_project
 
 SOURCES = sorted(file for file in Path(reporting.__path__[0]).rglob("*") if file.suffix in (".py", ".j2"))
@@ -67,6 +69,18 @@ def test_a_new_family_has_its_panel_and_its_citation_on_the_page(outline):
     ]
     without = render(read_outline(outline), CAPTIONS, [toy()])
     assert "A toy" not in without
+
+
+def test_what_changed_nothing_is_said_beside_each_number(outline, tmp_path):
+    """Scores, tests and gains of a method with ComBat that compared no two sites."""
+    sentence = "ComBat changed nothing for FedGCN: no institution has two sites"
+    assert sentence not in page_of(outline)
+    variants = outline["cohorts"][0]["experiments"][0]["variants"]
+    (method,) = [one for one in variants if one["name"] == "fedgcn"]
+    write_arrays(tmp_path / "features.safetensors", {"features": np.zeros((1, 1))}, {"harmonised": {"one": []}})
+    method["feature_files"] = [str(tmp_path / "features.safetensors")]
+    method["stages"] = {**method["stages"], "features": {**method["stages"]["features"], "harmonise": "combat"}}
+    assert page_of(outline).count(sentence) == 3
 
 
 def test_a_page_without_families_has_the_parts_of_any_method(outline):

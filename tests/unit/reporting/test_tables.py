@@ -8,11 +8,13 @@ import pandas as pd
 import pytest
 
 from brainfed.cohort.quality.issues import reason_kind
+from brainfed.imaging.fitted.combat import harmonised
 from brainfed.reporting.people import attrition, site_table, twin_groups
 from brainfed.reporting.scored import Scored
 from brainfed.reporting.tables.exchanges import read_costs, read_exchanges, readable, readable_bytes, readable_seconds
-from brainfed.reporting.tables.scores import difference_rows, score_rows, significant_counts
+from brainfed.reporting.tables.scores import difference_rows, score_rows, significant_counts, without_effect
 from brainfed.reporting.variants import ShownVariant
+from brainfed.runtime.artefacts import write_arrays
 
 METRICS = ("accuracy", "balanced_accuracy", "auc", "precision", "recall", "specificity", "f1")
 FEDGCN = ShownVariant("fedgcn", "fedgcn", "FedGCN", "federated", {"noise": 0.01, "rounds": 10})
@@ -59,6 +61,42 @@ def test_the_score_table_goes_by_family_and_marks_the_best():
     assert rows[1].cells[0].note == ".05 · –"
     assert [cell.marked for cell in rows[0].cells] == [True, True, True, False, False, False, False]
     assert not any(cell.marked for cell in rows[1].cells)
+
+
+def with_features(folder, name, sites, harmonise="combat", views=False):
+    """A ridge whose features ComBat harmonised in these sites of each institution, by the file's own account."""
+    path, account = folder / f"{name}.safetensors", {"harmonised": sites} if sites is not None else {}
+    write_arrays(path, {"features": np.zeros((1, 1))}, {"views": [{}, account]} if views else account)
+    settings = {"views": {"a": {}, "b": {"harmonise": harmonise}}} if views else {"harmonise": harmonise}
+    return replace(RIDGE, name=name, feature_files=(str(path),), stages={"features": settings})
+
+
+@pytest.mark.parametrize("views", [False, True])
+@pytest.mark.parametrize("left_out", [False, True])
+def test_combat_that_compared_no_two_sites_is_named_beside_the_scores(tmp_path, left_out, views):
+    site = np.array(["a", "b"] * 6)
+    institution = site if left_out else np.array(["one"] * 12)
+    values = np.random.default_rng(0).standard_normal((12, 3)).astype(np.float32)
+    made = harmonised(values, site, institution, np.ones(12, dtype=bool), {})
+    assert (made.features == values).all() == left_out
+    even = with_features(tmp_path, "ridge-central-even", made.sites, views=views)
+    plain = with_features(tmp_path, "ridge-central", None, "none")
+    scored = scored_of({plain.name: 0.6, even.name: 0.6 if left_out else 0.7})
+    expected = ["ComBat changed nothing for Ridge (central even): no institution has two sites"] if left_out else []
+    found = without_effect([plain, even], scored)
+    assert [one.partition(" with enough")[0] for one in found[:1]] == expected
+    assert len(found) == left_out
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_setting_that_changes_no_score_is_named(seed):
+    draw = np.random.default_rng(seed)
+    values = draw.integers(3, size=4)
+    variants = [replace(RIDGE, name=f"ridge-{n}", settings={"a": int(n), "b": 1}) for n in range(4)]
+    found = without_effect(variants, scored_of({f"ridge-{n}": 0.5 + values[n] / 10 for n in range(4)}))
+    assert len(found) == 4 - len(set(values))
+    assert all("has the scores of Ridge" in one and "every run: a changed nothing" in one for one in found)
+    assert without_effect([FEDGCN, RIDGE], scored_of({FEDGCN.name: 0.6, RIDGE.name: 0.6})) == []
 
 
 def test_one_repeat_shows_no_spread_of_repeats():

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import pandas as pd
 
@@ -11,7 +12,7 @@ from brainfed.reporting.outline import CohortOutline, ExperimentOutline
 from brainfed.reporting.page_tests import PageTests
 from brainfed.reporting.pictures import Picture, read_pictures
 from brainfed.reporting.scored import Scored, read_scored, read_splits
-from brainfed.reporting.tables.scores import SCOPE_TITLES
+from brainfed.reporting.tables.scores import SCOPE_TITLES, without_effect
 from brainfed.reporting.text.answer import Answer, find_answer
 from brainfed.reporting.text.baselines import MethodBeside, find_beside
 from brainfed.reporting.text.null_control import permutation_means
@@ -65,6 +66,11 @@ class Known:
         pooled = self.outline.pooled and not self.answer.unseen
         shown = list(SCOPE_TITLES) if pooled else [INSTITUTION]
         return {scope: SCOPE_TITLES[scope].replace("subjects", self.words.subjects) for scope in shown}
+
+    @cached_property
+    def idle(self) -> list[str]:
+        """Sentences on settings that changed nothing: their differences of 0 are no result."""
+        return without_effect(self.outline.variants, self.scored)
 
     @property
     def picture(self) -> Picture | None:

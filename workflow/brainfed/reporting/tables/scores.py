@@ -1,6 +1,6 @@
 """The results as tables of text: scores, and tests against the reference."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +11,10 @@ from brainfed.evaluation.scores import INSTITUTION, POOLED
 from brainfed.reporting.intervals import Interval
 from brainfed.reporting.rounding import NONE, SIGNIFICANT, p_short, rounded, short, signed
 from brainfed.reporting.scored import Scored
+from brainfed.reporting.text.baselines import listed
 from brainfed.reporting.variants import ShownVariant, by_family
+from brainfed.runtime.artefacts import read_arrays
+from brainfed.runtime.settings import flat_settings
 
 RANKED = ("accuracy", "balanced_accuracy", "auc")
 """Metrics with the best value marked; a constant prediction maximises each of the others."""
@@ -62,6 +65,47 @@ class DifferenceTable:
     by_paper: int
     by_holm: int
     compared: int
+
+
+def without_effect(variants: Sequence[ShownVariant], scored: Scored) -> list[str]:
+    """Sentences on settings that changed nothing: ComBat without sites to compare, and variants of one method with one
+    score in every run and by every metric.
+    """
+    idle = [variant for variant in variants if _harmonised_nothing(variant)]
+    found = []
+    if idle:
+        found.append(
+            f"ComBat changed nothing for {listed([one.title for one in idle], 'and')}: no institution has two sites "
+            "with enough training subjects to compare."
+        )
+    alike: dict[tuple[str, bytes], list[ShownVariant]] = {}
+    ordered = scored.runs.sort_values(["repeat", "fold", "scope", "metric"])
+    values = {name: rows["value"].to_numpy().tobytes() for name, rows in ordered.groupby("variant", observed=True)}
+    for one in variants:
+        if one.name in values:
+            alike.setdefault((one.method, values[one.name]), []).append(one)
+    found += [
+        f"{other.title} has the scores of {first.title} in every run: "
+        f"{listed(sorted(_differing(first, other)), 'and')} changed nothing that a score shows."
+        for first, *others in alike.values()
+        for other in others
+        if other not in idle
+    ]
+    return found
+
+
+def _harmonised_nothing(variant: ShownVariant) -> bool:
+    """Whether ComBat was asked for, and every file of its features says that no site was harmonised."""
+    if "combat" not in str(variant.stages.get("features", {})):
+        return False
+    held = [read_arrays(path, []).metadata for path in variant.feature_files]
+    parts = [part for one in held for part in (one, *one.get("views", ())) if "harmonised" in part]
+    return bool(parts) and not any(any(part["harmonised"].values()) for part in parts)
+
+
+def _differing(one: ShownVariant, other: ShownVariant) -> Iterator[str]:
+    first, second = flat_settings(one.settings, one.stages), flat_settings(other.settings, other.stages)
+    return (key for key in first.keys() | second.keys() if first.get(key) != second.get(key))
 
 
 def score_rows(summary: pd.DataFrame, variants: Sequence[ShownVariant], scope: str, scored: Scored) -> list[Row]:

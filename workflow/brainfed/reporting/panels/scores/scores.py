@@ -14,10 +14,12 @@ class Scores:
     Attributes:
         tables: by scope.
         undefined: number of undefined AUCs.
+        idle: sentences on settings that changed nothing.
     """
 
     tables: list[ScoreTable]
     undefined: int
+    idle: list[str]
 
 
 def _content(known: Known) -> Scores:
@@ -25,7 +27,7 @@ def _content(known: Known) -> Scores:
         ScoreTable(title, score_rows(known.summary, known.outline.variants, scope, known.scored))
         for scope, title in known.scopes.items()
     ]
-    return Scores(tables, undefined_count(known.summary))
+    return Scores(tables, undefined_count(known.summary), known.idle)
 
 
 PANEL = Panel("scores", Place.SCORES, _content, "panels/scores.html.j2")

@@ -17,11 +17,13 @@ class Tests:
         tables: by scope, inside it by metric.
         family: number of tests that Holm's correction counts.
         reference: the variant that all others are compared with.
+        idle: sentences on settings that changed nothing.
     """
 
     tables: list[DifferenceTable]
     family: int
     reference: ShownVariant
+    idle: list[str]
 
 
 def _content(known: Known) -> Tests:
@@ -32,7 +34,7 @@ def _content(known: Known) -> Tests:
         for metric in SHOWN_METRICS
     ]
     reference = known.outline.variant(known.outline.reference)
-    return Tests(tables, int(table["p_corrected"].notna().sum()), reference)
+    return Tests(tables, int(table["p_corrected"].notna().sum()), reference, known.idle)
 
 
 PANEL = Panel("tests", Place.SCORES, _content, "panels/tests.html.j2")

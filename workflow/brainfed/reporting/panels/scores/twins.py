@@ -14,7 +14,7 @@ class Twins:
     Attributes:
         rows: two a federated method.
         missing: sentences on methods without a twin.
-        notes: other differences between methods and twins.
+        notes: settings that changed nothing, and other differences between methods and twins.
         gain_note: what local training and a dot of the figure are; empty if nothing is to be said.
     """
 
@@ -27,7 +27,8 @@ class Twins:
 def _content(known: Known) -> Twins | None:
     variants = known.outline.variants
     rows = twin_rows(variants, known.scored, known.gain)
-    return Twins(rows, missing_twins(rows), twin_notes(variants), _gain_note(known)) if rows else None
+    notes = [*known.idle, *twin_notes(variants)]
+    return Twins(rows, missing_twins(rows), notes, _gain_note(known)) if rows else None
 
 
 def _gain_note(known: Known) -> str:

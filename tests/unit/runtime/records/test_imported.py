@@ -103,6 +103,17 @@ def test_a_script_that_was_edited_before_it_was_copied(folder: Path) -> None:
 
 
 def test_without_a_statement_nothing_is_edited(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(VARIABLE, str(folder / "none.json"))
+    monkeypatch.delenv(VARIABLE)
     (folder / "brainfed" / "light.py").write_text("VALUE = 2\n")
     assert run(folder) == ("2", "")
+
+
+@pytest.mark.parametrize("content", [None, b"", b'{"brainfed', b"[]", b"{}"])
+def test_code_counts_as_edited_where_its_statement_is_gone(folder: Path, content: bytes | None) -> None:
+    stated = Path(os.environ[VARIABLE])
+    remove = f"from pathlib import Path; Path({str(stated)!r}).unlink()"
+    assert run(folder, remove) == ("1", ""), "it was read when the job began"
+    if content is not None:
+        stated.write_bytes(content)
+    value, edited = run(folder)
+    assert (value, len(edited)) == ("1", 16)

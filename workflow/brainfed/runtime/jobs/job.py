@@ -166,7 +166,7 @@ def run_job(
     given, rule = _given(snakemake), _rule(snakemake)
     threads = int(given.get("threads", 1))
     try:
-        with watched(rule, log) as told, stoppable(partial(_end_at_once, told)):
+        with watched(rule, log) as told, stoppable(partial(_end_at_once, told=told)):
             _open_log(log)
             require_room(rule, threads)
             _limit_threads(threads)
@@ -183,7 +183,8 @@ def run_job(
             edited = edited_code(NEUTRAL_MODULES)
             if edited:
                 logger.warning(
-                    "the workflow's code was edited during this run; the next start computes this result again"
+                    "the workflow's code, or its list in .snakemake, was edited during this run; the next start "
+                    "computes this result again"
                 )
             making.finish(imported_versions(), edited)
     except KeyboardInterrupt:
@@ -221,7 +222,7 @@ def _open_log(log: str | None) -> None:
         logger.warning("%s", full_disk(Path(log), 0, 0))
 
 
-def _end_at_once(told: Callable[[], None], by: str) -> None:
+def _end_at_once(by: str, told: Callable[[], None] = lambda: None) -> None:
     """End a job that a library keeps from stopping; the thread that is held up may hold the log's lock, too."""
     told()
     with suppress(OSError):

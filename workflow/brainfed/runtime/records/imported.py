@@ -16,6 +16,7 @@ import os
 import sys
 import time
 from collections.abc import Collection, Mapping, Sequence
+from functools import cache
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
@@ -59,7 +60,8 @@ def state_sources(contents: Mapping[tuple[str, ...], bytes], beside: Path) -> No
 
 
 def note_sources() -> None:
-    """Note from now on from which bytes the modules of the workflow are compiled."""
+    """Note from now on from which bytes the modules of the workflow are compiled, and what the run has stated."""
+    _stated(os.environ.get(VARIABLE, ""))
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
 
@@ -67,14 +69,21 @@ def note_sources() -> None:
 def edited_code(neutral: Collection[str]) -> str:
     """A digest of what this process runs of the workflow, if that is not what the run has stated; else empty.
 
+    Where the statement is gone, or damaged, the code counts as edited.
+
     Args:
         neutral: modules that change no result.
     """
-    stated = _stated(os.environ.get(VARIABLE, ""))
+    named, different = os.environ.get(VARIABLE, ""), dict[str, str]()
+    if not named:
+        return ""
+    stated = _stated(named)
+    if not stated:
+        # Who deleted it may have edited the code, too.
+        return _digest(b"")[:16]
     package = Path(sys.modules[PACKAGE].__file__ or "")
     if f"{PACKAGE}/{package.name}" not in stated:
         return ""
-    different = {}
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)
         if name.partition(".")[0] == PACKAGE and name not in neutral and file:
@@ -125,6 +134,7 @@ class _Finder(MetaPathFinder):
         return spec
 
 
+@cache
 def _stated(path: str) -> dict[str, str]:
     try:
         return {str(place): str(digest) for place, digest in json.loads(_read(path)).items()}

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,7 @@ from safetensors import SafetensorError
 
 from brainfed.runtime.artefacts import atomic, read_arrays, write_arrays, write_table, write_text
 from brainfed.runtime.block_writer import writing_blocks
-from brainfed.runtime.disk import FullDiskError, is_full
+from brainfed.runtime.disk import FullDiskError, full_disk, is_full
 from brainfed.runtime.jobs.checkpoints import Checkpoint
 
 LARGE = 10**6
@@ -40,6 +41,15 @@ def write_blocks(path: Path, numbers: np.ndarray) -> None:
     with writing_blocks(path, {"x": (np.float64, (LARGE,))}, {}) as append:
         for start in range(0, LARGE, 1000):
             append("x", numbers[start : start + 1000])
+
+
+def test_a_disk_that_holds_no_more_files_is_told_from_one_without_room(tmp_path, monkeypatch):
+    found = os.statvfs(tmp_path)
+    assert "MiB are free" in str(full_disk(tmp_path / "table.tsv", 10, 0))
+    monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_files=found.f_files or 9, f_favail=0))
+    said = str(full_disk(tmp_path / "table.tsv", 10, 0))
+    assert "holds as many files as it can" in said
+    assert "are free" not in said
 
 
 def files_in(folder: Path) -> list[str]:

@@ -36,6 +36,13 @@ def full_disk(path: Path, needed: int, written: int) -> FullDiskError:
         written: bytes that did fit; they have been removed.
     """
     standing = next(folder for folder in path.absolute().parents if folder.exists())
+    if _holds_no_more_files(standing):
+        return FullDiskError(
+            f"{path}: there is no room for this file, as {_mount(standing)} holds as many files as it can (all inodes "
+            "are taken, whatever `df -h` says; see `df -i`); remove files that you do not need, or move the folder to "
+            "another disk and leave a link in its place, then run the same command again: it goes on from what is "
+            "finished."
+        )
     free = shutil.disk_usage(standing).free
     more = f"more than {_mebibytes(written)}" if written else ""
     size = _mebibytes(needed) if needed else more
@@ -45,6 +52,12 @@ def full_disk(path: Path, needed: int, written: int) -> FullDiskError:
         f"(or your quota there is used up); make room, or move the folder to a larger disk and leave a link in its "
         f"place, then run the same command again: it goes on from what is finished."
     )
+
+
+def _holds_no_more_files(folder: Path) -> bool:
+    """Whether the number of files is what is used up; some file systems have no such number."""
+    found = os.statvfs(folder)
+    return found.f_files > 0 and found.f_favail == 0
 
 
 def _mebibytes(size: int) -> str:

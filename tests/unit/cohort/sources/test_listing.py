@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -242,6 +243,24 @@ def test_series_of_a_known_atlas_need_no_image_of_it(tmp_path):
 def test_a_pattern_with_wrong_braces_is_named(tmp_path, pattern):
     with pytest.raises(UserError, match=r"expected \{file\}, \{subject\} or \{site\} in the `series` pattern"):
         list_cohort("c", replace(cohort(tmp_path), series=pattern))
+
+
+@pytest.mark.parametrize("moved", ["phenotype", "series", "confounds", "parcellation", "labels"])
+def test_an_input_in_the_folder_that_the_run_writes_is_refused(tmp_path, monkeypatch, moved):
+    """A job could replace it, and `make prune` delete it; other folders of results are other people's."""
+    monkeypatch.chdir(tmp_path)
+    held = nifti_cohort(tmp_path, ("s1", "s2"))
+    list_cohort("c", held)
+    for name in ("c", "d"):
+        (tmp_path / "results" / name).mkdir(parents=True)
+        (tmp_path / "x").mkdir(exist_ok=True)
+        for file in (file for file in tmp_path.iterdir() if file.is_file()):
+            (tmp_path / "results" / name / file.name).write_bytes(file.read_bytes())
+    path = Path(str(getattr(held, moved)))
+    list_cohort("c", replace(held, **{moved: str(tmp_path / "results" / "d" / path.name)}))
+    for own in (f"results/c/{path.name}", str(tmp_path / "results" / "c" / path.name), f"./x/../results/c/{path.name}"):
+        with pytest.raises(UserError, match=r"expected a file outside results/c, which the run writes, found .*; move"):
+            list_cohort("c", replace(held, **{moved: own}))
 
 
 def test_listing_imports_nothing_heavy():

@@ -145,6 +145,20 @@ def test_a_study_that_lets_the_coordinator_solve_for_subjects_is_refused_unless_
     require_accepted("site 'oslo'", *words(study("ridge-federated", accept_reconstruction=True), 20))
 
 
+@pytest.mark.parametrize(("sets", "subjects"), [(1, 3), (2, 5), (9, 7), (2, 7)])
+def test_nothing_is_advised_that_cannot_help_so_few_subjects(sets, subjects):
+    with pytest.raises(UserError) as refused:
+        require_accepted("here", {"sets": sets, "accept_reconstruction": False, "epsilon": 0.0}, {"subjects": subjects})
+    assert "lower" not in str(refused.value)
+    assert "; bring more subjects, or set study.accept_reconstruction: true" in str(refused.value)
+
+
+def test_an_absurd_epsilon_is_a_short_number():
+    stated, found = {"sets": 0, "accept_reconstruction": False, "epsilon": 10.0}, {"subjects": 9, "delta": 1e-5}
+    with pytest.raises(UserError, match=r"found 1\.23e\+299 over"):
+        require_accepted("here", stated, found | {"epsilon": 1.23e299})
+
+
 def test_a_study_that_spends_more_than_its_file_states_is_refused():
     plan = study("fglbc", folds=5)
     with pytest.raises(UserError, match=r"epsilon 10 or less .* found 3\d\.\d over folds, repeats and variants toget"):

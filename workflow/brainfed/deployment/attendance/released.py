@@ -146,11 +146,14 @@ def require_accepted(where: str, stated: Mapping[str, Any], found: Mapping[str, 
     """
     sets, subjects, accepted = int(stated["sets"]), int(found["subjects"]), bool(stated["accept_reconstruction"])
     if sets * SHARE > subjects and not accepted:
+        # With folds there are two sets at the least; where sites are left out in turn, one.
+        helps = sets > 1 and subjects >= 2 * SHARE
+        remedy = "lower split.repeats or split.folds, give methods a single penalty" if helps else "bring more subjects"
         raise UserError(
             f"{where}: expected {SHARE * sets} subjects or more, as the study adds up exact numbers of {sets} "
-            f"different sets of them (folds, inner folds, repeats), found {subjects}: the coordinator could compute "
-            "features of single subjects from the sums; lower split.repeats or split.folds, give methods a single "
-            "penalty, or set study.accept_reconstruction: true in the study's file if all sites accept that."
+            f"different set{'s' if sets > 1 else ''} of them (folds, inner folds, repeats), found {subjects}: the "
+            "coordinator could compute features of single subjects from the sums; "
+            f"{remedy}, or set study.accept_reconstruction: true in the study's file if all sites accept that."
         )
     bound, epsilon = float(stated["epsilon"]), found["epsilon"]
     if epsilon is None and not accepted:
@@ -162,10 +165,14 @@ def require_accepted(where: str, stated: Mapping[str, Any], found: Mapping[str, 
     if epsilon is not None and not float(epsilon) <= bound:
         raise UserError(
             f"{where}: expected all private trainings of the study to spend epsilon {bound:g} or less for one subject, "
-            f"as its file states, found {float(epsilon):.1f} over folds, repeats and variants together, at delta "
+            f"as its file states, found {_budget(float(epsilon))} over folds, repeats and variants together, at delta "
             f"{float(found['delta']):g}; set study.epsilon to a bound that all sites accept, lower the variants' "
             "epsilon, or take fewer repeats, folds or variants."
         )
+
+
+def _budget(epsilon: float) -> str:
+    return f"{epsilon:.1f}" if epsilon < 1e6 else f"{epsilon:.3g}"
 
 
 def sentence_of(stated: Stated, found: Released) -> str:
@@ -177,7 +184,7 @@ def sentence_of(stated: Stated, found: Released) -> str:
         said.append("variants without privacy train beside private ones, so no epsilon bounds the whole")
     elif found.epsilon:
         said.append(
-            f"its private trainings together spend epsilon {found.epsilon:.1f} at most for one subject (delta "
+            f"its private trainings together spend epsilon {_budget(found.epsilon)} at most for one subject (delta "
             f"{found.delta:g}), of {stated.epsilon:g} that its file states"
         )
     return "; ".join(said)

@@ -7,7 +7,8 @@ run's own functions list, ingest, read and include it, in one process. `BRAINFED
 import os
 import random
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -20,6 +21,7 @@ from brainfed.cohort.quality.measures import measure
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.settings.freesurfer import FreeSurferSettings
 from brainfed.cohort.sources.listing import list_cohort
+from brainfed.configuration.layout.cohort_inputs import CohortInputs
 from brainfed.imaging.morphometry.measures import write_measures
 from brainfed.imaging.series.shard import ShardFiles
 from brainfed.runtime.artefacts import read_arrays, read_table
@@ -347,6 +349,27 @@ def test_check_and_run_give_one_verdict_and_the_numbers_that_were_written(tmp_pa
         expected = case.expected.drop(index=list(left)).astype(np.float32)
         pd.testing.assert_frame_equal(values[list(expected)], expected, check_exact=True)
         assert sorted(values) == sorted(expected)
+
+
+@pytest.mark.parametrize("seed", range(CASES))
+def test_a_missing_code_that_no_cell_holds_is_no_setting_of_the_job(tmp_path, seed):
+    """What the job reads with the codes that cells may hold is what it reads with all."""
+    case, draw = made(seed)
+    settings = cohort(tmp_path, case, draw)
+    cells = re.split(r"[\s,;|]+", "".join(Path(table).read_text("latin-1") for table in settings.freesurfer.tables))
+    codes = tuple(dict.fromkeys(["-77", *draw.sample(cells, min(3, len(cells))), "0.123456", "s99"]))
+    codes = tuple(code for code in codes if code)
+    every = replace(settings, missing=codes)
+    try:
+        given = CohortInputs("c", every, list_cohort("c", every)).measure_settings()["missing"]
+    except UserError:
+        return
+    if settings.freesurfer.subjects_dir is None and not case.stops:
+        assert not {"-77", "0.123456", "s99"} & set(given), case.kind
+    stopped, reasons, values = of_the_run(every, tmp_path)
+    others = of_the_run(replace(settings, missing=tuple(given)), tmp_path)
+    assert (stopped, reasons) == others[:2], case.kind
+    assert values is None or values.equals(others[2])
 
 
 def test_two_versions_of_stats_files_are_one_structure_and_said(tmp_path):

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from brainfed.cohort.phenotype.columns import values_of
 from brainfed.cohort.settings.cohort import CohortSettings
-from brainfed.cohort.sources.freesurfer.files import measure_files
+from brainfed.cohort.sources.freesurfer.files import codes_held, measure_files
 from brainfed.cohort.sources.freesurfer.further import further_identities, further_measures, further_source
 from brainfed.cohort.sources.known_atlases import KNOWN_ATLASES, by_name
 from brainfed.cohort.sources.listed import ListedSubject, Listing
@@ -136,9 +136,12 @@ class CohortInputs:
     def measure_settings(self) -> dict[str, Any]:
         """The settings that decide FreeSurfer's measures; a subject with a scan may lack them."""
         settings = self.settings_of("freesurfer", "columns", "missing", "on_invalid", "target")
+        source = further_source(self.name, self.settings)
+        if not self.settings.simulates_thickness:
+            settings["missing"] = codes_held(source, self.settings.missing)
         if not further_measures(self.settings):
             return settings
-        return settings | {"freesurfer": asdict(further_source(self.name, self.settings)), "on_invalid": "drop"}
+        return settings | {"freesurfer": asdict(source), "on_invalid": "drop"}
 
     def further_quality(self) -> list[str]:
         """The quality table of FreeSurfer's measures beside scans."""

@@ -1,8 +1,10 @@
-"""Paths of FreeSurfer's measures, known before any job runs; no file is opened."""
+"""Paths of FreeSurfer's measures, known before any job runs, and the missing codes that its tables hold."""
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from brainfed.cohort.phenotype.text import read_table_text
 from brainfed.cohort.settings.freesurfer import FreeSurferSettings
 from brainfed.runtime.errors import UserError
 
@@ -51,3 +53,19 @@ def measure_files(settings: FreeSurferSettings, identities: Sequence[str]) -> li
         return list(settings.tables)
     paths = (stats_folder(settings, identity) / name for identity in identities for name in stats_names(settings))
     return [str(path) for path in paths if path.is_file()]
+
+
+def codes_held(settings: FreeSurferSettings, codes: Sequence[str]) -> list[str]:
+    """The codes, in order, that a cell of a table may hold: another one changes nothing that a job reads.
+
+    All of them for the stats files of a SUBJECTS_DIR, and where a table cannot be read.
+    """
+    if settings.subjects_dir is not None or not codes:
+        return list(codes)
+    try:
+        texts = ["".join(read_table_text(table).lines) for table in settings.tables]
+    except (OSError, UserError):
+        return list(codes)
+    edge = r"[\s,;|\"']"
+    cells = {code: re.compile(rf"(?:^|{edge}){re.escape(code)}(?:$|{edge})") for code in codes}
+    return [code for code, cell in cells.items() if any(cell.search(text) for text in texts)]

@@ -45,6 +45,15 @@ def test_a_job_whose_input_is_dated_ahead_is_kept(finished: Project, tmp_path: P
     assert "Nothing to be done" in project.snakemake("-n", target).stdout
 
 
+def test_a_phenotype_table_that_is_dated_ahead_is_named_at_the_start(finished: Project, tmp_path: Path):
+    project = finished.copy_data(tmp_path / "project")
+    later = time.time() + 3600
+    os.utime(project.folder / "resources" / "participants.csv", (later, later))
+    done = project.snakemake("-n", "tables")
+    assert "1 file is dated after now, the first is resources/participants.csv: expected a date up to" in done.stderr
+    assert "Nothing to be done" in done.stdout
+
+
 def test_a_copy_without_times_and_tables_is_judged_by_its_records(finished: Project, tmp_path: Path):
     project = finished.copy_data(tmp_path / "copy")
     shutil.rmtree(project.folder / ".snakemake")

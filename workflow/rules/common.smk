@@ -157,6 +157,9 @@ COHORTS = {
     name: CohortInputs(name, PROJECT.cohorts[name], listing)
     for name, listing in LISTINGS.items()
 }
+PHENOTYPE_TABLES = [
+    path for inputs in COHORTS.values() for path in inputs.phenotype_tables
+]
 
 
 REPORTS = {

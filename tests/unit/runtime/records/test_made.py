@@ -1,13 +1,14 @@
 """The record of a result, and whether the result is current."""
 
 import os
+import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from brainfed.runtime.errors import UserError
-from brainfed.runtime.records.contents import Content, Contents, content, content_digest, signature
+from brainfed.runtime.records.contents import LARGE, Content, Contents, content, content_digest, dated_ahead, signature
 from brainfed.runtime.records.judging import (
     CHANGED,
     NO_RECORD,
@@ -261,3 +262,21 @@ def test_contents_are_read_once_and_cached_between_runs(tmp_path, monkeypatch):
     memory.write_text("damaged")
     monkeypatch.undo()
     assert Contents(memory).now(path, unknown).digest == digest
+
+
+def test_a_large_file_that_is_dated_ahead_runs_its_readers_again_and_the_sentence_says_so(tmp_path):
+    for name, size in (("small", 10), ("large", LARGE + 1)):
+        with (tmp_path / name).open("wb") as file:
+            file.truncate(size)
+        os.utime(tmp_path / name, (time.time() + 3600,) * 2)
+    small, both = (
+        dated_ahead([str(tmp_path / "small")]),
+        dated_ahead([str(tmp_path / "small"), str(tmp_path / "large")]),
+    )
+    assert small.startswith("1 file is dated after now")
+    assert "Until then" not in small
+    assert both.startswith("2 files are dated after now")
+    assert both.endswith(
+        f"`touch` them, or set this machine's clock. Until then every start runs the jobs again that "
+        f"read {tmp_path}/large, of more than 1 GB."
+    )

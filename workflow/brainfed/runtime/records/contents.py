@@ -35,6 +35,8 @@ class Content:
     signature: Signature
 
 
+LARGE = 10**9
+"""Size in bytes above which Snakemake compares times alone, as our profiles have it."""
 SKEW_S = 60.0
 """How far the clock of a network disk may be ahead without a word, in seconds."""
 UNKNOWN = Content("", (0, 0, 0, 0))
@@ -55,15 +57,17 @@ def signature(path: str | Path) -> Signature | None:
 def dated_ahead(paths: Iterable[str]) -> str:
     """A sentence on files that are dated after now, by a machine whose clock is ahead; empty where there are none."""
     now = time.time()
-    dated = ((path, found[1] / 1e9) for path in paths if (found := signature(path)))
-    ahead = [(path, when) for path, when in dated if when > now + SKEW_S]
+    dated = ((path, found[1] / 1e9, found[0]) for path in paths if (found := signature(path)))
+    ahead = [(path, when, size) for path, when, size in dated if when > now + SKEW_S]
     if not ahead:
         return ""
-    path, when = ahead[0]
+    path, when, _ = ahead[0]
+    large = [each for each, _, size in ahead if size > LARGE]
+    until = f" Until then every start runs the jobs again that read {large[0]}, of more than 1 GB." if large else ""
     number = f"{len(ahead)} files are" if len(ahead) > 1 else "1 file is"
     return (
         f"{number} dated after now, the first is {path}: expected a date up to {_as_date(now)}, found "
-        f"{_as_date(when)}; `touch` {'them' if len(ahead) > 1 else 'it'}, or set this machine's clock."
+        f"{_as_date(when)}; `touch` {'them' if len(ahead) > 1 else 'it'}, or set this machine's clock.{until}"
     )
 
 

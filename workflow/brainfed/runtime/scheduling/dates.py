@@ -7,6 +7,7 @@ from typing import Any
 from brainfed.runtime.records.contents import dated_ahead
 from brainfed.runtime.records.records import GIVEN
 
+TABLES = "PHENOTYPE_TABLES"
 _ours = list[Mapping[str, Any]]()
 """Names in the rule files of each of our workflows, of which a host may import several."""
 
@@ -17,7 +18,8 @@ def keep_whatever_the_dates(rules: Mapping[str, Any]) -> None:
     It would delete them at every start anew, as by dates they are not current. Our records compare contents.
 
     Args:
-        rules: all names in the rule files of the workflow; jobs of other rules are judged by Snakemake.
+        rules: all names in the rule files of the workflow, its phenotype tables under `TABLES`; jobs of other rules are
+            judged by Snakemake.
     """
     from snakemake.dag import DAG
     from snakemake.workflow import Workflow
@@ -30,8 +32,10 @@ def keep_whatever_the_dates(rules: Mapping[str, Any]) -> None:
     def build_dag(workflow: Any) -> None:
         build(workflow)
         if workflow.is_main_process:
-            files = dict.fromkeys(str(path) for job in workflow.dag.jobs for path in (*job.input, *job.output))
-            if said := dated_ahead(files):
+            of_jobs = (str(path) for job in workflow.dag.jobs for path in (*job.input, *job.output))
+            # No job reads a phenotype table: its values are parameters.
+            tables = (path for rules in _ours for path in rules[TABLES])
+            if said := dated_ahead(dict.fromkeys((*tables, *of_jobs))):
                 print(said, file=sys.stderr)
 
     async def check_output_mtime(dag: Any, job: Any, outputs: Any) -> None:

@@ -129,6 +129,31 @@ def test_numbers_as_targets_and_covariates_are_said_to_be_absent(tmp_path, setti
     assert expected in found.sentence
 
 
+@pytest.mark.parametrize(
+    "place",
+    ["", "split", "experiments.main", "variants.v", "variants.g", "variants.g.graph", "cohorts.c.columns", "study"],
+)
+def test_covariates_are_said_to_be_absent_wherever_they_are_asked_for(tmp_path, place):
+    config = series_cohort(tmp_path).configure()
+    held = yaml.safe_load(config.read_text())
+    held["variants"] = {**held.get("variants", {}), "v": {"method": "ridge"}, "g": {"method": "fedgcn", "graph": {}}}
+    held["experiments"] = {"main": {"variants": ["v", "g"], "reference": "v"}}
+    settings = held
+    for part in filter(None, place.split(".")):
+        settings = settings.setdefault(part, {})
+    settings["covariates"] = ["age"]
+    config.write_text(yaml.safe_dump(held))
+    stops = [one.sentence for one in check_project(config) if one.severity == "stops"]
+    assert any("covariates': covariates of methods are not supported yet; remove it." in one for one in stops), stops
+
+
+def test_features_have_covariates_of_combat(tmp_path):
+    features = {"features": {"covariates": ["age"]}}
+    config = edit(series_cohort(tmp_path).configure(), variants={"v": {"method": "ridge"} | features})
+    (found,) = [one for one in check_project(config) if one.severity == "stops"]
+    assert found.sentence.endswith("are not supported yet; did you mean 'harmonise_covariates'?")
+
+
 def test_a_target_of_the_whole_project_is_sent_to_its_cohort(tmp_path):
     config = edit(series_cohort(tmp_path).configure(), target="HAMD")
     (found,) = [one for one in check_project(config) if one.severity == "stops"]

@@ -1,11 +1,9 @@
 """The shape of a whole config: cohorts, the stages' defaults, variants, experiments, the report."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
-from brainfed.cohort.settings.classes import NO_NUMBERS
-from brainfed.cohort.settings.cohort import NO_COVARIATES, CohortSettings
+from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.settings.public import PublicSettings
 from brainfed.cohort.settings.splits import SplitSettings
 from brainfed.federation.apart.study_settings import StudySettings
@@ -83,11 +81,6 @@ class ReportSettings:
 @dataclass(frozen=True)
 class ProjectSettings:
     """Everything that a run depends on."""
-
-    NOT_YET: ClassVar[Mapping[str, str]] = {
-        "target": f"cohorts.NAME.target names a class, and {NO_NUMBERS}",
-        "covariates": NO_COVARIATES,
-    }
 
     project: str = setting(
         description="Name of the project, and of its report; results lie under the names of its cohorts."

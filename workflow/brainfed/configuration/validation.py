@@ -14,6 +14,7 @@ from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails, PydanticKnownError, SchemaValidator, core_schema
 
+from brainfed.cohort.settings.classes import NO_COVARIATES, NO_NUMBERS
 from brainfed.runtime.errors import UserError
 
 Settings = TypeVar("Settings")
@@ -93,6 +94,8 @@ def _reader(schema: Mapping[str, Any]) -> Callable[[Any], Any] | None:
     return None
 
 
+NOT_YET = {"target": f"cohorts.NAME.target names a class, and {NO_NUMBERS}", "covariates": NO_COVARIATES}
+"""Unknown key in any settings -> what does not exist yet."""
 REWRITTEN = re.compile(r"_|^\s*[-+]?0\d+\s*$", re.ASCII)
 """Part of a text that pydantic and YAML may read as different numbers."""
 
@@ -132,9 +135,10 @@ def _sentence(kind: type, problem: ErrorDetails) -> str:
     if category == "unexpected_keyword_argument":
         if removed := getattr(kind, "REMOVED", {}).get(location):
             return f"{location}: {removed}."
-        if absent := _not_yet(kind, place):
-            return f"unknown key {location!r}: {absent}; remove it."
         allowed = _fields_at(kind, place[:-1])
+        if absent := _not_yet(kind, place):
+            meant = next((f"did you mean {one!r}?" for one in allowed if place[-1] in one), "remove it.")
+            return f"unknown key {location!r}: {absent}; {meant}"
         return f"unknown key {location!r}{nearest(place[-1], allowed)} Allowed here: {', '.join(allowed)}."
     if category == "literal_error":
         choices = _choices(problem)
@@ -153,8 +157,9 @@ def _sentence(kind: type, problem: ErrorDetails) -> str:
 
 
 def _not_yet(kind: type, place: Sequence[str]) -> str:
-    """What settings say, in `NOT_YET`, of a key by which people ask for what does not exist; empty: nothing."""
-    return str(getattr(_kind_at(kind, place[:-1]), "NOT_YET", {}).get(place[-1], "")) if place else ""
+    """What is said, by its settings' `NOT_YET` or ours, of a key that asks for what does not exist; empty: nothing."""
+    known = {**NOT_YET, **getattr(_kind_at(kind, place[:-1]), "NOT_YET", {})}
+    return known.get(place[-1], "") if place else ""
 
 
 def _at(kind: type, place: Sequence[str], sentence: str) -> str:

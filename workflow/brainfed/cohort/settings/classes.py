@@ -13,6 +13,7 @@ CLASSES: dict[Target, tuple[str, ...]] = {"diagnosis": ("control", "patient"), "
 NO_CLASS = ("unlabelled", "excluded")
 """Meanings of a diagnosis code that are no class."""
 NO_NUMBERS = "numbers as targets are not supported yet"
+NO_COVARIATES = "covariates of methods are not supported yet"
 
 
 def check_class_names(classes: Sequence[str], target: Target, *, simulated: bool) -> None:

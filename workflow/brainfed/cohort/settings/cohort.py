@@ -18,7 +18,6 @@ from brainfed.runtime.settings import setting
 
 ANYWHERE = re.compile(r"[^*{}]+/\*\*/[^*/]+")
 """Pattern of a file in a folder or anywhere below it."""
-NO_COVARIATES = "covariates of methods are not supported yet"
 
 
 @dataclass(frozen=True)
@@ -113,7 +112,7 @@ class ExtractionSettings:
 class CohortSettings:
     """One cohort: its source, its table, the extraction of its region series."""
 
-    NOT_YET: ClassVar[Mapping[str, str]] = {"target": NO_NUMBERS, "covariates": NO_COVARIATES}
+    NOT_YET: ClassVar[Mapping[str, str]] = {"target": NO_NUMBERS}
 
     source: Literal["simulate", "nifti", "bids", "timeseries", "freesurfer", "tudataset"] = setting(
         description="simulate: generated NIfTI; nifti: 4D images and a parcellation; bids: fMRIPrep's output and a "

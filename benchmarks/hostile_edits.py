@@ -27,13 +27,13 @@ def run_case(case: Case, finished: Project, folder: Path, cores: int) -> str:
     project = finished.copy(folder)
     case.edit(project)
     before = finished_jobs(project)
-    done = project.snakemake("--cores", str(cores), check=False, environment=case.environment)
+    done = project.snakemake("--cores", str(cores), case.target, check=False, environment=case.environment)
     if done.returncode:
         return (done.stdout + done.stderr).strip().splitlines()[-1]
     ran = rules_that_ran(before, finished_jobs(project))
     if ran != case.runs:
         return f"ran without need: {dict(ran - case.runs)}, did not run: {dict(case.runs - ran)}"
-    left, _ = planned_jobs(project, {})
+    left, _ = planned_jobs(project, {}, case.target)
     return f"still to do: {dict(left)}" if left else ""
 
 

@@ -359,11 +359,12 @@ def without(*patterns: str) -> Callable[[Project], None]:
 def without_what_was_made_of(find: Callable[[Project], Path], *parts: str) -> Callable[[Project], None]:
     """Results are sent without all that was made of one job's results, and without parts of these.
 
-    A part is the end of a file's name.
+    Their times are kept, as by `rsync -a`: by other times Snakemake itself would run their readers. A part is the end
+    of a file's name.
     """
 
     def edit(project: Project) -> None:
-        copy_results(project)
+        forget(project)
         first = find(project)
         records = {path: json.loads(path.read_text()) for path in (project.folder / "results").rglob(".*.made")}
         own = {*records.pop(record(find)(project))["outputs"]}

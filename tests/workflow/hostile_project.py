@@ -133,6 +133,14 @@ def below(*jobs: str, cohort: str = "lab") -> "Counter[str]":
     return Counter(job.partition(":")[0] for job in found)
 
 
+def of_tables(jobs: "Counter[str]") -> "Counter[str]":
+    """Those of these jobs that the target `tables` needs; it reads a part of what many jobs write."""
+    needed = {"score_experiment", "list_issues"}
+    while more := {job for job, readers in (READERS | DEMO).items() if _rules(readers) & needed} - needed:
+        needed |= _rules(more) | more
+    return Counter({rule: number for rule, number in jobs.items() if rule in needed})
+
+
 def ingested(*columns: str) -> list[str]:
     """The jobs of `lab` that write participants with one of these columns; without any, all."""
     named = [job for job in READERS if job.startswith("ingest_columns:")]
@@ -151,6 +159,10 @@ def both(*parts: "Counter[str]") -> "Counter[str]":
     total = sum(parts, Counter())
     total["write_report"] = min(total["write_report"], 1)
     return +total
+
+
+def _rules(jobs: Iterable[str]) -> set[str]:
+    return {job.partition(":")[0] for job in jobs}
 
 
 def _readers(job: str, cohort: str) -> Iterable[str]:
@@ -205,16 +217,16 @@ def rule_of(name: str) -> str:
     return "simulate_scans" if name.startswith("simulate_scans") else name
 
 
-def planned_jobs(project: Project, environment: Mapping[str, str]) -> "tuple[Counter[str], str]":
-    """Rule -> number of jobs that a dry run of everything lists, and all that it says."""
-    done = project.snakemake("-n", environment=environment)
+def planned_jobs(project: Project, environment: Mapping[str, str], target: str = "all") -> "tuple[Counter[str], str]":
+    """Rule -> number of jobs that a dry run lists, and all that it says."""
+    done = project.snakemake("-n", target, environment=environment)
     text = done.stdout + done.stderr
     table = re.search(r"^job +count\n-+ +-+\n(.*?)^total", text, re.MULTILINE | re.DOTALL)
     if table is None:
         assert "Nothing to be done" in text, text
         return Counter(), text
     rows = [line.split() for line in table[1].splitlines() if line.strip()]
-    return Counter(rule_of(name) for name, number in rows if name != "all" for _ in range(int(number))), text
+    return Counter(rule_of(name) for name, number in rows if name != target for _ in range(int(number))), text
 
 
 def finished_jobs(project: Project) -> dict[Path, int]:

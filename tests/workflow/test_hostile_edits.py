@@ -29,7 +29,7 @@ def finished(tmp_path_factory) -> Project:
 def test_exactly_the_touched_jobs_of_an_edit_are_planned(case: Case, finished: Project, tmp_path: Path):
     project = finished.copy_data(tmp_path / "project")
     case.edit(project)
-    jobs, said = planned_jobs(project, case.environment)
+    jobs, said = planned_jobs(project, case.environment, case.target)
     assert jobs == case.runs
     assert case.says in said
 

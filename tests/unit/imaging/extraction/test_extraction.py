@@ -17,6 +17,7 @@ from brainfed.imaging.extraction.extract_shard import extract_shard
 from brainfed.imaging.extraction.extraction import ScanFiles, TooShortError, check_cleaning, clean_means, extract
 from brainfed.imaging.scans.atlas import load_atlas
 from brainfed.imaging.scans.region_table import read_region_table
+from brainfed.imaging.scans.repetition_time import refuse_wrong_unit
 from brainfed.imaging.series.region_signal import constant_regions, empty_regions
 from brainfed.imaging.series.shard import ShardFiles
 from brainfed.runtime.artefacts import read_arrays
@@ -476,3 +477,21 @@ def test_real_scans_yield_the_means_of_their_regions(tmp_path):
         assert np.allclose(found.series[:, column], voxels[inside].mean(axis=0), rtol=1e-5, equal_nan=True)
     assert found.tr == pytest.approx(2.5)
     assert found.series.shape == (121, len(present))
+
+
+@pytest.mark.parametrize(
+    ("tr", "asked"),
+    [
+        (2000.0, "is it in ms? Fix it there"),
+        (2e6, "is it in µs? Fix it there"),
+        (0.002, "does its unit say ms for a number in s? Fix it there"),
+        (2e-6, "does its unit say µs for a number in s? Fix it there"),
+        (1.2573e299, "found 1.2573e+299 s; fix it there"),
+        (1e-300, "found 1e-300 s; fix it there"),
+        (-2.0, "found -2 s; fix it there"),
+    ],
+)
+def test_a_unit_is_asked_for_where_it_explains_a_repetition_time(tr, asked):
+    with pytest.raises(UserError) as refused:
+        refuse_wrong_unit("here", tr)
+    assert asked in str(refused.value)

@@ -13,10 +13,12 @@ from brainfed.cohort.settings.cohort import CohortSettings, ExtractionSettings
 from brainfed.imaging.extraction.extract_shard import extract_shard
 from brainfed.imaging.extraction.extraction import ScanFiles
 from brainfed.imaging.scans.atlas import Atlas
+from brainfed.imaging.scans.coverage import voxels_in_view
 from brainfed.imaging.scans.region_means import average_regions
 from brainfed.imaging.scans.scan import Scan, read_scan
 from brainfed.imaging.series.shard import ShardFiles
 from brainfed.runtime.artefacts import read_table
+from brainfed.runtime.errors import UserError
 
 MNI3 = from_matvec(np.diag([3.0, 3, 3]), (-90, -126, -72))
 SHAPE3 = (61, 73, 61)
@@ -155,3 +157,11 @@ def test_a_shard_logs_a_resampling_of_the_atlas_once_and_records_it(tmp_path, ca
     quality = read_table(out.quality)
     assert quality["resampled"].tolist() == ["from 3 mm to 2 mm"] * 2
     assert quality["suspicion"].tolist() == ["", ""]
+
+
+def test_a_place_beyond_all_whole_numbers_is_said_shortly():
+    affine = np.diag([3.0, 3.0, 3.0, 1.0])
+    far = affine.copy()
+    far[0, 3] = 1e30
+    with pytest.raises(UserError, match=r"shares no voxel with it \(x 1e\+30 \.\.\. 1e\+30 mm, y 0 \.\.\. 6 mm"):
+        voxels_in_view("s", "a.nii", (3, 3, 3), far, "atlas", affine, np.argwhere(np.ones((2, 2, 2))))

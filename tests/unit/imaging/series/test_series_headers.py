@@ -224,7 +224,7 @@ def test_a_counting_header_in_one_file_only_is_the_same_atlas(tmp_path):
     check, refused = SeriesCheck("c", SETTINGS), []
     for subject, path in (("s1", counted), ("s2", bare)):
         check.look(ListedSubject(subject, "a", str(path), None, "", "shard-00"), refused.append)
-    assert refused == [] == list(check.remarks("series"))
+    assert refused == [] == list(check.remarks({}, "series"))
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])

@@ -62,7 +62,8 @@ def voxels_in_view(
     Raises:
         UserError: no voxel of the atlas is in the image.
     """
-    nearest = np.rint(apply_affine(np.linalg.inv(affine) @ atlas_affine, voxels)).astype(np.int64)
+    places = np.rint(apply_affine(np.linalg.inv(affine) @ atlas_affine, voxels))
+    nearest = places.clip(-1, max(shape)).astype(np.int64)  # A broken affine may lead beyond all whole numbers.
     in_view = np.asarray(((nearest >= 0) & (nearest < shape)).all(axis=1))
     if not in_view.any():
         raise UserError(
@@ -91,5 +92,5 @@ def _extent_of_image(shape: tuple[int, ...], affine: NDArray[np.float64]) -> str
 
 def _box(affine: NDArray[np.float64], voxels: NDArray[np.int64]) -> str:
     places = apply_affine(affine, voxels)
-    low, high = np.rint(places.min(axis=0)).astype(int), np.rint(places.max(axis=0)).astype(int)
-    return ", ".join(f"{axis} {a} ... {b} mm" for axis, a, b in zip("xyz", low, high, strict=True))
+    low, high = np.rint(places.min(axis=0)) + 0.0, np.rint(places.max(axis=0)) + 0.0
+    return ", ".join(f"{axis} {a:g} ... {b:g} mm" for axis, a, b in zip("xyz", low, high, strict=True))

@@ -49,11 +49,20 @@ def refuse_wrong_unit(where: str, tr: float) -> None:
     """
     if tr > LONGEST or tr < SHORTEST:
         limit = f"at most {LONGEST:g}" if tr > LONGEST else f"at least {SHORTEST:g}"
-        reason = "is it in ms" if tr > LONGEST else "does its unit say ms for a number in s"
         raise UserError(
-            f"{where}: expected a repetition time of {limit} s, found {tr:g} s; {reason}? Fix it there, or set `tr` "
+            f"{where}: expected a repetition time of {limit} s, found {tr:g} s; {_reason(tr)}ix it there, or set `tr` "
             "for its site."
         )
+
+
+def _reason(tr: float) -> str:
+    """The unit that would make an impossible time a usual one, and the begin of `fix`; `f` where none does."""
+    for unit, length in (("ms", 1e-3), ("\N{MICRO SIGN}s", 1e-6)):
+        if SHORTEST <= tr * length <= LONGEST:
+            return f"is it in {unit}? F"
+        if SHORTEST <= tr / length <= LONGEST:
+            return f"does its unit say {unit} for a number in s? F"
+    return "f"
 
 
 def chosen_tr(given: float | None, stated: float, header: float) -> float:

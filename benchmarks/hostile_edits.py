@@ -18,7 +18,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from workflow.hostile_cases import CASES, Case
-from workflow.hostile_project import finished_jobs, hostile_project, planned_jobs, rules_that_ran
+from workflow.hostile_project import REFUSED, finished_jobs, hostile_project, planned_jobs, rules_that_ran
 from workflow.project import Project
 
 
@@ -28,8 +28,11 @@ def run_case(case: Case, finished: Project, folder: Path, cores: int) -> str:
     case.edit(project)
     before = finished_jobs(project)
     done = project.snakemake("--cores", str(cores), case.target, check=False, environment=case.environment)
-    if done.returncode:
+    if done.returncode and case.runs != REFUSED:
         return (done.stdout + done.stderr).strip().splitlines()[-1]
+    if case.runs == REFUSED:
+        said = case.says in done.stdout + done.stderr
+        return "" if done.returncode and said else f"expected a refusal: {case.says}"
     ran = rules_that_ran(before, finished_jobs(project))
     if ran != case.runs:
         return f"ran without need: {dict(ran - case.runs)}, did not run: {dict(case.runs - ran)}"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import yaml
 
+from brainfed.configuration.names import TABLE_ENDINGS
 from workflow.hostile_acts import (
     ATLAS,
     CONFOUNDS,
@@ -70,7 +71,7 @@ from workflow.hostile_acts import (
     without_what_was_made_of,
     write_config,
 )
-from workflow.hostile_project import QUICK, below, both, everything, ingested, of_tables
+from workflow.hostile_project import QUICK, REFUSED, below, both, everything, ingested, of_tables
 from workflow.project import Project
 
 
@@ -288,6 +289,17 @@ CASES = [
          config(library_versions="rerun")), below("train_method:quick")),
     Case("sent without times of a training and what is below, nothing changed", without_what_was_made_of(
          PREDICTIONS["quick"], "timing.json"), of_tables(SCORED), target="tables"),
+    # Names that collide.
+    *(
+        Case(f"an experiment gets the name {name}", config(experiments={name: {"variants": ["ridge-central"]}}),
+             REFUSED, says=f"experiments.{name}: {words}")
+        for name, words in {
+            **{f"methods{ending}": f"a name may not end in {ending}" for ending in (*TABLE_ENDINGS, "-quick", ".tsv")},
+            **{rule: f"`snakemake {rule}` is another target" for rule in ("train_method", "draw_bars", "tables")},
+        }.items()
+    ),
+    Case("an experiment of other tables gets a similar name", config(experiments={"methods_audit": {
+         "variants": ["ridge-central"], "default": False}}), NOTHING),
     # Results over results, and shared results.
     Case("predictions of other settings copied over with their record", of_another_run(PREDICTIONS["quick"],
          flip_a_byte, settings="0" * 16), below("train_method:quick")),

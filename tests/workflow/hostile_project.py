@@ -110,6 +110,8 @@ DEMO = {
     "simulate_scans:0": ["extract_series:0"],
     "simulate_scans:1": ["extract_series:1"],
 }
+REFUSED = Counter(refused=1)
+"""Instead of jobs, of an edit that no run may begin with."""
 GRAPHS = (
     "build_graph", "train_generator", "fuse_graph", "draw_graphs", "draw_scopes", "train_method:quick",
     "train_method:nodes", "ingest_columns:age-sex", "ingest_columns:site-age-sex-diagnosis",
@@ -219,8 +221,10 @@ def rule_of(name: str) -> str:
 
 def planned_jobs(project: Project, environment: Mapping[str, str], target: str = "all") -> "tuple[Counter[str], str]":
     """Rule -> number of jobs that a dry run lists, and all that it says."""
-    done = project.snakemake("-n", target, environment=environment)
+    done = project.snakemake("-n", target, check=False, environment=environment)
     text = done.stdout + done.stderr
+    if done.returncode:
+        return REFUSED, text
     table = re.search(r"^job +count\n-+ +-+\n(.*?)^total", text, re.MULTILINE | re.DOTALL)
     if table is None:
         assert "Nothing to be done" in text, text

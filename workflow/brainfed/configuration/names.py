@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
 from typing import TypeVar
 
 from brainfed.configuration.project import ProjectSettings
@@ -20,22 +22,10 @@ PAPER = "paper"
 RESERVED_EXPERIMENTS = ("all", "site", "tables", "models", PAPER)
 """Targets of the workflow; every experiment is a target too."""
 
-RULES = (
-    "audit_experiment", "build_connectomes", "build_fitted_connectomes", "build_graph", "choose_public",
-    "compute_connectivity", "compute_covariances", "compute_morphometry", "compute_tangent", "draw_bars",
-    "draw_clients", "draw_clusters", "draw_cohort", "draw_connectivity", "draw_cost", "draw_distribution",
-    "draw_dose", "draw_experiment", "draw_fidelity", "draw_graph_sizes", "draw_graphs", "draw_leakage", "draw_line",
-    "draw_measures", "draw_patterns", "draw_readings", "draw_rounds", "draw_scopes", "draw_surface", "export_bids",
-    "export_cohort", "extract_runs", "extract_series", "fetch_abide", "fetch_atlases", "fetch_tudatasets",
-    "fit_connectivity", "follow_subjects", "fuse_graph", "include_subjects", "ingest_columns", "ingest_phenotypes",
-    "join_fitted_views", "join_series", "join_views", "list_issues", "measure_quality", "measure_scans", "read_graphs",
-    "read_measures", "read_series", "relate_motion", "score_experiment", "score_fidelity", "score_institutions",
-    "simulate_atlas", "simulate_participants", "simulate_thickness", "split_subjects", "train_generator",
-    "train_kept_method", "train_method", "write_card", "write_report",
-)  # fmt: skip
-"""Rules of the workflow. A target is a rule, too, and two rules may not have one name."""
-SCANS = "simulate_scans_"
-"""Begins the names of the rules that simulate scans, one for each shard of a cohort."""
+RULE_FILES = Path(__file__).parents[2] / "rules"
+RULE = re.compile(r"^ *(?:use rule \w+ as|rule) (\w+)", re.MULTILINE)
+MADE_RULE = re.compile(r'^ *f"([a-z]+_[a-z_]*)\{\w+\}(?:_\{\w+\})?"$', re.MULTILINE)
+"""The name of a rule that is made in a loop: `draw_KIND`, `simulate_scans_COHORT_SHARD`."""
 
 TWIN = "-quick"
 """Ends the name of the same experiment with one repeat."""
@@ -46,6 +36,16 @@ TABLE_ENDINGS = (
 """An experiment writes NAME.tsv and a table for each of these; rules name their tables by `paths.table_pattern`."""
 FILES = (".tsv", ".json", ".svg")
 """Endings of files that lie beside the folders of experiments."""
+
+
+@cache
+def rule_names() -> tuple[frozenset[str], tuple[str, ...]]:
+    """The names of the workflow's rules, by its files, and what begins the names of those that are made in a loop.
+
+    A target is a rule, too, and two rules may not have one name.
+    """
+    text = "\n".join(path.read_text(encoding="utf-8") for path in sorted(RULE_FILES.glob("*.smk")))
+    return frozenset(RULE.findall(text)), tuple(sorted(set(MADE_RULE.findall(text))))
 
 
 def check_names(project: ProjectSettings) -> None:
@@ -71,8 +71,9 @@ def check_names(project: ProjectSettings) -> None:
     for name in RESERVED_COHORTS:
         if name in project.cohorts:
             raise UserError(f"config: cohorts.{name}: results/{name} holds the reports; rename the cohort.")
+    rules, made = rule_names()
     for name in project.experiments:
-        if name in RESERVED_EXPERIMENTS or name in RULES or name.startswith(SCANS):
+        if name in RESERVED_EXPERIMENTS or name in rules or name.startswith(made):
             raise UserError(f"config: experiments.{name}: `snakemake {name}` is another target; rename it.")
         if name.endswith(TWIN):
             raise UserError(

@@ -17,6 +17,8 @@ from brainfed.runtime.provenance import file_digest, machine, versions
 
 SCRIPTS = Path(brainfed.__file__).parents[1] / "scripts"
 
+HANGS_AFTER_S = 600
+"""More than a hundred times as long as a quiet machine needs."""
 PREAMBLE = """
 import json, os, sys
 from types import SimpleNamespace
@@ -72,7 +74,7 @@ class Scripts:
 
     def run(self, body: str) -> Ended:
         process = self.start(body)
-        stdout, stderr = process.communicate(timeout=60)
+        stdout, stderr = process.communicate(timeout=HANGS_AFTER_S)
         return Ended(process.returncode, stdout, stderr, self.log.read_text() if self.log.exists() else "")
 
 
@@ -171,7 +173,7 @@ def test_a_stopped_job_cleans_up(scripts: Scripts, how: signal.Signals, tmp_path
     assert process.stdout is not None
     assert process.stdout.readline() == "running\n"
     process.send_signal(how)
-    _, stderr = process.communicate(timeout=60)
+    _, stderr = process.communicate(timeout=HANGS_AFTER_S)
     assert process.returncode == 130
     assert stderr.startswith(f"stopped by {how.name} before the end; the same command goes on from the last round")
     assert [path.name for path in scripts.log.parent.iterdir()] == ["rule.log"]
@@ -233,13 +235,13 @@ def test_a_job_that_waits_for_a_device_can_be_stopped(scripts: Scripts, tmp_path
     """)
     assert holder.stdout is not None and holder.stdout.readline() == "held\n"
     waiting = scripts.start("with job(snakemake, gpu=True): print('ran')")
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + HANGS_AFTER_S
     while not (scripts.log.exists() and scripts.log.read_text()) and time.monotonic() < deadline:
         time.sleep(0.05)
     waiting.terminate()
-    stdout, stderr = waiting.communicate(timeout=60)
+    stdout, stderr = waiting.communicate(timeout=HANGS_AFTER_S)
     holder.kill()
-    holder.communicate(timeout=60)
+    holder.communicate(timeout=HANGS_AFTER_S)
     assert (waiting.returncode, stdout) == (130, "")
     assert "stopped by SIGTERM before the end" in stderr
 

@@ -91,7 +91,7 @@ with job(given):
         running.send_signal(signal.SIGTERM)
         time.sleep(0.005)
         running.send_signal(signal.SIGTERM)
-        _, errors = running.communicate(timeout=60)
+        _, errors = running.communicate(timeout=600)
     assert running.returncode == 130
     assert [line.split()[0] for line in errors.splitlines()] == ["stopped", "SLURM"]
     assert asked.read_text().splitlines() == ["show job 7", "requeue 7"]

@@ -24,6 +24,9 @@ from brainfed.runtime.jobs.run import Run
 from brainfed.runtime.jobs.stopping import SIGNALS, _runs_snakemake, stop_asked, stoppable, stopped_by, whole
 from inpainting_inputs import inpainting_inputs
 
+HANGS_AFTER_S = 600
+"""More than a hundred times as long as a quiet machine needs."""
+
 
 @pytest.fixture(autouse=True)
 def no_signal_is_ignored() -> Iterator[None]:
@@ -111,12 +114,13 @@ with stopping.stoppable(_end_at_once):
 """
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at a process in /proc")
 @pytest.mark.parametrize(
     "body",
     [
         "mutex = ctypes.create_string_buffer(64)\n    for _ in range(2): ctypes.CDLL(None).pthread_mutex_lock(mutex)",
         "exec('try: time.sleep(60)\\nexcept BaseException: time.sleep(60)')",
-        "type('Kept', (), {'__del__': lambda _: time.sleep(60)})()\n    time.sleep(60)",
+        "type('Kept', (), {'__del__': lambda _: time.sleep(900)})()\n    time.sleep(900)",
     ],
     ids=["compiled code", "an except clause", "a destructor"],
 )
@@ -125,9 +129,9 @@ def test_a_job_that_is_kept_from_stopping_is_ended(body: str) -> None:
         [sys.executable, "-c", KEPT.replace("{body}", body)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     assert job.stdout is not None and job.stdout.readline() == "running\n"
-    time.sleep(0.5)
+    _wait_until_it_sleeps(job.pid)
     job.send_signal(signal.SIGTERM)
-    _, errors = job.communicate(timeout=60)
+    _, errors = job.communicate(timeout=HANGS_AFTER_S)
     assert job.returncode == 130 and "stopped by SIGTERM before the end" in errors
 
 
@@ -228,7 +232,7 @@ def test_a_job_whose_workflow_was_killed_stops(tmp_path: Path) -> None:
         try:
             with stoppable():
                 Path("running").touch()
-                time.sleep(60)
+                time.sleep(900)
         except KeyboardInterrupt:
             Path("stopped").touch()
     """)
@@ -281,7 +285,16 @@ def test_a_line_that_cannot_be_read_is_none(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def _wait_for(path: Path) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + HANGS_AFTER_S
     while not path.exists():
         assert time.monotonic() < deadline, f"no {path.name}"
+        time.sleep(0.05)
+
+
+def _wait_until_it_sleeps(pid: int) -> None:
+    """Until the main thread of a process has slept at ten looks in a row."""
+    deadline, looks = time.monotonic() + HANGS_AFTER_S, 0
+    while looks < 10:
+        assert time.monotonic() < deadline, "it computes"
+        looks = looks + 1 if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "S" else 0
         time.sleep(0.05)

@@ -40,7 +40,7 @@ def start(owner: "subprocess.Popen[bytes]", tmp_path: Path) -> Start:
         script.write_text(text)
         environment = {"BRAINFED_FORKS": forks or name_of(owner), "OMP_NUM_THREADS": "3", "GREETING": "good day"}
         return subprocess.Popen(
-            [SHELL, "-c", f"{sys.executable} {script}"],
+            [SHELL, "-c", f"{options.pop('before', '')}{sys.executable} {script}"],
             env=os.environ | variables_of_the_shell() | environment | dict(options.pop("environment", {})),  # type: ignore[call-overload]
             cwd=tmp_path,
             stdin=options.pop("stdin", subprocess.DEVNULL),
@@ -231,15 +231,21 @@ STARTS = int(os.environ.get("BRAINFED_CASES", "12"))
 
 
 @pytest.mark.parametrize(
-    ("text", "forks", "span"),
-    [(OF_OURS, "", 0.25), (OF_OURS, "off", 1.0), ("import time\ntime.sleep(60)\n", "", 0.25)],
-    ids=["forked", "by itself", "any script"],
+    ("text", "forks", "span", "before"),
+    [
+        (OF_OURS, "", 0.25, ""),
+        (OF_OURS, "off", 1.0, ""),
+        (OF_OURS, "", 0.5, "sleep 0.3; true; "),
+        (OF_OURS, "off", 0.9, "sleep 0.3; true; "),
+        ("import time\ntime.sleep(60)\n", "", 0.25, ""),
+    ],
+    ids=["forked", "by itself", "forked after commands", "by itself after commands", "any script"],
 )
-def test_no_interrupt_is_lost_while_a_job_starts(start: Start, text: str, forks: str, span: float) -> None:
+def test_no_interrupt_is_lost_while_a_job_starts(start: Start, text: str, forks: str, span: float, before: str) -> None:
     """Whenever it comes: before the process that runs the script is known, while it imports, and while it works."""
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     for case in range(STARTS):
-        job, number = start(text, forks), numbers[case % 3]
+        job, number = start(text, forks, before=before), numbers[case % 3]
         time.sleep(span * case / STARTS)
         job.send_signal(number)
         _, errors = job.communicate(timeout=30)

@@ -50,6 +50,8 @@ def main() -> None:
             map(_quoted, (sys.executable, "-I", "-S", sys.argv[0], "-c", f"{sys.executable} {_quoted(script)}"))
         )
         command = f"{before}exec {again}"
+        # bash forgets an interrupt where a command of its own does not die of it. Blocked, it waits for this program.
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     if before or not script:
         os.execvp("bash", ["bash", "-c", f"set -euo pipefail; {command}"])
     if None not in (sys.stdin, sys.stdout, sys.stderr) and name != OFF:

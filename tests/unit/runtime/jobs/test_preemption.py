@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from brainfed.runtime.jobs.preemption import return_to_queue
+from unit.runtime.jobs.test_stopping import wait_until_it_sleeps
 
 SHOWN = "JobId=7 JobState=RUNNING Requeue=1 {preempted} SuspendTime=None Comment={comment} Power="
 AT_A_TIME, NEVER = "PreemptTime=2026-11-20T21:31:27", "PreemptEligibleTime=2026-11-20T21:31:23 PreemptTime=None"
@@ -74,20 +75,28 @@ def test_the_request_is_made_before_it_ends_the_job(asked: Path) -> None:
     assert asked.read_text().split() == ["show", "requeue"]
 
 
-def test_a_stopped_job_returns_after_its_last_message(asked: Path, tmp_path: Path) -> None:
+WAITS = "sys.stdin.read()"
+HANGS = "mutex = ctypes.create_string_buffer(64); [ctypes.CDLL(None).pthread_mutex_lock(mutex) for _ in range(2)]"
+
+
+@pytest.mark.parametrize("does", [WAITS, HANGS])
+def test_a_stopped_job_returns_after_its_last_message(asked: Path, tmp_path: Path, does: str) -> None:
     body = f"""
-import sys
+import ctypes, sys
+from brainfed.runtime.jobs import stopping
+stopping.PATIENCE = 0.3
 from types import SimpleNamespace
 from brainfed.scripting.job import job
 given = SimpleNamespace(log=[{str(tmp_path / "log")!r}], params={{}}, input={{}}, output=[],
     resources={{}}, scriptdir="/nowhere")
 with job(given):
     print("begun", flush=True)
-    sys.stdin.read()
+    {does}
 """
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen([sys.executable, "-c", body], text=True, **pipes) as running:  # type: ignore[call-overload]
         assert running.stdout.readline() == "begun\n"
+        wait_until_it_sleeps(running.pid)
         running.send_signal(signal.SIGTERM)
         time.sleep(0.005)
         running.send_signal(signal.SIGTERM)

@@ -129,7 +129,7 @@ def test_a_job_that_is_kept_from_stopping_is_ended(body: str) -> None:
         [sys.executable, "-c", KEPT.replace("{body}", body)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     assert job.stdout is not None and job.stdout.readline() == "running\n"
-    _wait_until_it_sleeps(job.pid)
+    wait_until_it_sleeps(job.pid)
     job.send_signal(signal.SIGTERM)
     _, errors = job.communicate(timeout=HANGS_AFTER_S)
     assert job.returncode == 130 and "stopped by SIGTERM before the end" in errors
@@ -291,7 +291,7 @@ def _wait_for(path: Path) -> None:
         time.sleep(0.05)
 
 
-def _wait_until_it_sleeps(pid: int) -> None:
+def wait_until_it_sleeps(pid: int) -> None:
     """Until the main thread of a process has slept at ten looks in a row."""
     deadline, looks = time.monotonic() + HANGS_AFTER_S, 0
     while looks < 10:

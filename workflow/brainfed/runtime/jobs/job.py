@@ -227,6 +227,7 @@ def _end_at_once(by: str, told: Callable[[], None] = lambda: None) -> None:
     told()
     with suppress(OSError):
         os.write(2, f"{STOPPED % by}\n".encode())
+    return_to_queue(held_up=True)
     os._exit(INTERRUPTED)
 
 

@@ -9,6 +9,8 @@ import os
 import re
 import signal
 import subprocess
+from collections.abc import Callable
+from contextlib import suppress
 
 PREEMPTED = re.compile(r"\bPreemptTime=\d")
 SUBMITTED_BY_SNAKEMAKE = re.compile(r"\bComment=rule_")
@@ -18,28 +20,38 @@ PATIENCE = 20.0
 logger = logging.getLogger(__name__)
 
 
-def return_to_queue() -> None:
+def return_to_queue(held_up: bool = False) -> None:
     """Ask SLURM to start this job anew, if SLURM preempts it and Snakemake submitted it; the last step of a job.
 
     A workflow that was started inside an allocation is left to the user who submitted that.
+
+    Args:
+        held_up: whether the main thread does not go on, which runs no handler then, and may hold the log's lock.
     """
     job = os.environ.get("SLURM_JOB_ID", "")
     if not job.isdigit():
         return
     # A granted request ends the job's processes; this one must not end while it makes the request.
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    described = _scontrol("show", "job", job)
+    if not held_up:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    say = _say_on_stderr if held_up else logger.log
+    described = _scontrol(say, "show", "job", job)
     if not (PREEMPTED.search(described) and SUBMITTED_BY_SNAKEMAKE.search(described)):
         return
-    logger.warning("SLURM preempts job %s: it goes back into the queue", job)
-    _scontrol("requeue", job)
+    say(logging.WARNING, f"SLURM preempts job {job}: it goes back into the queue")
+    _scontrol(say, "requeue", job)
 
 
-def _scontrol(*arguments: str) -> str:
+def _say_on_stderr(_: int, message: str) -> None:
+    with suppress(OSError):
+        os.write(2, f"{message}\n".encode())
+
+
+def _scontrol(say: Callable[[int, str], None], *arguments: str) -> str:
     """Output of SLURM's command; empty where it fails, with the reason in the log."""
     try:
         done = subprocess.run(["scontrol", *arguments], capture_output=True, text=True, timeout=PATIENCE, check=True)
     except (OSError, subprocess.SubprocessError) as error:
-        logger.info("scontrol %s: %s %s", " ".join(arguments), error, getattr(error, "stderr", "") or "")
+        say(logging.INFO, f"scontrol {' '.join(arguments)}: {error} {getattr(error, 'stderr', '') or ''}")
         return ""
     return done.stdout

@@ -320,7 +320,8 @@ def test_an_interrupted_download_of_abide_is_found(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     absent, unnamed, silent = check_project(Path("config/abide-quick.yaml"))
     assert (absent.severity, len(absent.subjects)) == ("stops", 995)
-    assert "(995 of 1112 are absent: " in absent.sentence
+    assert "(995 of 1035 are absent: " in absent.sentence
+    assert "; run `snakemake fetch_abide" in absent.sentence
     assert (unnamed.severity, len(unnamed.subjects)) == ("notes", 77)
     assert (silent.severity, silent.subjects) == ("notes", ("Caltech_0051456", "Caltech_0051483"))
 

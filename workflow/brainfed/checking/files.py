@@ -9,8 +9,9 @@ from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.sources.below import files_below
 from brainfed.cohort.sources.freesurfer.further import further_measures
 from brainfed.cohort.sources.known_atlases import atlas_files
-from brainfed.cohort.sources.listed import ListedSubject
+from brainfed.cohort.sources.listed import EXCLUDED, ListedSubject
 from brainfed.cohort.sources.listing import absent_files, list_cohort, named_series
+from brainfed.cohort.sources.path_patterns import remedy_for
 from brainfed.cohort.sources.unlisted import unlisted_files
 from brainfed.cohort.sources.usable_paths import unusable_paths
 from brainfed.configuration.layout.cohort_inputs import CohortInputs
@@ -38,18 +39,20 @@ def _absent(name: str, listed: Sequence[ListedSubject], settings: CohortSettings
     yield from (Finding("stops", place, str(mistake)) for mistake in everybody)
     if everybody:
         return
+    wanted = [one for one in listed if one.absence != EXCLUDED and one.series is not None]
     for absence, kind in (("series file absent", "series"), ("confounds file absent", "confounds")):
         without = [one for one in listed if one.absence == absence]
         if not without:
             continue
         subjects = tuple(one.subject for one in without)
+        remedy = ("" if settings.fetch else "bring the files, ") + remedy_for(settings, kind)
         folders = [getattr(one, kind) for one in without if Path(getattr(one, kind)).is_dir()]
         found = f"a folder at {folders[0]}" if folders else "none"
         yield Finding(
             "stops" if settings.on_invalid == "error" else "drops",
             place,
             f"Cohort {name!r}: expected the {kind} file {getattr(without[0], kind)} of subject {subjects[0]}, found "
-            f"{found} ({len(without)} of {len(listed)} are absent: {named(subjects)}); bring the files, fix `{kind}`, "
+            f"{found} ({len(without)} of {len(wanted)} are absent: {named(subjects)}); {remedy}, "
             f"or {'set `on_invalid: drop`' if settings.on_invalid == 'error' else 'take the rows out of the table'}.",
             subjects,
         )

@@ -33,7 +33,6 @@ class SeriesCheck:
             self.regions = len(SeriesReader(self._settings).regions)
         if self.mistakes:
             self._settings = replace(settings, labels=None)
-        self._folder = Path("results") / name / "timeseries" / settings.atlas
         self._readers: dict[str, SeriesReader] = {}
         self._used: set[str] = set()
 
@@ -54,7 +53,7 @@ class SeriesCheck:
     def remarks(self, looks: Mapping[str, Look], place: str) -> Iterator[Finding]:
         """Parts that name their regions differently, and subjects with regions without a signal."""
         parts = (
-            (self._folder / f"{shard}.safetensors", reader.regions, shard in self._used)
+            (reader.first_file or shard, reader.regions, shard in self._used)
             for shard, reader in sorted(self._readers.items())
         )
         mistakes: list[UserError] = []

@@ -253,6 +253,20 @@ def test_an_empty_derivative_is_named(tmp_path):
     assert "expected images sub-*/[ses-*/]func/*_desc-preproc_bold.nii.gz in" in refused(cohort(tree))
 
 
+def test_a_folder_that_is_too_high_is_named_before_its_table(derivative, tmp_path):
+    high = tmp_path / "high"
+    (high / "other").mkdir(parents=True)
+    (derivative.folder / "participants.tsv").unlink()
+    derivative.folder.rename(high / "fmriprep")
+    settings = cohort(derivative, {"derivatives": str(high)})
+    assert (
+        f"folders sub-* of fMRIPrep's output in {high}, found none; set bids.derivatives to {high}/fmriprep"
+        in refused(settings)
+    )
+    (high / "fmriprep").rename(tmp_path / "elsewhere")
+    assert f"in {high}, found none; fix bids.derivatives" in refused(settings)
+
+
 def test_an_option_that_the_strategy_does_not_use_is_refused():
     confounds = {"strategy": "simple", "fd_threshold": 0.3}
     with pytest.raises(UserError, match=r"fd_threshold: expected none with strategy simple.*or choose scrubbing"):

@@ -192,6 +192,22 @@ def test_an_absent_table_is_refused_with_the_command_that_downloads_it(tmp_path)
         list_cohort("c", settings)
 
 
+@pytest.mark.parametrize(
+    ("source", "key"), [("timeseries", "phenotype"), ("timeseries", "series"), ("freesurfer", "phenotype")]
+)
+def test_a_relative_path_at_which_nothing_lies_is_named_with_the_folder_looked_in(tmp_path, monkeypatch, source, key):
+    settings = replace(cohort(tmp_path), fetch=None, source=source, **{key: "data/{file}.csv"})
+    (tmp_path / "config").mkdir()
+    monkeypatch.chdir(tmp_path / "config")
+    with pytest.raises(UserError) as caught:
+        list_cohort("c", settings)
+    looked = f"or go to the folder where data/{{file}}.csv starts, this is {tmp_path}/config."
+    assert str(caught.value).endswith(f"found none; fix `{key}`, {looked}")
+    with pytest.raises(UserError) as caught:
+        list_cohort("c", replace(settings, **{key: f"{tmp_path}/data/{{file}}.csv"}))
+    assert "go to the folder" not in str(caught.value)
+
+
 def test_absent_series_are_refused_with_the_pattern_and_the_command(tmp_path):
     with pytest.raises(UserError, match=r"series of 2 subjects at .*\{file\}.1D, found none; run `snakemake fetch_it`"):
         list_cohort("c", cohort(tmp_path, series=()))

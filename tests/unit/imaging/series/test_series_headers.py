@@ -167,6 +167,48 @@ def test_a_line_of_words_and_numbers_is_refused_above_integers(tmp_path, first):
     assert read(write(tmp_path, first, INTEGERS), header=True).regions == first
 
 
+@pytest.mark.parametrize("values", [REALS, REALS / 1e6, -REALS, np.round(REALS)])
+def test_a_volume_under_header_true_is_no_line_of_names(tmp_path, values):
+    said = complaint(write(tmp_path, (), values), header=True)
+    assert "set `header: false`" in said and "line 1" in said
+    assert "rename one" not in said or "else rename one" in said
+
+
+def test_integers_under_header_true_that_differ_between_files_may_be_volumes(tmp_path):
+    files = {one: write(tmp_path, (), np.roll(INTEGERS, place, axis=0), name=one) for place, one in enumerate("ab")}
+    with pytest.raises(
+        UserError, match="another order in the header; set `header: false` if the first line is a volume"
+    ):
+        job(tmp_path, replace(SETTINGS, header=True), files)
+
+
+def test_parts_with_other_names_are_named_by_files_that_exist(tmp_path):
+    check, refused = SeriesCheck("c", SETTINGS), []
+    paths = [write(tmp_path, header, REALS, name=f"{header[0]}.csv") for header in ("ABCDEF", "FEDCBA")]
+    for path in paths:
+        check.look(ListedSubject(path.stem, "a", str(path), None, "", f"shard-{path.stem}"), refused.append)
+    (finding,) = check.remarks({}, "series")
+    assert refused == []
+    assert finding.sentence.startswith(f"{paths[1]}: expected the 6 regions of {paths[0]}, found other names")
+
+
+@pytest.mark.parametrize(
+    ("regions", "header", "remedy"),
+    [
+        (4, (), "set `regions: 6` if all files are so"),
+        (4, tuple("ABCDEF"), "set `regions: 6` if all files are so"),
+        (None, tuple("ABCDE"), "repair the first line"),
+    ],
+)
+def test_another_number_of_regions_is_refused_with_the_setting_to_change(tmp_path, regions, header, remedy):
+    assert remedy in complaint(write(tmp_path, header, REALS), columns=regions)
+
+
+def test_another_number_of_regions_than_the_table_names_the_table(tmp_path):
+    said = complaint(write(tmp_path, (), REALS), columns=4, indices=[1, 2, 3, 4])
+    assert "expected 4 regions, found 6 columns; name the table of this atlas under `labels`" in said
+
+
 def test_words_under_header_false_are_refused(tmp_path):
     assert "line 1: expected a finite number in column 1, found 'A'" in complaint(
         write(tmp_path, tuple("ABCDEF"), REALS), header=False

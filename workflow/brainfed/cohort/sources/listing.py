@@ -150,7 +150,7 @@ def absent_files(
     if len(without_series) == len(named):
         yield UserError(
             f"{where}: expected the series of {len(wanted)} subjects at {settings.series}, found none; "
-            f"{remedy_for(settings, 'series')}{_other_names(wanted, unlisted)}."
+            f"{remedy_for(settings, 'series', settings.series)}{_other_names(wanted, unlisted)}."
         )
         return
     without_confounds = [listed for listed in named if listed.absence == "confounds file absent"]

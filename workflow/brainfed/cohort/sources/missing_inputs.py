@@ -28,7 +28,7 @@ def missing_inputs(name: str, settings: CohortSettings) -> Iterator[UserError]:
             remedy = (
                 f"run `{FETCH}` with this config or fix `atlas`"
                 if key != "phenotype" and path != getattr(settings, key)
-                else remedy_for(settings, key)
+                else remedy_for(settings, key, path)
             )
             yield UserError(f"Cohort {name!r}: expected the {key} file {path}, found none; {remedy}.")
     if settings.confounds is not None and settings.source == "timeseries":

@@ -2,6 +2,7 @@
 
 import unicodedata
 from collections.abc import Callable
+from pathlib import Path
 
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.runtime.errors import UserError
@@ -38,6 +39,9 @@ def filled_on_disk(
     return decomposed if exists(decomposed) else path
 
 
-def remedy_for(settings: CohortSettings, key: str) -> str:
-    """Remedy for an absent file of a setting."""
-    return f"run `{settings.fetch}` or fix `{key}`" if settings.fetch else f"fix `{key}`"
+def remedy_for(settings: CohortSettings, key: str, path: str | None = None) -> str:
+    """Remedy for an absent file of a setting; where nothing is at its relative `path`, with the folder looked in."""
+    fix = f"fix `{key}`"
+    if path is not None and not Path(path).is_absolute():
+        fix += f", or go to the folder where {path} starts, this is {Path.cwd()}"
+    return f"run `{settings.fetch}` or {fix}" if settings.fetch else fix

@@ -1,6 +1,7 @@
 """Decide whether the first line of a text file of series names the regions or is a volume.
 
-The cohort's `header: true` or `false` decides. Without it, the first line and the lines below it do:
+The cohort's `header: true` or `false` decides, but fractions are no names. Without it, the first line and the lines
+below it do:
 
 | first line | lines below | it is |
 |---|---|---|
@@ -67,6 +68,12 @@ def read_header(
     cells = _without_ends(cells_of(text.first.lstrip("# "), text.separator), cells_of(text.second, text.separator))
     numeric = [is_number(cell) and not commented for cell in cells]
     names = tuple(cell.lstrip("#").strip() for cell in cells)
+    if all(numeric) and given and _whole(cells) is None:
+        number = next(cell for cell in cells if _whole([cell]) is None)
+        raise UserError(
+            f"{where}: expected region names, as the cohort has `header: true`, found the number {number!r}; set "
+            "`header: false`, this line is the first volume."
+        )
     if all(numeric) and not given and not _is_label_line(where, cells, text, indices):
         return ()
     if not all(numeric) and any(numeric) and not given and _are_missing_throughout(cells, numeric, text):

@@ -7,6 +7,7 @@ import numpy as np
 
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.imaging.scans.region_table import read_region_table
+from brainfed.imaging.series.header import is_number
 from brainfed.imaging.series.region_series import RegionSeries
 from brainfed.imaging.series.region_signal import varying_regions
 from brainfed.imaging.series.roi_series import NamedSeries, read_roi_series
@@ -38,6 +39,11 @@ class SeriesReader:
         if self._table is not None:
             return self._table[1]
         return tuple(str(index) for index in range(1, (self._expected or 0) + 1))
+
+    @property
+    def first_file(self) -> str | Path | None:
+        """The first usable file."""
+        return None if self._first is None else self._first[0]
 
     def read(self, subject: str, file: str | Path) -> NamedSeries:
         """Read one subject's series under the names of the cohort's regions.
@@ -103,7 +109,9 @@ def check_names(
         UserError: names or order differ.
     """
     if names != expected:
+        numbers = all(map(is_number, names)) and names != tuple(str(place) for place in range(1, len(names) + 1))
+        remedy = "set `header: false` if the first line is a volume, else " if numbers else ""
         raise UserError(
             f"Subject {subject}, {file}: expected the regions of {first}, found other names or another order in the "
-            "header; bring them into one order."
+            f"header; {remedy}bring them into one order."
         )

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from brainfed.imaging.series.arrays import array_format, read_array
-from brainfed.imaging.series.header import is_missing, read_header
+from brainfed.imaging.series.header import is_missing, is_number, read_header
 from brainfed.imaging.series.orientation import refuse_other_orientation
 from brainfed.imaging.series.text import DECIMAL_COMMA, SeriesText, bare_rows, cells_of, read_series_text
 from brainfed.runtime.errors import UserError
@@ -84,7 +84,7 @@ def read_roi_series(
         exact = exact.T
     _refuse_bad_values(where, exact)
     values = exact.astype(np.float32)
-    _refuse_other_width(where, values.shape, names, regions, transposed)
+    _refuse_other_width(where, values.shape, names, regions, transposed, of_table=indices is not None)
     if regions is None:
         _refuse_count(where, exact, names)
     _refuse_lost_signal(where, exact, values)
@@ -108,7 +108,10 @@ def _read_text(
     names = tuple(name.removeprefix("Mean_") for name in names[before:]) if before else names
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise UserError(f"{where}, line {text.line}: expected every region once, found {twice!r} again; rename one.")
+        remedy = "rename one"
+        if all(map(is_number, names)):
+            remedy = "set `header: false` if this line is the first volume, else rename one"
+        raise UserError(f"{where}, line {text.line}: expected every region once, found {twice!r} again; {remedy}.")
     width = None if transposed else regions or len(names) or None
     rows = text.rest if names else f"{text.first}\n{text.rest}"
     rows = bare_rows(rows, text.separator, None if width is None else before + width)
@@ -129,7 +132,13 @@ def _refuse_bad_values(where: str, exact: NDArray[np.float64]) -> None:
 
 
 def _refuse_other_width(
-    where: str, shape: Sequence[int], names: Sequence[str], regions: int | None, transposed: bool | None
+    where: str,
+    shape: Sequence[int],
+    names: Sequence[str],
+    regions: int | None,
+    transposed: bool | None,
+    *,
+    of_table: bool,
 ) -> None:
     volumes, found = shape
     expected = regions if regions is not None else len(names) or found
@@ -142,7 +151,11 @@ def _refuse_other_width(
             f"{where}: expected {expected} regions in columns, found {volumes} rows and {found} columns; the table is "
             f"transposed: {other} for the cohort if all its files are so, or turn this one."
         )
-    raise UserError(f"{where}: expected {expected} regions, found {found} columns{under}; check the atlas.")
+    remedy = "repair the first line"
+    if not under:
+        key = "name the table of this atlas under `labels`" if of_table else f"set `regions: {found}`"
+        remedy = f"{key} if all files are so, else bring this one's series of the cohort's atlas"
+    raise UserError(f"{where}: expected {expected} regions, found {found} columns{under}; {remedy}.")
 
 
 def _refuse_count(where: str, exact: NDArray[np.float64], names: Sequence[str]) -> None:

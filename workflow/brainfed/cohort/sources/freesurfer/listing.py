@@ -35,7 +35,7 @@ def _unmet(name: str, settings: CohortSettings) -> Iterator[UserError]:
     for table in settings.tables or ("(not set)",):
         if not Path(table).is_file():
             yield UserError(
-                f"{where}: expected the phenotype file {table}, found none; {remedy_for(settings, 'phenotype')}."
+                f"{where}: expected the phenotype file {table}, found none; {remedy_for(settings, 'phenotype', table)}."
             )
     yield from missing_measures(where, settings.freesurfer, remedy_for(settings, "freesurfer"))
     if settings.confounds is not None:

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -63,7 +64,11 @@ def _version() -> str:
 def _check(given: argparse.Namespace) -> int:
     """Print what will go wrong; 1 if something stops the run, else 0."""
     findings = check_project(given.config, few=True, every_scan=given.scans)
-    print(json.dumps([asdict(finding) for finding in findings], indent=1) if given.json else as_text(findings))
+    try:
+        shown = [asdict(finding) for finding in findings]
+        print(json.dumps(shown, indent=1) if given.json else as_text(findings), flush=True)
+    except BrokenPipeError:  # As after `| head`: nobody reads on. Python would say so again at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return int(any(finding.severity == "stops" for finding in findings))
 
 

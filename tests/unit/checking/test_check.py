@@ -346,6 +346,16 @@ def test_enough_people_are_no_note(tmp_path, capsys):
     assert capsys.readouterr().out == "0 stop the run, 0 drop subjects (0 of them), 0 worth knowing\n"
 
 
+def test_a_reader_that_has_gone_is_no_mistake(tmp_path):
+    config = series_cohort(tmp_path).configure()
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "brainfed", "check", str(config)]
+    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, cwd=REPOSITORY, text=True)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_sites_that_are_institutions_have_nothing_to_harmonise_with(tmp_path):
     cohort = series_cohort(tmp_path)
     config = edit(cohort.configure(), features={"harmonise": "combat"})

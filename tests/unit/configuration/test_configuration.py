@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 import yaml
 
-from brainfed.configuration.loading import extended, load_plan
+from brainfed.configuration.loading import extended, load_plan, read_config
 from brainfed.configuration.manual.schema import schema
 from brainfed.configuration.project import ProjectSettings
 from brainfed.configuration.validation import mistakes
@@ -341,6 +341,31 @@ def test_extends_needs_paths(base, named):
 def test_an_error_in_an_extended_config_is_found(base):
     (base / "base.yaml").write_text(CONFIG.replace("folds: 3", "folds: 1"))
     assert_says(complaint({"extends": "base.yaml"}), "split.folds", "at least 2")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a:\n  b: 1\n   c: 2\n", "line 3: expected no colon here"),
+        ("a:\n  b: 1\n  c:\n    d: 1\n   e: 2\n", "line 5: expected a line that begins where others of its block do"),
+        ("a:\n  b: 1\n c: 2\n", "as line 1 in column 1, found it in column 2; indent it"),
+        ("a:\n  - 1\n - 2\n", "line 3: expected a line that begins where others of its block do"),
+        ("a:\n  b: 1\n\tc: 2\n", "line 3: expected blanks at the begin of a line or value, found a tab"),
+        ("a:\n\tb: 1\n", "line 2: expected blanks at the begin of a line or value, found a tab"),
+        ("a:b\nc: 1\n", "put a blank after the colon above"),
+        ("a: 'x\nb: 1\n", "line 3: expected YAML, found an error (while scanning a quoted scalar from line 1: "),
+        ("id,age\ns17,secret\n", "expected keys with values, found a text; fix the file, or name the config."),
+        ("- secret\n", "found a list"),
+        ("", "found nothing"),
+    ],
+)
+def test_a_slip_in_yaml_is_named_by_line_and_cause_without_the_content(tmp_path, text, words):
+    path = tmp_path / "own.yaml"
+    path.write_text(text)
+    with pytest.raises(UserError) as caught:
+        read_config(path)
+    assert words in str(caught.value)
+    assert "secret" not in str(caught.value) and "unicode string" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,9 @@ def read_config(path: Path) -> Mapping[str, Any]:
         raise UserError(f"{path}: expected a config here, found no file; give its path from {Path.cwd()}.")
     content = read_yaml(path)
     if not isinstance(content, Mapping):
-        raise UserError(f"{path}: expected keys with values, found {content!r}; fix the file.")
+        # Its content may be a table of subjects, which no message repeats.
+        found = {str: "a text", list: "a list", type(None): "nothing"}.get(type(content), "a single value")
+        raise UserError(f"{path}: expected keys with values, found {found}; fix the file, or name the config.")
     return content
 
 

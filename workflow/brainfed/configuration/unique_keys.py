@@ -102,5 +102,30 @@ def read_yaml(path: Path) -> Any:
         return loader.construct_document(node)
     except _DuplicateKeyError as error:
         raise UserError(f"{path}: expected every key once, found {error}; remove or rename one of them.") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: expected YAML in UTF-8 ({error}); save it as UTF-8.") from None
+    except yaml.MarkedYAMLError as error:
+        raise UserError(f"{path}{_fault(error)}") from None
+    except yaml.YAMLError as error:
         raise UserError(f"{path}: expected YAML ({' '.join(str(error).split())}); fix the file.") from None
+
+
+def _fault(error: yaml.MarkedYAMLError) -> str:
+    """Line, cause and remedy of what is no YAML, without the line's content."""
+    problem, mark, begin = error.problem or "", error.problem_mark or error.context_mark, error.context_mark
+    where = "" if mark is None else f", line {mark.line + 1}"
+    if "'\\t'" in problem:
+        return f"{where}: expected blanks at the begin of a line or value, found a tab; write blanks."
+    if mark and begin and "but found '<block" in problem:
+        return (
+            f"{where}: expected a line that begins where others of its block do, as line {begin.line + 1} in column "
+            f"{begin.column + 1}, found it in column {mark.column + 1}; indent it as the lines that it belongs to."
+        )
+    if "mapping values are not allowed" in problem:
+        return (
+            f"{where}: expected no colon here, found one; indent this line as the one above, put a blank after the "
+            "colon above, or put quotes around a text with a colon."
+        )
+    begun = f" from line {begin.line + 1}" if begin and mark and begin.line < mark.line else ""
+    within = f"{error.context}{begun}: " if error.context else ""
+    return f"{where}: expected YAML, found an error ({within}{problem}); fix the line or the one above."

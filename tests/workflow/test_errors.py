@@ -160,6 +160,20 @@ def test_a_damaged_series_may_be_dropped_with_a_line_in_the_issues(project):
     assert "expected at least 50 time points, found 29" in excluded["detail"].iloc[0]
 
 
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        ("models", "found none; name some under `models`."),
+        ("export_bids", "expected a cohort of `source: bids`, found none"),
+        ("site", "found no `study.sites`"),
+    ],
+)
+def test_a_target_with_nothing_to_make_says_so(project, target, words):
+    done = project.snakemake("-n", target, check=False)
+    assert done.returncode != 0
+    assert words in sentence(done.stdout + done.stderr, f"{target}: expected")
+
+
 def test_a_key_that_stands_twice_stops_before_any_job(project):
     path = project.folder / "config.yaml"
     path.write_text(path.read_text() + "seed: 1\nthreads: 1\nseed: 2\n")

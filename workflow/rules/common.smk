@@ -203,6 +203,17 @@ def named(**values):
     return given
 
 
+def some(files, mistake):
+    """The input of a target, which stops with a sentence where the config names nothing for it to make."""
+
+    def found(wildcards):
+        if not files:
+            raise WorkflowError(mistake)
+        return files
+
+    return found
+
+
 def joint(is_joint):
     """The parameters of a job that may train with other sites; none where all sites are in one place."""
     study = PROJECT.study

@@ -393,4 +393,7 @@ rule export_cohort:
 
 rule export_bids:
     input:
-        folders=exported_folders(PROJECT.cohorts),
+        folders=some(
+            exported_folders(PROJECT.cohorts),
+            "export_bids: expected a cohort of `source: bids`, found none; only images of BIDS are written as BIDS files.",
+        ),

@@ -36,7 +36,10 @@ rule write_card:
 
 rule models:
     input:
-        cards=[
-            model_file(model.cohort, model.variant.name, "card.md")
-            for model in PLAN.models
-        ],
+        cards=some(
+            [
+                model_file(model.cohort, model.variant.name, "card.md")
+                for model in PLAN.models
+            ],
+            "models: expected variants whose models are kept, found none; name some under `models`.",
+        ),

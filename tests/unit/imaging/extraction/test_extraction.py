@@ -232,7 +232,11 @@ def test_confounds_are_regressed_out(tmp_path):
     ("table", "columns", "message"),
     [
         ({"x": np.zeros(VOLUMES - 1)}, (), "expected 80 rows, one a volume, found 79"),
-        ({"x": np.zeros(VOLUMES)}, ("y",), "expected the confounds y, found no y"),
+        (
+            {"x": np.zeros(VOLUMES)},
+            ("y",),
+            "expected the confounds y, found none of that name among x; name columns of the table in confound_columns",
+        ),
         ({"x": ["a"] * VOLUMES}, (), "expected numbers in column 'x', found text"),
         ({"x": [0.0] * 5 + [np.nan] + [0.0] * (VOLUMES - 6)}, (), "line 7: expected a finite value in column 'x'"),
     ],

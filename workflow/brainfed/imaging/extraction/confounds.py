@@ -17,6 +17,8 @@ SEPARATORS = ("\t", ";", ",", None)
 """In the order in which the first of them in the first line is the separator; None: any blanks."""
 MISSING = frozenset({"", "n/a", "N/A", "NA", "nan", "NaN", "NAN", "null", "NULL", "None", "#N/A"})
 DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
+SHOWN = 12
+"""Columns of a table that a sentence names."""
 COSINES = "cosine"
 """Begin of the names of fMRIPrep's high-pass regressors."""
 
@@ -78,7 +80,11 @@ def read_confounds(subject: str, file: str | Path, columns: Sequence[str], volum
     names = table.names or tuple(str(number) for number in range(1, len(table.rows[0]) + 1))
     absent = [column for column in columns if column not in names]
     if absent:
-        raise UserError(f"{where}: expected the confounds {', '.join(columns)}, found no {', '.join(absent)}.")
+        has = ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
+        raise UserError(
+            f"{where}: expected the confounds {', '.join(absent)}, found none of that name among {has}; name columns "
+            "of the table in confound_columns, or leave it out to regress out all."
+        )
     chosen = tuple(columns) or names
     for name in chosen:
         if not name or names.count(name) > 1:

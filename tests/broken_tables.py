@@ -107,7 +107,12 @@ TABLES = [
     Broken("not UTF-8", in_latin_1, *[r"participants.csv.*: expected .*(encoding|UTF-8).*save"] * 2),
     Broken("Excel file", excel, *[r"participants.xlsx.*: expected .*save"] * 2),
     Broken("no table", no_table, *[r"expected the phenotype file .*participants.csv, found none; fix"] * 2),
-    Broken("no patients", all_controls, "found controls only; fix codes.diagnosis", "2 different patients for 2 folds"),
+    Broken(
+        "no patients",
+        all_controls,
+        "found controls only; fix codes",
+        "patients for 2 folds, the whole cohort has none; fix",
+    ),
     Broken("no diagnosis", no_diagnosis, *[r"(no included|expected a) (usable )?subject .*diagnosis"] * 2),
     Broken(
         "one patient for two folds", one_patient, *["2 different patients for 2 folds, it has 1; lower `count`"] * 2

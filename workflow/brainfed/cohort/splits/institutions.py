@@ -100,13 +100,14 @@ def draw_institutions(
     if settings.stratifies_sites:
         _site(subjects[subjects["diagnosis"] >= 0], "stratify: site_label")
     institution = _institutions(subjects, _sites(participants), settings, streams)
+    anywhere = frozenset(subjects["diagnosis"])
     drawn = institution != OUTSIDE
     subjects, institution = subjects.loc[drawn].reset_index(drop=True), institution[drawn]
     words = class_words(target, classes)
     for name in sorted(set(institution[(subjects["diagnosis"] >= 0).to_numpy()])):
         members = subjects.loc[institution == name]
         held = _classes_of_data_sets(members, participants) if target == "class" else set(words.many)
-        _refuse_few(str(name), members, settings, words, held)
+        _refuse_few(str(name), members, settings, words, held, anywhere)
     return subjects, institution
 
 
@@ -232,9 +233,17 @@ def _refuse_small_cohort(people: int, settings: SplitSettings) -> None:
 
 
 def _refuse_few(
-    institution: str, members: pd.DataFrame, settings: SplitSettings, words: ClassWords, held: Collection[int]
+    institution: str,
+    members: pd.DataFrame,
+    settings: SplitSettings,
+    words: ClassWords,
+    held: Collection[int],
+    anywhere: Collection[int],
 ) -> None:
-    """Refuse an institution with too few subjects of one of the classes `held` for its folds or its test."""
+    """Refuse an institution with too few subjects of one of the classes `held` for its folds or its test.
+
+    `anywhere` are the classes in the cohort.
+    """
     folds, other = settings.folds, "merge it with another institution"
     if settings.counts_institutions:
         other = "lower `count`" if settings.share is None else "raise `share`"
@@ -255,10 +264,10 @@ def _refuse_few(
             continue
         found = members.loc[members["diagnosis"] == code, "group"].nunique()
         if found < folds:
-            raise UserError(
-                f"splits: institution {institution} needs at least {folds} different {title} for {folds} folds, "
-                f"it has {found}; {'lower `folds`, or ' if folds > 2 else ''}{other}."
-            )
+            needs = f"splits: institution {institution} needs at least {folds} different {title} for {folds} folds"
+            if code not in anywhere:
+                raise UserError(f"{needs}, the whole cohort has none; fix codes.{words.target} or the table.")
+            raise UserError(f"{needs}, it has {found}; {'lower `folds`, or ' if folds > 2 else ''}{other}.")
 
 
 def _refuse_one_site(sites: set[str]) -> None:

@@ -120,7 +120,12 @@ IMAGES = [
     ),
     Broken("few confounds", confounds(motion=[0.1] * 50), *[TABLE + ".*expected 60 rows.*found 50"] * 2, "s03"),
     Broken("text in confounds", confounds(motion=["x"] * 60), *[TABLE + ".*numbers in column 'motion'"] * 2, "s03"),
-    Broken("another confound", confounds(fd=[0.1] * 60), *[TABLE + ".*confounds motion, found no motion"] * 2, "s03"),
+    Broken(
+        "another confound",
+        confounds(fd=[0.1] * 60),
+        *[TABLE + ".*confounds motion, found none of that name among fd; name"] * 2,
+        "s03",
+    ),
     Broken("gap in confounds", gap, *[TABLE + ", line 5: expected a finite value in column 'motion'"] * 2, "s03"),
     Broken("atlas with fractions", parcellation(labels() / 2), *[r"atlas.nii.gz: expected whole numbers"] * 2),
     Broken("label without a name", region_table(b"index\tname\n1\tA\n2\tB\n3\tC\n"), *[r"found 1 more \(4\); add"] * 2),

@@ -242,6 +242,17 @@ def test_a_table_with_subjects_of_another_site_is_found(tmp_path):
     assert "site 'b': expected subjects of this site alone, found those of 'a' in the table; " in found.sentence
 
 
+def test_one_subject_of_a_site_is_no_plural_and_a_list_of_all_columns_has_no_dots(tmp_path):
+    cohort = series_cohort(tmp_path)
+    cohort.change("s03", "site", "lonely")
+    config = cohort.configure()
+    assert any("site lonely: its only subject is one of the " in one for one in sentences(config))
+    header, *rows = cohort.rows()
+    cohort.write_rows([[*header[:-1], "group"], *rows])
+    (said,) = [one for one in sentences(config) if "expected a column 'diagnosis'" in one]
+    assert f"found none; it has {', '.join(header[:-1])}, group. Set columns.diagnosis" in said
+
+
 def test_a_full_disk_is_found(tmp_path, monkeypatch):
     # 12 subjects, 60 time points of 4 regions and 6 connections, 4 bytes each.
     usage = disk.shutil.disk_usage(tmp_path)

@@ -127,10 +127,11 @@ def _one_class_sites(participants: Mapping[str, Participant], words: ClassWords,
     for site in sorted({person.site for person in participants.values()}):
         labelled = [p.diagnosis for p in participants.values() if p.site == site and p.diagnosis is not None]
         if len(set(labelled)) == 1:
+            who = f"all {len(labelled)} subjects are" if len(labelled) > 1 else "its only subject is one of the"
             yield Finding(
                 "notes",
                 place,
-                f"site {site}: all {len(labelled)} subjects are {_class(set(labelled), words)}, so its AUC is "
+                f"site {site}: {who} {_class(set(labelled), words)}, so its AUC is "
                 "undefined; put it into a group with another site, or leave it.",
             )
 

@@ -201,11 +201,43 @@ def test_a_relative_path_at_which_nothing_lies_is_named_with_the_folder_looked_i
     monkeypatch.chdir(tmp_path / "config")
     with pytest.raises(UserError) as caught:
         list_cohort("c", settings)
-    looked = f"or go to the folder where data/{{file}}.csv starts, this is {tmp_path}/config."
-    assert str(caught.value).endswith(f"found none; fix `{key}`, {looked}")
+    looked = f"or go to the folder where data/{{file}}.csv starts, this is {tmp_path}/config"
+    assert f"found none; fix `{key}`, {looked}" in str(caught.value)
     with pytest.raises(UserError) as caught:
         list_cohort("c", replace(settings, **{key: f"{tmp_path}/data/{{file}}.csv"}))
     assert "go to the folder" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("key", "path", "hint"),
+    [
+        ("series", "serie/{file}.csv", "serie is not there, {}series is"),
+        ("series", "series/{file}.1D", "series/s1.1D is not there, {}series/s1.csv is"),
+        ("series", "series/{file}_x.csv", "series/s1_x.csv is not there, {}series/s1.csv is"),
+        ("series", "elsewhere/deep/{file}.csv", "elsewhere is not there"),
+        ("phenotype", "tabel.csv", "tabel.csv is not there, {}table.csv is"),
+        ("phenotype", "series/table.csv", "series/table.csv is not there"),
+    ],
+)
+@pytest.mark.parametrize("start", ["", "absolute"])
+def test_the_part_of_a_path_that_is_not_there_is_named_with_a_similar_one(
+    tmp_path, monkeypatch, start, key, path, hint
+):
+    (tmp_path / "series").mkdir()
+    (tmp_path / "series" / "s1.csv").touch()
+    monkeypatch.chdir(tmp_path)
+    above = f"{tmp_path}/" if start else ""
+    settings = replace(cohort(tmp_path), **{key: above + path})
+    with pytest.raises(UserError) as caught:
+        list_cohort("c", settings)
+    assert str(caught.value).endswith(f" ({above}{hint.format(above)}).")
+
+
+def test_a_misspelt_atlas_is_named_with_the_nearest(tmp_path):
+    for near in ("CC200", "cc2000"):
+        settings = replace(nifti_cohort(tmp_path, ("s1", "s2"), atlas=near), parcellation=None)
+        with pytest.raises(UserError, match=r"found neither \(atlas '.*'\); did you mean 'cc200'\?$"):
+            list_cohort("c", settings)
 
 
 def test_absent_series_are_refused_with_the_pattern_and_the_command(tmp_path):

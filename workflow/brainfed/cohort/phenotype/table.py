@@ -252,7 +252,7 @@ def _position(path: str | Path, header: list[str], column: str, columns: ColumnS
     if header.count(name) > 1:
         raise UserError(f"{path}: expected one column {name!r}, found {header.count(name)}; rename all but one.")
     near = _near(name, [known for known in header if known not in columns.named])
-    hint = f"did you mean {near!r}?" if near else f"it has {', '.join(header[:8])} ..."
+    hint = f"did you mean {near!r}?" if near else f"it has {', '.join(header[:8])}{' ...' if len(header) > 8 else '.'}"
     key = next((key for key, value in vars(columns).items() if value == column), "")
     remedy = f"Set columns.{key} to the name that the table has" if key else "Set its name under `columns` or `rows`"
     if key == "site":

@@ -145,7 +145,8 @@ class CohortSettings:
     atlas: str = setting(
         "atlas",
         "Name of the parcellation, as it appears in paths. basc122, cc200, harvard-oxford and aal need no "
-        "`parcellation` (NIfTI and BIDS sources): `snakemake fetch_atlases` downloads them.",
+        "`parcellation` (NIfTI and BIDS sources): `snakemake fetch_atlases` downloads them. Of region series it is a "
+        "label of your own, which nothing is read by.",
     )
     parcellation: str | None = setting(
         None,

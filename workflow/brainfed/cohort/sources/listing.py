@@ -19,7 +19,7 @@ from brainfed.cohort.sources.freesurfer.listing import list_freesurfer
 from brainfed.cohort.sources.known_atlases import atlas_files
 from brainfed.cohort.sources.listed import EXCLUDED, Absence, ListedSubject, Listing, all_excluded, shard_name
 from brainfed.cohort.sources.missing_inputs import missing_inputs
-from brainfed.cohort.sources.path_patterns import filled_on_disk, remedy_for
+from brainfed.cohort.sources.path_patterns import filled_on_disk, lying_near, remedy_for
 from brainfed.cohort.sources.simulated.listing import list_simulated
 from brainfed.cohort.sources.tudataset.listing import list_graphs
 from brainfed.cohort.sources.unlisted import unlisted_files
@@ -148,9 +148,10 @@ def absent_files(
     named = [listed for listed in wanted if listed.series is not None]
     without_series = [listed for listed in named if listed.absence == "series file absent"]
     if len(without_series) == len(named):
+        hint = _other_names(wanted, unlisted) or (lying_near(str(named[0].series)) if named else "")
         yield UserError(
             f"{where}: expected the series of {len(wanted)} subjects at {settings.series}, found none; "
-            f"{remedy_for(settings, 'series', settings.series)}{_other_names(wanted, unlisted)}."
+            f"{remedy_for(settings, 'series', settings.series)}{hint}."
         )
         return
     without_confounds = [listed for listed in named if listed.absence == "confounds file absent"]

@@ -1,11 +1,15 @@
 """Path patterns of a config, and remedies for absent files."""
 
+import difflib
 import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.runtime.errors import UserError
+
+COMPARED = 2000
+"""Names of a folder among which a similar one is looked for."""
 
 
 def filled(name: str, key: str, pattern: str, parts: dict[str, str | None]) -> str:
@@ -45,3 +49,20 @@ def remedy_for(settings: CohortSettings, key: str, path: str | None = None) -> s
     if path is not None and not Path(path).is_absolute():
         fix += f", or go to the folder where {path} starts, this is {Path.cwd()}"
     return f"run `{settings.fetch}` or {fix}" if settings.fetch else fix
+
+
+def lying_near(path: str) -> str:
+    """What of an absent path is not there, and what of a similar name is, in brackets; empty for a pattern."""
+    if "*" in path:
+        return ""
+    missing = Path(path)
+    while missing.name and not missing.parent.exists():
+        missing = missing.parent
+    try:
+        names = sorted(one.name for one in missing.parent.iterdir())[:COMPARED]
+    except OSError:
+        return ""
+    own = missing.stem.casefold()
+    near = next((name for name in names if own and own in name.casefold()), None)
+    similar = [near] if near else difflib.get_close_matches(missing.name, names, n=1)
+    return f" ({missing} is not there{f', {missing.parent / similar[0]} is' if similar else ''})"

@@ -9,7 +9,7 @@ from brainfed.cohort.phenotype.table import Row, cohort_rows
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.sources.freesurfer.files import has_stats, missing_measures, stats_folder
 from brainfed.cohort.sources.listed import EXCLUDED, Absence, ListedSubject, Listing, all_excluded, shard_name
-from brainfed.cohort.sources.path_patterns import filled_on_disk, remedy_for
+from brainfed.cohort.sources.path_patterns import filled_on_disk, lying_near, remedy_for
 from brainfed.runtime.errors import UserError
 
 
@@ -35,7 +35,8 @@ def _unmet(name: str, settings: CohortSettings) -> Iterator[UserError]:
     for table in settings.tables or ("(not set)",):
         if not Path(table).is_file():
             yield UserError(
-                f"{where}: expected the phenotype file {table}, found none; {remedy_for(settings, 'phenotype', table)}."
+                f"{where}: expected the phenotype file {table}, found none; "
+                f"{remedy_for(settings, 'phenotype', table)}{lying_near(table)}."
             )
     yield from missing_measures(where, settings.freesurfer, remedy_for(settings, "freesurfer"))
     if settings.confounds is not None:

@@ -246,10 +246,10 @@ def test_one_subject_of_a_site_is_no_plural_and_a_list_of_all_columns_has_no_dot
     cohort = series_cohort(tmp_path)
     cohort.change("s03", "site", "lonely")
     config = cohort.configure()
-    assert any("site lonely: its only subject is one of the " in one for one in sentences(config))
+    assert any("site lonely: its only subject is one of the " in one.sentence for one in check_project(config))
     header, *rows = cohort.rows()
     cohort.write_rows([[*header[:-1], "group"], *rows])
-    (said,) = [one for one in sentences(config) if "expected a column 'diagnosis'" in one]
+    (said,) = [one.sentence for one in check_project(config) if "expected a column 'diagnosis'" in one.sentence]
     assert f"found none; it has {', '.join(header[:-1])}, group. Set columns.diagnosis" in said
 
 

@@ -57,6 +57,17 @@ def twins(tmp_path, name, *others):
     return find_twins(own, experiment.variants)
 
 
+@pytest.mark.parametrize(("name", "noted"), [("logistic-federated", False), ("logistic-fedavg", True)])
+def test_a_difference_of_a_solver_is_noted_for_that_solver_alone(tmp_path, name, noted):
+    for twin in twins(tmp_path, name, "logistic-local", "logistic-central").values():
+        assert any("no penalty" in sentence for sentence in twin["differs"]) == noted
+        assert not any("`" in sentence for sentence in twin["differs"])
+
+
+def test_no_sentence_on_a_twin_has_marks_that_a_page_does_not_read():
+    assert not [method.name for method in METHODS.values() if method.twins and "`" in method.twins.differs]
+
+
 @pytest.mark.parametrize(
     ("name", "alone", "pooled"),
     [

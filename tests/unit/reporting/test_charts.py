@@ -241,6 +241,14 @@ def test_gains_are_those_of_institutions_and_a_missing_twin_is_named():
     assert (pooled["gained"], pooled["share"]) == ("no twin", "")
 
 
+def test_a_method_that_equals_its_twin_in_all_runs_is_equal_in_the_chart_as_in_the_table():
+    own = runs().query("variant == 'fedgcn'")
+    rounded = own.assign(variant="localgcn", value=own["value"] - 1e-16)
+    chart = gain_chart(gain().assign(mean=1e-16), VARIANTS, Scored(pd.concat([own, rounded]), 0.25))
+    alone = rows_of(panel_of(chart, 0), "gained", "share").iloc[0]
+    assert (alone["share"], alone["better off"]) == ("equal", "equal in all runs")
+
+
 def test_learning_curves_are_means_over_runs_in_local_epochs():
     table = rows_of(CHARTS["learning"](), "epochs", "test_loss").set_index(["variant", "epochs"])
     assert table.loc[("localgcn", 20), "test_loss"] == pytest.approx(0.7 + 0.2 + 0.01)

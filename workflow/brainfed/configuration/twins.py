@@ -40,11 +40,12 @@ def find_twins(variant: Variant, variants: Sequence[Variant]) -> dict[str, dict[
     twins = variant.method.twins
     if twins is None:
         return {}
+    differs = twins.differs if twins.differs_under.items() <= variant.settings.items() else ""
     scaled = {"pooled": SITE_EFFECTS} if variant.settings.get("standardise") == "institution" else {}
     poisoned = variant.settings.get("attack", "none") != "none" and variant.settings["attacked"] > 0
     return {
         side: {
-            **_twin(variant, variants, side, [twins.differs, scaled.get(side, ""), POISON if poisoned else ""]),
+            **_twin(variant, variants, side, [differs, scaled.get(side, ""), POISON if poisoned else ""]),
             "other_model": twins.other_model,
         }
         for side in SIDES

@@ -17,6 +17,7 @@ class Twins:
         differs: a sentence on any other difference from the federated method; empty without one.
         other_model: name of the twins' model in a headline, if it is another model.
         apart: settings that are no part of the model, beside those of the federation.
+        differs_under: settings of the federated method under which it `differs`; empty: always.
     """
 
     alone: str
@@ -24,6 +25,7 @@ class Twins:
     differs: str = ""
     other_model: str = ""
     apart: tuple[str, ...] = ()
+    differs_under: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,11 @@ class Interval:
         return self.known and round(self.high - self.low, EXACT) == 0
 
     @property
+    def nothing(self) -> bool:
+        """Whether a difference is zero in every run."""
+        return self.constant and not round(self.mean, EXACT)
+
+    @property
     def counted(self) -> str:
         """`1 run`, `10 runs`."""
         return f"{self.runs} run{'' if self.runs == 1 else 's'}"

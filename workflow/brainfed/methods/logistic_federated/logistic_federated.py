@@ -80,7 +80,8 @@ METHOD = Method(
     twins=Twins(
         "logistic-local",
         "logistic-central",
-        "Under `solver: fedavg` the federated model has no penalty, and as many steps as its rounds allow.",
+        "Trained by FedAvg, the model has no penalty, and as many steps as its rounds allow.",
+        differs_under={"solver": "fedavg"},
         apart=("solver", "tolerance", "max_rounds"),
     ),
     patterns=True,

@@ -103,8 +103,11 @@ def _mean(
         return row | {"mean": None, "gained": "no AUC" if twin else "no twin", "share": ""}
     found = scored.difference(variant.name, twin, METRIC)
     better = int((values > 0).sum())
+    share = ("equal", "equal in all runs")
+    if not found.nothing:
+        share = (f"{better}/{len(values)}", f"{better} of {len(values)} institutions")
     return row | {
-        "mean": round(found.mean, 4), "gained": signed(found.mean, found.digits), "share": f"{better}/{len(values)}",
-        "better off": f"{better} of {len(values)} institutions", "twin": twins[twin], "runs": found.counted,
+        "mean": round(found.mean, 4), "gained": signed(found.mean, found.digits), "share": share[0],
+        "better off": share[1], "twin": twins[twin], "runs": found.counted,
         "95 % interval": found.bounds if found.known else "unknown",
     }  # fmt: skip

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import pandas as pd
 
 from brainfed.reporting.intervals import Interval
-from brainfed.reporting.rounding import EXACT
 from brainfed.reporting.scored import Scored
 from brainfed.reporting.text.answer import METRIC
 from brainfed.reporting.text.baselines import listed
@@ -45,7 +44,7 @@ class TwinRow:
     @property
     def equal(self) -> bool:
         """Whether method and twin have one AUC in every run."""
-        return self.auc is not None and self.auc.constant and not round(self.auc.mean, EXACT)
+        return self.auc is not None and self.auc.nothing
 
 
 def twin_rows(variants: Sequence[ShownVariant], scored: Scored, gain: pd.DataFrame) -> list[TwinRow]:

@@ -65,6 +65,7 @@ def of_json(text):
         (lambda table: table.with_suffix(".json").unlink(), "compcor", "found a file that does not open ("),
         (of_json("{"), "compcor", "found a damaged json beside the table ("),
         (of_json("[]"), "compcor", "found a table or a json without them ("),
+        (rewrite(b"_comp_cor_", b"_other_"), "compcor", "found a table or a json without them ("),
     ],
 )
 def test_the_cause_is_named(tmp_path, change, strategy, found):
@@ -74,6 +75,7 @@ def test_the_cause_is_named(tmp_path, change, strategy, found):
         load_regressors("01", run, VOLUMES, ConfoundSettings(strategy))
     assert str(caught.value).startswith(f"Subject 01, confounds of {run.image}")
     assert found in str(caught.value)
+    assert "[]" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

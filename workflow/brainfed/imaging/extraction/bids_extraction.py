@@ -159,7 +159,7 @@ def _long_enough(
     if not kept:
         raise UserError(
             f"Subject {subject}: expected a run with at least {settings.min_timepoints} time points, found "
-            f"{', '.join(str(len(found.series)) for _, found in runs)}; lower min_timepoints, or let "
-            "on_invalid: drop leave the subject out."
+            f"{', '.join(str(len(found.series)) for _, found in runs)}; lower min_timepoints, or "
+            "leave the subject out (on_invalid: drop)."
         )
     return kept

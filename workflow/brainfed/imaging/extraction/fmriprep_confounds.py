@@ -55,7 +55,7 @@ def load_regressors(subject: str, run: BidsRun, volumes: int, settings: Confound
             warnings.filterwarnings("ignore", "All volumes were marked as motion outliers", RuntimeWarning)
             table, kept = _by_nilearn(content, run.components, settings)
     except (ArithmeticError, AttributeError, LookupError, OSError, RecursionError, TypeError, ValueError) as error:
-        found = f"{_cause(error)} ({' '.join(str(error).split())})"
+        found = f"{_cause(error)} ({' '.join(str(error).replace('[]', '').split())})"
         raise UserError(
             f"{where}: expected the columns of strategy {settings.strategy!r}, found {found}; choose another strategy "
             "or run fMRIPrep again."

@@ -65,7 +65,7 @@ class SeriesReader:
             named = NamedSeries(named.series, self._of_table(subject, file, named.regions))
         first = self._first or (file, named.regions)
         check_names(subject, file, named.regions, *first)
-        check_series(subject, named.series, self._settings.min_timepoints)
+        check_series(f"{subject}, {file}", named.series, self._settings.min_timepoints)
         self._first = first
         return named
 

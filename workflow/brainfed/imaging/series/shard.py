@@ -80,6 +80,11 @@ def write_shard(
 def check_series(subject: str, series: NDArray[np.float32], least: int) -> None:
     """Refuse a (time, R) series of fewer than `least` volumes, or without a region that varies.
 
+    Args:
+        subject: id, perhaps with the file, for messages.
+        series: of the subject.
+        least: fewest volumes.
+
     Raises:
         UserError: the series is too short or has no varying region.
     """
@@ -96,7 +101,7 @@ def check_length(subject: str, timepoints: int, least: int) -> None:
     if timepoints < least:
         raise UserError(
             f"Subject {subject}: expected at least {least} time points, found {timepoints}; lower "
-            "min_timepoints, or let on_invalid: drop leave the subject out."
+            "min_timepoints, or leave the subject out (on_invalid: drop)."
         )
 
 

@@ -95,12 +95,12 @@ def test_absent_files_and_rows_are_listed_together(tree):
     checked = check_cohort("c", settings_of(tree))
     remedy = "bring the files, or leave them out with on_invalid: drop."
     assert sentences_of(checked, "stops") == [
-        f"1 of 9 subjects: brain mask absent (sub-02); {remedy}",
-        f"1 of 9 subjects: confounds file absent (sub-01); {remedy}",
-        f"2 of 9 subjects: series file absent (sub-90, sub-91); {remedy}",
+        f"1 of 9 subjects: brain mask absent, *_desc-brain_mask.nii.gz in {tree.folder} (sub-02); {remedy}",
+        f"1 of 9 subjects: confounds file absent, *_desc-confounds_timeseries.tsv in {tree.folder} (sub-01); {remedy}",
+        f"2 of 9 subjects: series file absent, *_bold.nii.gz in {tree.folder} (sub-90, sub-91); {remedy}",
     ]
     (unlisted,) = sentences_of(checked, "notes")
-    assert unlisted.startswith("1 subjects with files have no row in the table, the first is sub-08")
+    assert unlisted.startswith("1 subject with files has no row in the table, the first is sub-08")
     dropped = check_cohort("c", settings_of(tree, on_invalid="drop"))
     assert len(sentences_of(dropped, "drops")) == 3 and len(dropped.people) == 5
 

@@ -13,6 +13,7 @@ from brainfed.checking.runs import look_at_runs
 from brainfed.checking.table import reading_remarks
 from brainfed.cohort.phenotype.ingest import ingest
 from brainfed.cohort.settings.cohort import CohortSettings
+from brainfed.cohort.sources.bids.listing import wanted_files
 from brainfed.cohort.sources.listed import EXCLUDED, Absence, ListedSubject, Listing
 from brainfed.cohort.sources.listing import list_cohort
 from brainfed.cohort.sources.tudataset.files import missing_graphs
@@ -150,7 +151,7 @@ def _people(
 
 def _left_out(listing: Listing, place: str, settings: CohortSettings) -> Iterator[Finding]:
     """Rows without files to use, by reason, and files without a row."""
-    total = len(listing.subjects)
+    total, wanted = len(listing.subjects), wanted_files(settings) if settings.source == "bids" else {}
     for reason in sorted(set(listing.absences.values()) - {EXCLUDED}):
         subjects = tuple(subject for subject, absence in listing.absences.items() if absence == reason)
         if reason in NAMED_NONE:
@@ -158,18 +159,21 @@ def _left_out(listing: Listing, place: str, settings: CohortSettings) -> Iterato
             yield Finding("notes", place, sentence, subjects)
             continue
         dropping = settings.on_invalid == "drop"
+        pattern = f", {wanted[reason][1]} in {settings.bids.derivatives}" if reason in wanted else ""
         remedy = "they are left out" if dropping else "bring the files, or leave them out with on_invalid: drop"
         yield Finding(
             "drops" if dropping else "stops",
             place,
-            f"{len(subjects)} of {total} subjects: {reason} ({named(subjects)}); {remedy}.",
+            f"{len(subjects)} of {total} subjects: {reason}{pattern} ({named(subjects)}); {remedy}.",
             subjects,
         )
     if listing.unlisted:
+        more = len(listing.unlisted)
+        strangers = "1 subject with files has" if more == 1 else f"{more} subjects with files have"
         yield Finding(
             "notes",
             place,
-            f"{len(listing.unlisted)} subjects with files have no row in the table, the first is "
+            f"{strangers} no row in the table, the first is "
             f"{listing.unlisted[0]}; add rows, or fix the ids if they should be found.",
         )
 

@@ -157,13 +157,7 @@ def _check_files(where: str, folder: Path, subjects: Sequence[ListedSubject], se
     """Refuse absent files unless their subjects are to be dropped."""
     if settings.on_invalid == "drop" and any(listed.has_series for listed in subjects):
         return
-    wanted = {
-        "series file absent": ("images that bids selects", "*_bold.nii.gz"),
-        "confounds file absent": _confound_files(settings),
-        "brain mask absent": ("a brain mask for every run", "*_desc-brain_mask.nii.gz"),
-        "sidecar without content": ("the content of every sidecar", "*_bold.json"),
-    }
-    for absence, (what, pattern) in wanted.items():
+    for absence, (what, pattern) in wanted_files(settings).items():
         without = [listed for listed in subjects if listed.absence == absence]
         if without:
             first = without[0]
@@ -173,6 +167,16 @@ def _check_files(where: str, folder: Path, subjects: Sequence[ListedSubject], se
                 f"({len(without)} of {len(subjects)} subjects lack them); run fMRIPrep for them"
                 f"{_way_out(absence)}, or set on_invalid: drop to leave such subjects out."
             )
+
+
+def wanted_files(settings: CohortSettings) -> dict[str, tuple[str, str]]:
+    """Reason for an absence -> what a derivative lacks, and the pattern of its name."""
+    return {
+        "series file absent": ("images that bids selects", "*_bold.nii.gz"),
+        "confounds file absent": _confound_files(settings),
+        "brain mask absent": ("a brain mask for every run", "*_desc-brain_mask.nii.gz"),
+        "sidecar without content": ("the content of every sidecar", "*_bold.json"),
+    }
 
 
 def _confound_files(settings: CohortSettings) -> tuple[str, str]:

@@ -134,9 +134,11 @@ def _fork_watcher(ours: int, its: int, sentence: str, log: str | None) -> int:
         return watcher
     try:
         os.close(its)
-        # A child of the job may hold the pipe open, so the end of the job counts.
+        ends = [ours]
+        # A child of the job may hold the pipe open, so the end of the job counts, where the kernel (5.3) tells it.
         with suppress(OSError):
-            select.select([ours, os.pidfd_open(job)], [], [])
+            ends.append(os.pidfd_open(job))
+        select.select(ends, [], [])
         os.set_blocking(ours, False)
         with suppress(OSError):
             if os.read(ours, 1) == DONE:

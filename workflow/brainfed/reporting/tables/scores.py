@@ -82,14 +82,13 @@ def without_effect(variants: Sequence[ShownVariant], scored: Scored) -> list[str
     ordered = scored.runs.sort_values(["repeat", "fold", "scope", "metric"])
     values = {name: rows["value"].to_numpy().tobytes() for name, rows in ordered.groupby("variant", observed=True)}
     for one in variants:
-        if one.name in values:
+        if one.name in values and one not in idle:
             alike.setdefault((one.method, values[one.name]), []).append(one)
     found += [
         f"{other.title} has the scores of {first.title} in every run: "
         f"{listed(sorted(_differing(first, other)), 'and')} changed nothing that a score shows."
         for first, *others in alike.values()
         for other in others
-        if other not in idle
     ]
     return found
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from brainfed.deployment.flower.secure.fixed_point import BITS, decode, encode
 from brainfed.federation.apart.sealed import SMALLEST, bound, is_bound
 
 LARGEST_BOUND = 2.0**1016
@@ -29,3 +30,11 @@ def test_only_powers_of_256_are_bounds():
         assert is_bound(allowed)
     for other in (SMALLEST / 256, 0.0, -256.0, 2.0, 257.0, 2.0**1020, np.inf, np.nan, "256", None, True):
         assert not is_bound(other)
+
+
+def test_a_number_is_off_by_half_a_step_and_as_often_up_as_down():
+    drawn = np.random.default_rng(0).normal(size=100_000)
+    off = (decode(encode(drawn, 256.0, "weights"), 256.0) - drawn) * 2.0**BITS / 256.0
+    assert np.abs(off).max() <= 0.5
+    # A sum over many sites would drift where numbers are cut towards zero.
+    assert abs((off * np.sign(drawn)).mean()) < 0.01

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.calibration import calibration_curve as sklearn_curve
 
 from brainfed.evaluation.pooled.calibration import brier_scores, calibration_curve
 from brainfed.evaluation.pooled.roc import mean_roc, sensitivities
@@ -180,6 +181,15 @@ def test_calibration_by_hand():
     brier = brier_scores(table)
     assert brier["variant"].tolist() == ["v"]
     assert brier["brier"].iloc[0] == pytest.approx((0.1**2 + 0.7**2 + 0.1**2 + 0) / 4)
+
+
+def test_a_score_on_an_edge_is_of_the_bin_below_as_in_scikit_learn():
+    scores = [0.0, 0.2, 0.25, 0.5, 0.5, 0.75, 0.8, 1.0]
+    rows = [(f"s{number}", "A", 0, number % 3 > 0, score) for number, score in enumerate(scores)]
+    curve = calibration_curve(predictions(rows), bins=4)
+    observed, mean = sklearn_curve([row[3] for row in rows], scores, n_bins=4)
+    assert curve["fraction_patients"].tolist() == pytest.approx(observed.tolist())
+    assert curve["mean_score"].tolist() == pytest.approx(mean.tolist())
 
 
 def test_repeats_add_no_people_to_a_bin():

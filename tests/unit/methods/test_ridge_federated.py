@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from brainfed.engines.linear.averaging import AveragingClients
 from brainfed.engines.linear.clients import KrylovClients
 from brainfed.engines.linear.design import LinearDesign
 from brainfed.federation.message import Message
@@ -166,6 +167,26 @@ def test_averaging_is_gradient_descent_at_home_and_a_weighted_mean(split):
         tested = inputs.tested(fold)
         expected = averaged_plainly(inputs, fold, 0.5, 4, 3)[tested]
         np.testing.assert_allclose(found[fold, tested, 1], expected, atol=1e-9)
+
+
+def test_a_penalty_counts_by_the_training_subjects_of_its_system():
+    """With an inner fold left out there are fewer of them."""
+    inputs, alphas = method_inputs(68, 12), (0.5, 40.0)
+    scaling = fit_scaling(inputs, 0, inputs.training(0), standardise=True)
+    design = LinearDesign.of(inputs, 0, scaling, inner=True, device=torch.device("cpu"))
+    members = np.arange(len(inputs.institutions))[:, None] == inputs.institution
+    clients = AveragingClients(design, alphas, 1, 1, members)
+    found = clients.fit(0, clients.institutions)[1].tensors["weights"].numpy()[0]
+    features, training = design.features.numpy(), design.training.numpy() > 0
+    rows = [np.flatnonzero(training[0] & own) for own in members]
+    curvature = max(np.linalg.norm(features[own], 2) ** 2 / len(own) for own in rows)
+    for system, mask in enumerate(training):
+        own = np.flatnonzero(mask & members[1])
+        targets = design.targets[system].numpy()
+        gradient = features[own].T @ (targets[mask].mean() - targets[own]) / len(own)
+        for place, alpha in enumerate(alphas):
+            np.testing.assert_allclose(found[system, place], -gradient / (curvature + alpha / mask.sum()), atol=1e-12)
+    assert len(set(training.sum(axis=1).tolist())) > 1
 
 
 def test_averaging_over_one_institution_ends_at_the_ridge_solution():

@@ -50,3 +50,12 @@ def test_streams_of_two_institutions_are_uncorrelated() -> None:
     draws = np.stack([streams.numpy("noise", institution).normal(size=20_000) for institution in range(4)])
     off_diagonal = np.corrcoef(draws)[np.triu_indices(4, 1)]
     assert np.abs(off_diagonal).max() < 5 / np.sqrt(20_000)
+
+
+def test_a_secret_keys_what_protects_subjects_and_nothing_else() -> None:
+    known, secret = Streams(1), Streams(1, secret="of a site")
+    for purpose in ("weight-noise", "privacy-noise", "poisson"):
+        assert secret.key(purpose, 3) != known.key(purpose, 3)
+        assert secret.key(purpose, 3) != Streams(1, secret="of another").key(purpose, 3)
+    for purpose in ("weights", "dropout", "fold"):
+        assert secret.key(purpose, 3) == known.key(purpose, 3)

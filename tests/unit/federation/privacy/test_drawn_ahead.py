@@ -49,6 +49,20 @@ def test_institutions_that_change_from_round_to_round_get_their_own_noise():
     assert {number for _, number in ahead.ahead.waiting} == {4}
 
 
+@pytest.mark.parametrize("secret", ["", "of a site"])
+@pytest.mark.parametrize("ahead", [False, True])
+def test_the_scale_is_the_standard_deviation_whoever_draws(secret, ahead):
+    streams = Streams(3, secret=secret)
+
+    def drawn(scale):
+        noise = WeightNoise(scale, streams, FOLDS, ahead=DrawnAhead(ROUNDS) if ahead else None)
+        return torch.cat([tensor.flatten() for tensor in added(noise, [0, 1], range(40))])
+
+    unit = drawn(1.0)
+    assert unit.std() == pytest.approx(1, abs=0.05)
+    torch.testing.assert_close(drawn(0.1), 0.1 * unit)
+
+
 def test_nothing_is_drawn_for_rounds_after_the_last_and_each_draw_is_used():
     drawn = []
 

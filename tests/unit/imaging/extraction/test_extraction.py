@@ -14,10 +14,18 @@ from nilearn.signal import clean
 
 from brainfed.cohort.settings.cohort import CohortSettings, ExtractionSettings
 from brainfed.imaging.extraction.extract_shard import extract_shard
-from brainfed.imaging.extraction.extraction import ScanFiles, TooShortError, check_cleaning, clean_means, extract
+from brainfed.imaging.extraction.extraction import (
+    ScanFiles,
+    TooShortError,
+    check_cleaning,
+    clean_means,
+    extract,
+    extract_scan,
+)
 from brainfed.imaging.scans.atlas import load_atlas
 from brainfed.imaging.scans.region_table import read_region_table
 from brainfed.imaging.scans.repetition_time import refuse_wrong_unit
+from brainfed.imaging.scans.scan import read_scan
 from brainfed.imaging.series.region_signal import constant_regions, empty_regions
 from brainfed.imaging.series.shard import ShardFiles
 from brainfed.runtime.artefacts import read_arrays
@@ -96,6 +104,16 @@ def test_cleaning_keeps_the_band_and_removes_trend_and_scale(tmp_path):
     assert max(similarity(disturbed[inner], painted()[inner])) < 0.7
     assert np.allclose(found.series.mean(axis=0), 0, atol=1e-3)
     assert np.allclose(found.series.std(axis=0, ddof=1), 1, atol=1e-3)
+
+
+def test_the_signal_to_noise_ratio_is_of_the_volumes_that_are_kept(tmp_path):
+    spiked = paint()
+    spiked[..., 40] *= 5
+    scan, kept = read_scan("s1", write_scan(tmp_path, spiked).image), np.delete(np.arange(VOLUMES), 40)
+    found = extract_scan(scan, write_atlas(tmp_path), RAW, TR, kept=kept)
+    clean_ratio = extract("s1", write_scan(tmp_path, paint()), write_atlas(tmp_path), RAW).tsnr
+    assert found.tsnr == pytest.approx(clean_ratio, rel=0.05)
+    assert extract_scan(scan, write_atlas(tmp_path), RAW, TR).tsnr < clean_ratio / 2
 
 
 def regions_of(kind):

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -180,6 +181,17 @@ def test_neutral_modules_exist_and_stay_out_of_every_closure() -> None:
     assert {len(import_closure(name, base=base, exclude=())) > 0 for name in NEUTRAL_MODULES} == {True}
     closure = names(base, "brainfed.runtime.jobs.checkpoints")
     assert closure == {f"brainfed/runtime/{name}.py" for name in ("artefacts", "jobs/checkpoints", "errors")}
+
+
+def test_no_module_that_handles_arrays_or_tables_is_neutral() -> None:
+    """What writes, reads or draws numbers belongs to the digest of each job that uses it."""
+    folder = Path(brainfed.__file__).parent
+    libraries = re.compile(r"^\s*(?:import|from) (?:numpy|pandas|pyarrow|safetensors)\b", re.MULTILINE)
+    modules = (path for room in ("runtime", "scripting") for path in (folder / room).rglob("*.py"))
+    handling = {path for path in modules if libraries.search(path.read_text())}
+    named = {".".join(("brainfed", *path.relative_to(folder).with_suffix("").parts)) for path in handling}
+    assert {"brainfed.runtime.artefacts", "brainfed.runtime.block_writer", "brainfed.runtime.streams"} <= named
+    assert not named & NEUTRAL_MODULES
 
 
 def test_a_settings_description_and_bounds_belong_to_the_manual_its_default_to_the_job(base: Path) -> None:

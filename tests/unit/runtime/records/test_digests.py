@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import brainfed
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.records.digests import NEUTRAL_MODULES, code_digest, import_closure
 from brainfed.runtime.records.sources import meaning_of
@@ -175,7 +176,6 @@ def test_a_file_that_is_not_python_is_named(base: Path) -> None:
 
 
 def test_neutral_modules_exist_and_stay_out_of_every_closure() -> None:
-    import brainfed
 
     base = Path(brainfed.__file__).parents[1]
     assert {len(import_closure(name, base=base, exclude=())) > 0 for name in NEUTRAL_MODULES} == {True}

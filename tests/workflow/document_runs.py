@@ -8,13 +8,14 @@ import re
 import tomllib
 from collections.abc import Callable, Sequence
 from contextlib import chdir
+from dataclasses import replace
 from pathlib import Path
 
 import yaml
 
 from benchmark_options import OPTION, unknown_options
 from brainfed.configuration.loading import load_plan
-from document_commands import Command
+from document_commands import Command, commands_of
 from workflow.document_workplace import CHECKED, MINE, Workplace, new_workplace
 from workflow.project import REPOSITORY
 
@@ -56,6 +57,13 @@ def plan_jobs(place: Workplace, command: Command) -> None:
     listed = set(_snakemake(place, command, "--list-target-rules").split())
     unknown = targets - listed
     assert not unknown, f"{command.place}: `{command.text}`: this config has no target {', '.join(sorted(unknown))}"
+
+
+def plan_kept_models(place: Workplace, command: Command) -> None:
+    """Plan the jobs with the config of the guide to kept models, as the demo keeps none."""
+    guide = REPOSITORY / "docs" / "how-to" / "use-a-model.md"
+    (config,) = {one.config for one in commands_of(guide, REPOSITORY)} - {""}
+    _snakemake(place, replace(command, text=f"{command.text} --configfile {MINE}", config=config), "-n")
 
 
 def _targets(words: Sequence[str]) -> list[str]:
@@ -185,8 +193,9 @@ Way = Callable[[Workplace, Command], None]
 WAYS: dict[str, Way] = {
     r"snakemake .*--unlock.*": unlock,
     r"snakemake .*--report .*": report_on_nothing,
+    r"snakemake models": plan_kept_models,
     r"snakemake .*": plan_jobs,
-    r"brainfed check \S+( --json)?": check,
+    r"brainfed check \S+( --json| --scans)?": check,
     r"brainfed (join|coordinate) \S+\.yaml.*": compare_with_parser,
     r"brainfed (check|join|coordinate)": name_the_tool,
     r"brainfed --version": say_the_version,

@@ -110,7 +110,7 @@ PHENOTYPES = find("lab/cohort/participants.parquet")
 SCANS_OF_DEMO = below("simulate_participants", "simulate_scans:0", "simulate_scans:1", cohort="demo")
 
 RECORDLESS = "no record lies beside them"
-INPUTS = 50
+INPUTS = 52
 TRAINED = below("train_method:ridge-central", "train_method:quick", "train_method:nodes")
 FROM_GRAPH = below("build_graph", "draw_cohort", "draw_connectivity", "draw_patterns")
 DRAWN = below("score_experiment", "audit_experiment", "draw_patterns", "draw_scopes")

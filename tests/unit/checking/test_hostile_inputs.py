@@ -246,13 +246,14 @@ def test_an_id_with_braces_stops_the_check_as_the_run(tmp_path):
 def test_parts_whose_headers_differ_stop_the_check_in_the_words_of_the_jobs(tmp_path, on_invalid):
     cohort = series_cohort(tmp_path)
     cohort.settings["on_invalid"] = on_invalid
-    parts = {shard_name(row[0], 3) for row in cohort.rows()[1:]}
-    for subject in (row[0] for row in cohort.rows()[1:] if shard_name(row[0], 3) == min(parts)):
+    parts: dict[str, list[str]] = {}
+    for subject, *_ in cohort.rows()[1:]:
+        parts.setdefault(shard_name(subject, 3), []).append(subject)
+    one, other, *_ = (str(cohort.series(subjects[0])) for _, subjects in sorted(parts.items()))
+    for subject in parts[min(parts)]:
         path = cohort.series(subject)
         path.write_text(path.read_text().replace("#1\t#2\t#3\t#4", "A\tB\tC\tD"))
     (found,) = [one for one in check_project(cohort.configure()) if one.severity == "stops"]
-    folder = Path("results/c/timeseries/atlas")
-    one, other = (folder / f"{shard}.safetensors" for shard in sorted(parts)[:2])
     with pytest.raises(UserError) as caught:
         shared_regions([(one, tuple("ABCD"), True), (other, ("1", "2", "3", "4"), True)])
     assert found.sentence == str(caught.value)

@@ -12,12 +12,13 @@ SAVERS = {"save", "savez", "savetxt", "save_file", "dump", "imsave"}
 LIBRARIES = {"nib", "np", "torch", "json", "pickle", "plt", "nibabel", "numpy"}
 # The manual and the schema are written on a developer's command, by no job; a lock's text only informs waiting jobs;
 # `parts.write_whole` writes under a name of its own until the file is whole; a client of a forking process gives itself
-# a name in /proc.
+# a name in /proc; a sentence on a job's end goes below what stands in its log.
 NO_RESULTS = {
     Path("brainfed/configuration/manual/__main__.py"),
     Path("brainfed/runtime/devices/locks.py"),
     Path("brainfed/runtime/forking/client.py"),
     Path("brainfed/runtime/devices/slots.py"),
+    Path("brainfed/runtime/jobs/limits.py"),
     Path("brainfed/runtime/parts.py"),
 }
 

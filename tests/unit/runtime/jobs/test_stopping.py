@@ -171,6 +171,24 @@ def test_the_former_handlers_come_back_and_ignored_signals_stay_ignored() -> Non
     signal.signal(signal.SIGHUP, before)
 
 
+@pytest.mark.parametrize(("echo", "heard"), [(1e6, []), (0.0, [signal.SIGTERM, signal.SIGTERM])])
+def test_an_echo_that_comes_while_a_stopped_job_ends_is_not_heard(
+    monkeypatch: pytest.MonkeyPatch, echo: float, heard: list[int]
+) -> None:
+    monkeypatch.setattr(stopping, "ECHO", echo)
+    found: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, _: found.append(number))
+    with pytest.raises(KeyboardInterrupt), stoppable():
+        try:
+            ask()
+            time.sleep(5)
+        finally:
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+            ask()
+    ask()
+    assert found == heard
+
+
 def test_a_state_is_due_after_a_stop_request_however_recent_the_last() -> None:
     pace = Pace(minimum_seconds=1e6)
     with pytest.raises(KeyboardInterrupt), stoppable():

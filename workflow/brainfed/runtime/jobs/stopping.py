@@ -57,6 +57,16 @@ class _StopRequest:
         with suppress(OSError):
             os.write(2, f"{self.signal}: stopping after this round; once more stops at once\n".encode())
 
+    def heard_after(self, former: "signal._HANDLER") -> Callable[[int, FrameType | None], None]:
+        """A handler for the last steps of a stopped job, to which an echo is nothing; the former one hears the rest."""
+
+        def hear(number: int, _frame: FrameType | None) -> None:
+            if time.monotonic() - self.time >= ECHO:
+                signal.signal(number, former)
+                os.kill(os.getpid(), number)
+
+        return hear
+
 
 _request = _StopRequest()
 
@@ -66,7 +76,8 @@ def stoppable(end: Callable[[str], None] = lambda _: None) -> Iterator[None]:
     """Turn the signals, and the end of the workflow that started this job, into KeyboardInterrupt in the body.
 
     Ignored signals stay ignored: `nohup` and a shell's background jobs rely on it. A signal that came before, while
-    they were blocked, is heard now. If the body ends in another way after a signal, the interrupt is raised then.
+    they were blocked, is heard now. If the body ends in another way after a signal, the interrupt is raised then. After
+    a stop an echo of its signal is not heard.
 
     Args:
         end: called with the name of the signal where the body has not stopped in time; it ends the process.
@@ -91,9 +102,9 @@ def stoppable(end: Callable[[str], None] = lambda _: None) -> Iterator[None]:
         raise
     finally:
         watch.close()
-        _request.made = _request.in_unit = False
         for number, handler in former.items():
-            signal.signal(number, handler)
+            signal.signal(number, _request.heard_after(handler) if _request.made else handler)
+        _request.made = _request.in_unit = False
         signal.pthread_sigmask(signal.SIG_UNBLOCK, PASSED_ON)
 
 

@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import random
 import re
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import get_args, get_type_hints
 
 import numpy as np
+import pandas as pd
 import pytest
 import yaml
 from snakemake.cli import parse_config
@@ -28,8 +30,13 @@ from brainfed.checking.finding import Finding, as_text, gathered
 from brainfed.checking.project import check_project
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.settings.splits import SplitSettings
+from brainfed.configuration.layout.paths import split_file
+from brainfed.configuration.loading import load_plan
 from brainfed.configuration.unique_keys import read_yaml, refuse_rewritten
 from brainfed.configuration.validation import mistakes, validate
+from brainfed.deployment.attendance.released import Released, Stated, released_by, require_accepted
+from brainfed.deployment.places import StudyPlace
+from brainfed.runtime.artefacts import write_table
 from brainfed.runtime.errors import UserError
 from broken_inputs import AFFINE, image_cohort, series_cohort, voxels, write_image
 
@@ -240,6 +247,50 @@ def test_a_table_with_subjects_of_another_site_is_found(tmp_path):
     assert not [one for one in check_project(config) if one.severity == "stops"]
     (found,) = [one for one in check_project(edit(config, study=STUDY_OF_B)) if one.severity == "stops"]
     assert "site 'b': expected subjects of this site alone, found those of 'a' in the table; " in found.sentence
+
+
+@pytest.mark.parametrize("seed", range(int(os.environ.get("BRAINFED_CASES", "8"))))
+def test_a_site_with_too_few_subjects_reads_in_the_check_what_join_would_refuse(tmp_path, monkeypatch, seed):
+    """The sentence of `join` on the splits that the site's run writes, some subjects without a diagnosis."""
+    draw = random.Random(seed)
+    cohort = series_cohort(tmp_path)
+    header, *rows = cohort.rows()
+    unlabelled = {"s01", "s02"} if draw.random() < 0.5 else set()
+    cohort.write_rows(
+        [header, *([one, "a", age, sex, "" if one in unlabelled else it] for one, _, age, sex, it in rows)]
+    )
+    cohort.settings["unlabelled"] = draw.choice(["keep", "drop"])
+    variants = draw.choice([["ridge-local"], ["fedmlp"], ["fedmlp", "fedtangent"], ["fglbc"], ["fglbc", "fedmlp"]])
+    config = edit(
+        cohort.configure(),
+        graph={"scope": "local"},
+        experiments={"methods": {"variants": variants, "reference": variants[0]}},
+        split={"institutions": "sites", "folds": draw.choice([2, 3, 9]), "repeats": draw.choice([1, 2])},
+        study=STUDY_OF_B
+        | {"site": "a", "accept_reconstruction": draw.random() < 0.3, "epsilon": draw.choice([20, 900])},
+    )
+    stops = [one.sentence for one in check_project(config) if one.severity == "stops"]
+    plan = load_plan(read_yaml(config), [config])
+    (experiment,) = [each for each in plan.experiments.values() if each.default]
+    labelled = 12 - len(unlabelled)
+    if experiment.split.folds == 9:
+        assert "needs at least 9 different" in stops.pop(0)
+        released = Released(labelled)
+    else:
+        monkeypatch.chdir(tmp_path)
+        fold = np.arange(labelled) % experiment.split.folds
+        for repeat in range(experiment.repeats):
+            path = Path(split_file("c", experiment.regime.split, repeat))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_table(path, pd.DataFrame({"fold": [*fold, *([-1] * len(unlabelled))]}))
+        released = released_by(StudyPlace(config, plan))
+        assert released.subjects == labelled
+    try:
+        require_accepted("site 'a'", vars(Stated.of(plan)), released.words())
+        expected = []
+    except UserError as error:
+        expected = [str(error)]
+    assert stops == expected
 
 
 def test_one_subject_of_a_site_is_no_plural_and_a_list_of_all_columns_has_no_dots(tmp_path):

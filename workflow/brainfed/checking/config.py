@@ -9,7 +9,7 @@ from brainfed.checking.finding import Finding, named
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.configuration.loading import extended, read_config
 from brainfed.configuration.planning.experiments import Experiment
-from brainfed.configuration.planning.plan import make_plan
+from brainfed.configuration.planning.plan import Plan, make_plan
 from brainfed.configuration.planning.sweeps import expand
 from brainfed.configuration.planning.variants import check_definition
 from brainfed.configuration.project import ExperimentSettings, ProjectSettings
@@ -31,6 +31,7 @@ class UsableConfig:
         coordinates: whether it is the coordinator's of a study between sites, whose data are at the sites.
         sites: of a study between sites, in order.
         site: the one whose config it is; empty: none.
+        plan: of the whole, where all of it is valid.
     """
 
     cohorts: Mapping[str, CohortSettings]
@@ -39,6 +40,7 @@ class UsableConfig:
     coordinates: bool = False
     sites: tuple[str, ...] = ()
     site: str = ""
+    plan: Plan | None = None
 
 
 def check_config(path: Path) -> tuple[UsableConfig, list[Finding]]:
@@ -59,14 +61,15 @@ def check_config(path: Path) -> tuple[UsableConfig, list[Finding]]:
             project.cohorts, experiments, project.seed, _coordinates(content), study.ordered, study.site
         )
         if not sentences:
-            return usable, [*_changed_study(path, project), *_idle_variants(project, experiments)]
+            plan = make_plan(project)
+            return replace(usable, plan=plan), [*_changed_study(path, plan), *_idle_variants(project, experiments)]
     return usable, [Finding("stops", PLACE, sentence) for sentence in sentences]
 
 
-def _changed_study(path: Path, project: ProjectSettings) -> Iterator[Finding]:
+def _changed_study(path: Path, plan: Plan) -> Iterator[Finding]:
     """What a site's config changes of the study that it extends."""
     try:
-        require_study_of(path, make_plan(project))
+        require_study_of(path, plan)
     except UserError as error:
         yield Finding("stops", PLACE, str(error))
 

@@ -15,6 +15,7 @@ from brainfed.checking.split import (
     check_few,
     check_harmonisation,
     check_public,
+    check_released,
     check_sites_left_out,
     check_splits,
 )
@@ -64,6 +65,8 @@ def check_project(
             found += collected(place, check_splits, checked, experiments, usable.seed, place, *learnt, usable.sites)
             found += collected(place, check_public, checked, experiments, usable.seed, place, *learnt)
             found += collected(place, check_sites_left_out, checked, experiments, place)
+            if usable.site and usable.plan:
+                found += collected(place, check_released, checked, usable.plan, place, *learnt)
             if settings.refuses_contradictions:
                 found += collected(place, check_copies, checked, place, settings.target)
             if few:

@@ -1,7 +1,7 @@
 """Institutions and folds, drawn as the workflow will draw them, from tables and headers."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pandas as pd
 
@@ -16,7 +16,9 @@ from brainfed.cohort.splits.public import draw_public
 from brainfed.configuration.names import TWIN
 from brainfed.configuration.planning.experiments import Experiment
 from brainfed.configuration.planning.inner_folds import least_folds
+from brainfed.configuration.planning.plan import Plan
 from brainfed.configuration.stages.stage import Stage
+from brainfed.deployment.attendance.released import Released, Stated, released_of, require_accepted
 from brainfed.evaluation.metrics import sd_of_chance
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
@@ -154,6 +156,28 @@ def check_sites_left_out(checked: Checked, experiments: Sequence[Experiment], pl
                 f"{least_folds(short[0])} sites to leave out, found {sites}; set `choose: none`, or another "
                 "split.validation.",
             )
+
+
+def check_released(
+    checked: Checked, plan: Plan, place: str, classes: Sequence[str] = (), target: Target = "diagnosis"
+) -> Iterator[Finding]:
+    """What `brainfed join` refuses of one site of a study: it has too few subjects for what the study releases."""
+    study, seed = plan.project.study, plan.project.seed
+    tables = _tables(checked.people, checked.leavers, checked.sites)
+    drawn = dict[tuple[str, int], pd.DataFrame]()
+    try:
+        for experiment in (each for each in plan.experiments.values() if each.default):
+            for repeat in range(experiment.repeats):
+                streams, name = Streams(seed, repeat), experiment.regime.split
+                drawn[name, repeat] = split(*tables, experiment.split, streams, target, classes, study.ordered)
+    except UserError:  # check_splits has its sentence; the number of subjects is known all the same.
+        released = Released(sum(person.diagnosis is not None for person in checked.people))
+    else:
+        released = released_of(plan, {one: folds["fold"].to_numpy() for one, folds in drawn.items()})
+    try:
+        require_accepted(f"site {study.site!r}", asdict(Stated.of(plan)), released.words())
+    except UserError as error:
+        yield Finding("stops", place, str(error))
 
 
 def _mistakes(

@@ -81,15 +81,29 @@ def released_by(place: StudyPlace) -> Released:
     Raises:
         UserError: no noise keeps a training within its epsilon.
     """
-    plan, folds, subjects = place.plan, dict[tuple[str, int], IntArray](), 0
-    for experiment in (each for each in plan.experiments.values() if each.default):
-        for repeat in range(experiment.repeats):
-            split = experiment.regime.split
-            fold = read_table(split_file(place.cohort, split, repeat), ("fold",))["fold"].to_numpy()
-            # A subject without a label is in no fold, and trains in none.
-            folds[split, repeat] = fold[fold >= 0]
-            subjects = max(subjects, len(folds[split, repeat]))
-    return Released(subjects, *epsilon_of(plan, folds))
+    splits = {
+        (experiment.regime.split, repeat)
+        for experiment in place.plan.experiments.values()
+        for repeat in range(experiment.repeats)
+        if experiment.default
+    }
+    files = {(split, repeat): split_file(place.cohort, split, repeat) for split, repeat in splits}
+    return released_of(place.plan, {one: read_table(file, ("fold",))["fold"].to_numpy() for one, file in files.items()})
+
+
+def released_of(plan: Plan, folds: Mapping[tuple[str, int], IntArray]) -> Released:
+    """What a study releases about a site's subjects.
+
+    Args:
+        plan: of the study.
+        folds: split and repeat -> (n,) fold of each subject of the site.
+
+    Raises:
+        UserError: no noise keeps a training within its epsilon.
+    """
+    # A subject without a label is in no fold, and trains in none.
+    tested = {one: fold[fold >= 0] for one, fold in folds.items()}
+    return Released(max(map(len, tested.values()), default=0), *epsilon_of(plan, tested))
 
 
 def epsilon_of(plan: Plan, folds: Mapping[tuple[str, int], IntArray]) -> tuple[float, float]:

@@ -136,7 +136,8 @@ except UserError as error:
 
 try:
     LISTINGS = {
-        name: list_cohort(name, cohort) for name, cohort in PLAN.project.cohorts.items()
+        name: list_cohort(name, cohort, cohorts=PLAN.project.cohorts)
+        for name, cohort in PLAN.project.cohorts.items()
     }
 except UserError as error:
     if not FETCHING:

@@ -304,6 +304,19 @@ def test_one_subject_of_a_site_is_no_plural_and_a_list_of_all_columns_has_no_dot
     assert f"found none; it has {', '.join(header[:-1])}, group. Set columns.diagnosis" in said
 
 
+def test_an_input_in_the_results_of_another_cohort_that_the_run_makes_stops_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    first = series_cohort(tmp_path)
+    config = first.configure()
+    other = first.settings | {"phenotype": "results/c/bids/participants.csv"}
+    Path("results/c/bids").mkdir(parents=True)
+    Path(other["phenotype"]).write_bytes(first.table.read_bytes())
+    (found,) = check_project(edit(config, cohorts={"c": first.settings, "d": other}))
+    assert (found.severity, found.place) == ("stops", "cohort d: files")
+    assert "Cohort 'd': expected a file outside results/c, which the run writes, found results/c/b" in found.sentence
+    assert check_project(edit(config, cohorts={"d": other, "e": first.settings})) == []
+
+
 def test_a_full_disk_is_found(tmp_path, monkeypatch):
     # 12 subjects, 60 time points of 4 regions and 6 connections, 4 bytes each.
     usage = disk.shutil.disk_usage(tmp_path)

@@ -1,6 +1,6 @@
 """Rows without a file, files without a row, and rows that share one."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -87,6 +87,19 @@ def check_dates(name: str, settings: CohortSettings, place: str) -> Iterator[Fin
         files += inputs.stats_files()
     if said := dated_ahead(dict.fromkeys(files)):
         yield Finding("notes", place, f"{said[0].upper()}{said[1:]}")
+
+
+def check_others(name: str, settings: CohortSettings, cohorts: Collection[str], place: str) -> Iterator[Finding]:
+    """Files that lie where the run writes another of its `cohorts`; those in its own results are found with it."""
+    try:
+        listing = list_cohort(name, replace(settings, on_invalid="drop"))
+    except UserError:
+        return
+    tables = CohortInputs(name, settings, listing).phenotype_tables
+    yield from (
+        Finding("stops", place, str(mistake))
+        for mistake in unusable_paths(name, tables, settings, listing.subjects, cohorts)
+    )
 
 
 def _shared(listed: Sequence[ListedSubject], place: str) -> Iterator[Finding]:

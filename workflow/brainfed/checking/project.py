@@ -7,7 +7,7 @@ from brainfed.checking.cohort import check_cohort
 from brainfed.checking.config import PLACE as CONFIG
 from brainfed.checking.config import UsableConfig, check_config
 from brainfed.checking.disk import check_disk, needed_bytes
-from brainfed.checking.files import check_dates
+from brainfed.checking.files import check_dates, check_others
 from brainfed.checking.finding import Finding, boundary, collected, found_at, gathered
 from brainfed.checking.people import Checked
 from brainfed.checking.split import (
@@ -56,6 +56,8 @@ def check_project(
         checked = check_cohort(name, settings, every_scan=every_scan)
         files = f"cohort {name}: files"
         found += [*checked.findings, *collected(files, check_dates, name, settings, files)]
+        if len(usable.cohorts) > 1:
+            found += collected(files, check_others, name, settings, usable.cohorts, files)
         experiments = [experiment for experiment in usable.experiments if name in experiment.cohorts]
         place = f"cohort {name}: institutions and folds"
         foreign = collected(place, check_own, checked, usable.site, place)

@@ -311,6 +311,35 @@ def test_an_input_in_the_folder_that_the_run_writes_is_refused(tmp_path, monkeyp
             list_cohort("c", replace(held, **{moved: own}))
 
 
+@pytest.mark.parametrize("moved", ["phenotype", "series", "confounds", "parcellation", "labels"])
+@pytest.mark.parametrize("stored", ["results", "results/d"])
+def test_links_hide_no_input_that_the_run_writes(tmp_path, monkeypatch, moved, stored):
+    """Results on another disk, and inputs that lead there: of the cohort, or of another one that the run makes."""
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    held = nifti_cohort(tmp_path, ("s1", "s2"))
+    big, folder = tmp_path / "big", Path(stored)
+    (big / ("d" if stored == "results" else "")).mkdir(parents=True)
+    folder.parent.mkdir(exist_ok=True)
+    folder.symlink_to(big)
+    for file in [file for file in tmp_path.iterdir() if file.is_file()]:
+        Path("results/d", file.name).write_bytes(file.read_bytes())
+    Path("data").symlink_to("results/d")
+    Path("copies").mkdir()
+    for file in Path("results/d").iterdir():
+        Path("copies", file.name).symlink_to(file.resolve())
+    name = Path(str(getattr(held, moved))).name
+    for place in ("results/d", "data", "copies", Path("results/d").resolve(), tmp_path / "work" / "data"):
+        settings = replace(held, **{moved: str(Path(place, name))})
+        list_cohort("c", settings, cohorts=["c", "e"])
+        for made, cohorts, remedy in (("d", [], "data"), ("c", ["c", "d"], "data, or make cohort 'd' by a config of")):
+            words = (
+                rf"expected a file outside results/d, which the run writes, found \S*; move it, for example to {remedy}"
+            )
+            with pytest.raises(UserError, match=words):
+                list_cohort(made, settings, cohorts=cohorts)
+
+
 def test_listing_imports_nothing_heavy():
     code = (
         "import sys, brainfed.cohort.sources.listing, brainfed.imaging.settings; "

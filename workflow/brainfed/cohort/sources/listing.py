@@ -5,7 +5,7 @@ derivatives, FreeSurfer's measures and simulations have modules of their own.
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,18 +27,18 @@ from brainfed.cohort.sources.usable_paths import unusable_paths
 from brainfed.runtime.errors import UserError, pass_over
 
 
-def list_cohort(name: str, settings: CohortSettings, root: str = "results") -> Listing:
-    """List cohort `name`; results lie under `root`.
+def list_cohort(name: str, settings: CohortSettings, root: str = "results", cohorts: Collection[str] = ()) -> Listing:
+    """List cohort `name`; results lie under `root`, those of all `cohorts` of a run among them.
 
     Raises:
         UserError: a setting that the source needs is empty, the phenotype table is absent or broken, no series
             exists, several files fit the series of a subject, a series or confound file is absent and `on_invalid`
-            is `error`, or Snakemake cannot take the path of a file.
+            is `error`, or Snakemake cannot take the path of a file, or the run writes where it lies.
     """
     listing = _listing(name, settings, root)
     tables = (listing.phenotype,) if isinstance(listing.phenotype, str) else listing.phenotype
     for mistake in (
-        *unusable_paths(name, tables, settings, listing.subjects),
+        *unusable_paths(name, tables, settings, listing.subjects, cohorts),
         *unusable_measures(name, listing.subjects, settings),
     ):
         raise mistake

@@ -4,7 +4,8 @@ And inputs in the folder that the run writes, where a job may replace them and `
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
 
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.sources.freesurfer.files import stats_folder
@@ -16,7 +17,11 @@ RESERVED = frozenset("{}<>")
 
 
 def unusable_paths(
-    name: str, tables: Sequence[str], settings: CohortSettings, subjects: Sequence[ListedSubject]
+    name: str,
+    tables: Sequence[str],
+    settings: CohortSettings,
+    subjects: Sequence[ListedSubject],
+    cohorts: Collection[str] = (),
 ) -> Iterator[UserError]:
     """Mistakes of files that no rule can name: each file of the cohort, and the first of its subjects.
 
@@ -25,29 +30,64 @@ def unusable_paths(
         tables: paths of its phenotype tables.
         settings: settings of the cohort.
         subjects: listed subjects; files of those without a series are ignored.
+        cohorts: all that the run makes; results of another run are inputs like others.
     """
     if settings.source == "simulate":
         return
-    where = f"Cohort {name!r}"
-    for path in (*tables, *atlas_files(settings), *settings.freesurfer.tables):
-        if path is not None and (wrong := _wrong(name, path)):
+    where, written = f"Cohort {name!r}", _Written(name, cohorts)
+    of_all = (*tables, *atlas_files(settings), *settings.freesurfer.tables, settings.freesurfer.subjects_dir)
+    for path in of_all:
+        if path is not None and (wrong := written.wrong(path)):
             yield UserError(f"{where}: {wrong}.")
     files = ((one, path) for one in subjects if one.has_series for path in _files(one, settings))
-    found = [(one, wrong) for one, path in files if (wrong := _wrong(name, path))]
+    found = [(one, wrong) for one, path in files if (wrong := written.wrong(path))]
     if found:
         subject, wrong = found[0]
         count = len({one.subject for one, _ in found})
         yield UserError(f"{where}, subject {subject.subject}: {wrong} ({count} such subjects).")
 
 
-def _wrong(name: str, path: str) -> str:
-    """Expected against found, and what to do; empty for a path that can be used."""
-    if RESERVED & set(path):
-        return f"expected a path without braces and angle brackets, found {path}; rename the file or folder"
-    written = os.path.join("results", name)  # noqa: PTH118, as paths are asked for every file of every subject
-    if os.path.abspath(path).startswith(os.path.abspath(written) + os.sep):  # noqa: PTH100
-        return f"expected a file outside {written}, which the run writes, found {path}; move it, for example to data"
-    return ""
+class _Written:
+    """The folders that a run writes, as they are named and where links lead.
+
+    Args:
+        name: the cohort whose files are asked for.
+        cohorts: all of the run.
+    """
+
+    def __init__(self, name: str, cohorts: Collection[str]) -> None:
+        self._name = name
+        self._folders = [
+            (cohort, place) for cohort in dict.fromkeys((name, *cohorts)) for place in _places(Path("results", cohort))
+        ]
+        self._folder_of = dict[Path, str]()
+
+    def wrong(self, path: str) -> str:
+        """Expected against found, and what to do; empty for a path that can be used."""
+        if RESERVED & set(path):
+            return f"expected a path without braces and angle brackets, found {path}; rename the file or folder"
+        held = Path(path)
+        # Many files lie in one folder, whose links are followed once.
+        cohort = self._cohort(held if held.is_symlink() or held.is_dir() else held.parent)
+        if not cohort:
+            return ""
+        other = "" if cohort == self._name else f", or make cohort {cohort!r} by a config of its own"
+        return (
+            f"expected a file outside results/{cohort}, which the run writes, found {path}; move it, for example to "
+            f"data{other}"
+        )
+
+    def _cohort(self, path: Path) -> str:
+        """The cohort whose results a path lies in; empty: none."""
+        if path not in self._folder_of:
+            places = _places(path)
+            lying = (cohort for cohort, folder in self._folders if any(one.is_relative_to(folder) for one in places))
+            self._folder_of[path] = next(lying, "")
+        return self._folder_of[path]
+
+
+def _places(path: Path) -> set[Path]:
+    return {Path(os.path.normpath(path.absolute())), path.resolve()}
 
 
 def _files(listed: ListedSubject, settings: CohortSettings) -> list[str]:

@@ -11,9 +11,10 @@ from random import Random
 import pytest
 import yaml
 
+from brainfed.configuration import names
 from brainfed.configuration.layout.paths import table_pattern
 from brainfed.configuration.loading import load_plan, overlay
-from brainfed.configuration.names import FILES, RESERVED_EXPERIMENTS, TABLE_ENDINGS, rule_names
+from brainfed.configuration.names import FILES, RESERVED_EXPERIMENTS, TABLE_ENDINGS
 from brainfed.configuration.targets import config_of, reports_of, swept_split, targets_of
 from brainfed.runtime.errors import UserError
 
@@ -141,8 +142,20 @@ def test_no_experiment_may_have_the_name_of_a_rule():
     assert set(RESERVED_EXPERIMENTS) < listed
     for name in rules:
         with pytest.raises(UserError, match=rf"experiments\.{name}: `snakemake {name}` is another target"):
-            plan(experiments={name: {}})
-    assert rule_names()[1] == ("draw_", "simulate_scans_")
+            plan(experiments={name: {}}, cohorts={"demo": {"source": "simulate", "shards": 4}})
+    made = {name.rpartition("_")[0] for name in rules}
+    for name in {f"{start}_{end}" for start in made for end in ("mine", "shard-00", "bars2")} - rules:
+        assert name in plan(experiments={name: {}}).experiments
+
+
+def test_rules_that_are_not_found_do_not_let_every_name_pass(tmp_path, monkeypatch):
+    monkeypatch.setattr(names, "RULE_FILES", tmp_path / "rules")
+    names.rule_names.cache_clear()
+    with pytest.raises(
+        UserError, match=r"rules: expected the workflow's rules beside its package, found none; install"
+    ):
+        plan()
+    names.rule_names.cache_clear()
 
 
 def test_rules_name_tables_of_experiments_by_the_list_of_endings():

@@ -1,12 +1,12 @@
 """Names in a config: their form, and whether they exist."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, get_args
 
-from brainfed.configuration.project import ProjectSettings
+from brainfed.configuration.project import Figure, ProjectSettings
 from brainfed.configuration.validation import nearest
 from brainfed.runtime.errors import UserError
 
@@ -24,8 +24,6 @@ RESERVED_EXPERIMENTS = ("all", "site", "tables", "models", PAPER)
 
 RULE_FILES = Path(__file__).parents[2] / "rules"
 RULE = re.compile(r"^ *(?:use rule \w+ as|rule) (\w+)", re.MULTILINE)
-MADE_RULE = re.compile(r'^ *f"([a-z]+_[a-z_]*)\{\w+\}(?:_\{\w+\})?"$', re.MULTILINE)
-"""The name of a rule that is made in a loop: `draw_KIND`, `simulate_scans_COHORT_SHARD`."""
 
 TWIN = "-quick"
 """Ends the name of the same experiment with one repeat."""
@@ -39,13 +37,27 @@ FILES = (".tsv", ".json", ".svg")
 
 
 @cache
-def rule_names() -> tuple[frozenset[str], tuple[str, ...]]:
-    """The names of the workflow's rules, by its files, and what begins the names of those that are made in a loop.
+def rule_names() -> frozenset[str]:
+    """The names that the workflow's files give to rules; a target is a rule, too, and two may not have one name.
 
-    A target is a rule, too, and two rules may not have one name.
+    Raises:
+        UserError: no file lies beside the package, as after an installation that is not editable.
     """
-    text = "\n".join(path.read_text(encoding="utf-8") for path in sorted(RULE_FILES.glob("*.smk")))
-    return frozenset(RULE.findall(text)), tuple(sorted(set(MADE_RULE.findall(text))))
+    files = sorted(RULE_FILES.glob("*.smk"))
+    if not files:
+        raise UserError(
+            f"{RULE_FILES}: expected the workflow's rules beside its package, found none; install the package from the "
+            "clone, by `make install` or `pip install --editable`."
+        )
+    return frozenset(RULE.findall("\n".join(file.read_text(encoding="utf-8") for file in files)))
+
+
+def made_rules(project: ProjectSettings) -> Iterator[str]:
+    """The names of the rules that the workflow makes in loops."""
+    yield from (f"draw_{figure}" for figure in get_args(Figure) if figure != "none")
+    for cohort, settings in project.cohorts.items():
+        if settings.source == "simulate":
+            yield from (f"simulate_scans_{cohort}_shard-{number:02d}" for number in range(settings.shards))
 
 
 def check_names(project: ProjectSettings) -> None:
@@ -71,9 +83,9 @@ def check_names(project: ProjectSettings) -> None:
     for name in RESERVED_COHORTS:
         if name in project.cohorts:
             raise UserError(f"config: cohorts.{name}: results/{name} holds the reports; rename the cohort.")
-    rules, made = rule_names()
+    rules = {*rule_names(), *made_rules(project)}
     for name in project.experiments:
-        if name in RESERVED_EXPERIMENTS or name in rules or name.startswith(made):
+        if name in RESERVED_EXPERIMENTS or name in rules:
             raise UserError(f"config: experiments.{name}: `snakemake {name}` is another target; rename it.")
         if name.endswith(TWIN):
             raise UserError(

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from brainfed.runtime.jobs import preemption, stopping
 from brainfed.runtime.jobs.preemption import return_to_queue
 from unit.runtime.jobs.test_stopping import wait_until_it_sleeps
 
@@ -63,6 +64,20 @@ def test_a_slurm_that_does_not_answer_leaves_the_job_to_snakemake(
         return_to_queue()
     assert caplog.messages[0].startswith("scontrol show job 7: ")
     assert ("Unable to contact" in caplog.text) == ("Unable" in program)
+
+
+def test_a_slow_slurm_is_waited_for_less_long_than_it_waits_before_it_kills(
+    asked: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert stopping.PATIENCE + preemption.PATIENCE < 30 - 2
+    monkeypatch.setattr(preemption, "PATIENCE", 2.0)
+    (asked.parent / "scontrol").write_text(
+        f"#!/bin/sh\necho $1 >> {asked}\n[ $1 = show ] && sleep 1.2 || exec sleep 60\ncat {asked.parent}/shown\n"
+    )
+    begun = time.monotonic()
+    return_to_queue()
+    assert time.monotonic() - begun < 2.9
+    assert asked.read_text().split() == ["show", "requeue"]
 
 
 def test_the_request_is_made_before_it_ends_the_job(asked: Path) -> None:

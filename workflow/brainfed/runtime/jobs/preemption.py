@@ -9,13 +9,14 @@ import os
 import re
 import signal
 import subprocess
+import time
 from collections.abc import Callable
 from contextlib import suppress
 
 PREEMPTED = re.compile(r"\bPreemptTime=\d")
 SUBMITTED_BY_SNAKEMAKE = re.compile(r"\bComment=rule_")
-PATIENCE = 20.0
-"""Seconds for SLURM's controller to answer."""
+PATIENCE = 12.0
+"""Seconds for SLURM's controller to answer all: with those that a job has to stop, fewer than KillWait's 30."""
 
 logger = logging.getLogger(__name__)
 
@@ -35,11 +36,12 @@ def return_to_queue(held_up: bool = False) -> None:
     if not held_up:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     say = _say_on_stderr if held_up else logger.log
-    described = _scontrol(say, "show", "job", job)
+    until = time.monotonic() + PATIENCE
+    described = _scontrol(say, until, "show", "job", job)
     if not (PREEMPTED.search(described) and SUBMITTED_BY_SNAKEMAKE.search(described)):
         return
     say(logging.WARNING, f"SLURM preempts job {job}: it goes back into the queue")
-    _scontrol(say, "requeue", job)
+    _scontrol(say, until, "requeue", job)
 
 
 def _say_on_stderr(_: int, message: str) -> None:
@@ -47,10 +49,11 @@ def _say_on_stderr(_: int, message: str) -> None:
         os.write(2, f"{message}\n".encode())
 
 
-def _scontrol(say: Callable[[int, str], None], *arguments: str) -> str:
+def _scontrol(say: Callable[[int, str], None], until: float, *arguments: str) -> str:
     """Output of SLURM's command; empty where it fails, with the reason in the log."""
+    left = max(until - time.monotonic(), 0.0)
     try:
-        done = subprocess.run(["scontrol", *arguments], capture_output=True, text=True, timeout=PATIENCE, check=True)
+        done = subprocess.run(["scontrol", *arguments], capture_output=True, text=True, timeout=left, check=True)
     except (OSError, subprocess.SubprocessError) as error:
         say(logging.INFO, f"scontrol {' '.join(arguments)}: {error} {getattr(error, 'stderr', '') or ''}")
         return ""

@@ -45,15 +45,11 @@ class Made:
 
     @property
     def table(self) -> Path:
-        return Path(str(self.settings["confounds"]).format(subject="s1"))
+        return Path(str(self.settings["confounds"] or self.folder / "{subject}.tsv").format(subject="s1"))
 
     @property
     def atlas(self) -> Path:
         return Path(str(self.settings["parcellation"]))
-
-    @property
-    def names(self) -> Path:
-        return Path(str(self.settings["labels"]))
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ BRAINFED_CASES sets the number of cases of each reader; each kind of mutation co
 
 import gc
 import os
+from pathlib import Path
 
 import nibabel as nib
 import numpy as np
@@ -114,6 +115,16 @@ def test_check_and_job_give_one_verdict_and_the_job_reads_what_was_written(reade
         assert not checked and not check_drops, (words, checked)
         if made.compared:
             np.testing.assert_allclose(series, expected_series(made, settings), atol=2e-3, rtol=2e-4, err_msg=words)
+
+
+def test_a_case_without_confounds_writes_into_its_own_folder_alone(tmp_path, monkeypatch):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    for mutation in READERS["confounds"]:
+        made = sound(tmp_path, 0)
+        made.settings["confounds"] = None
+        mutation.make(made)
+        assert not list(Path().iterdir()), mutation.name
 
 
 def silenced(made, draw):

@@ -144,7 +144,8 @@ class CohortInputs:
         settings = self.settings_of("freesurfer", "columns", "missing", "on_invalid", "target")
         source = further_source(self.name, self.settings)
         if not self.settings.simulates_thickness:
-            settings["missing"] = codes_held(source, self.settings.missing)
+            identities = [identity for _, identity in self.measured_subjects()]
+            settings["missing"] = codes_held(source, identities, self.settings.missing)
         if not further_measures(self.settings):
             return settings
         return settings | {"freesurfer": asdict(source), "on_invalid": "drop"}

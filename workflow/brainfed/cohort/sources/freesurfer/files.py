@@ -1,7 +1,7 @@
-"""Paths of FreeSurfer's measures, known before any job runs, and the missing codes that its tables hold."""
+"""Paths of FreeSurfer's measures, known before any job runs, and the missing codes that its files hold."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from brainfed.cohort.phenotype.text import read_table_text
@@ -9,6 +9,8 @@ from brainfed.cohort.settings.freesurfer import FreeSurferSettings
 from brainfed.runtime.errors import UserError
 
 HEMISPHERES = ("lh", "rh")
+EDGE = r"[\s,;|\"']"
+"""What stands on either side of a cell."""
 
 
 def missing_measures(where: str, settings: FreeSurferSettings, remedy: str) -> Iterator[UserError]:
@@ -55,17 +57,30 @@ def measure_files(settings: FreeSurferSettings, identities: Sequence[str]) -> li
     return [str(path) for path in paths if path.is_file()]
 
 
-def codes_held(settings: FreeSurferSettings, codes: Sequence[str]) -> list[str]:
-    """The codes, in order, that a cell of a table may hold: another one changes nothing that a job reads.
+def codes_held(settings: FreeSurferSettings, identities: Sequence[str], codes: Sequence[str]) -> list[str]:
+    """The codes, in order, that a cell of these subjects' files may hold: another one changes nothing that a job reads.
 
-    All of them for the stats files of a SUBJECTS_DIR, and where a table cannot be read.
+    All of them where a file cannot be read.
     """
-    if settings.subjects_dir is not None or not codes:
-        return list(codes)
+    if not codes:
+        return []
+    read = _stats_text if settings.subjects_dir is not None else _table_text
+    sought = {code: re.compile(rf"(?:^|{EDGE}){re.escape(code)}(?:$|{EDGE})") for code in codes}
     try:
-        texts = ["".join(read_table_text(table).lines) for table in settings.tables]
+        for file in measure_files(settings, identities):
+            # A subject has its stats files; few files hold a code, and a look for its bytes is fast.
+            text = read(file, sought)
+            sought = {code: cell for code, cell in sought.items() if not cell.search(text)}
     except (OSError, UserError):
         return list(codes)
-    edge = r"[\s,;|\"']"
-    cells = {code: re.compile(rf"(?:^|{edge}){re.escape(code)}(?:$|{edge})") for code in codes}
-    return [code for code, cell in cells.items() if any(cell.search(text) for text in texts)]
+    return [code for code in codes if code not in sought]
+
+
+def _table_text(file: str, _: Iterable[str]) -> str:
+    return "".join(read_table_text(file).lines)
+
+
+def _stats_text(file: str, codes: Iterable[str]) -> str:
+    """Text of a stats file; empty where it holds none of the codes."""
+    content = Path(file).read_bytes()
+    return content.decode(errors="replace") if any(code.encode() in content for code in codes) else ""

@@ -139,6 +139,16 @@ def test_rules_of_a_module_may_keep_their_names(place: Path) -> None:
     assert "write_report" in done.stdout + done.stderr
 
 
+@pytest.mark.parametrize(("names", "target"), [("", "models"), ("as brainfed_*", "brainfed_models")])
+def test_a_target_with_nothing_to_make_is_one_sentence_under_its_name_in_the_host(
+    place: Path, names: str, target: str
+) -> None:
+    done = snakemake(write_host(place, f"nothing {target}", names=names), "-n", target)
+    assert done.returncode != 0
+    assert "models: expected variants whose models are kept, found none" in done.stdout + done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+
+
 def test_a_prefix_is_refused_with_one_sentence(place: Path) -> None:
     done = snakemake(write_host(place, "prefix", prefix='prefix: "brain"'), "-n")
     assert done.returncode != 0

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 
+from snakemake.cli import get_argument_parser
 from snakemake.exceptions import WorkflowError
 
 try:
@@ -204,13 +205,19 @@ def named(**values):
     return given
 
 
-def some(files, mistake):
-    """The input of a target, which stops with a sentence where the config names nothing for it to make."""
-
-    def found(wildcards):
-        if not files:
-            raise WorkflowError(mistake)
+def some(target, files, mistake):
+    """The input of a target; asked for where the config names nothing for it to make, it stops with a sentence."""
+    if files:
         return files
+    nothing, name = f"{target}: {mistake}", workflow.modifier.modify_rulename(target)
+    # The word may also be the value of an option, as of `--directory`.
+    words = sys.argv[1:]
+    if name in words and name in get_argument_parser().parse_args(words).targets:
+        raise WorkflowError(nothing)
+
+    # A rule of another workflow, of which this one is a module, may need the target.
+    def found(wildcards):
+        raise WorkflowError(nothing)
 
     return found
 

@@ -394,6 +394,7 @@ rule export_cohort:
 rule export_bids:
     input:
         folders=some(
+            "export_bids",
             exported_folders(PROJECT.cohorts),
-            "export_bids: expected a cohort of `source: bids`, found none; only images of BIDS are written as BIDS files.",
+            "expected a cohort of `source: bids`, found none; only images of BIDS are written as BIDS files.",
         ),

@@ -37,9 +37,10 @@ rule write_card:
 rule models:
     input:
         cards=some(
+            "models",
             [
                 model_file(model.cohort, model.variant.name, "card.md")
                 for model in PLAN.models
             ],
-            "models: expected variants whose models are kept, found none; name some under `models`.",
+            "expected variants whose models are kept, found none; name some under `models`.",
         ),

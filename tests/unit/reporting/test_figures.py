@@ -20,7 +20,8 @@ from brainfed.reporting.figures.connectivity.matrices import effects_figure, mea
 from brainfed.reporting.figures.connectivity.strongest import _kept_apart, brain_figure, chord_figure
 from brainfed.reporting.figures.graphs.homophily import degrees_figure, graph_figure, homophily_figure
 from brainfed.reporting.figures.scores.leakage import leakage_figure
-from brainfed.reporting.figures.style import FAINT, INK, drawing, save_svg
+from brainfed.reporting.figures.style import FAINT, HALF, INK, drawing, save_svg
+from brainfed.reporting.pictures import inline
 from brainfed.reporting.tables.audit import Leak
 from brainfed.reporting.tables.homophily import ShownGraph, distinct_titles, homophily_table
 from brainfed.reporting.tables.sites import site_trace_table
@@ -322,6 +323,16 @@ def test_the_flow_chart_counts_every_reason(count):
     left_out = [int(text.split()[0]) for text in texts if text.endswith(" left out") and text[0].isdigit()]
     assert sum(left_out) == count
     assert ("nobody was left out" in texts) == (count == 0)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_of_half_a_page_fits_on_a_phone_without_a_scroll_bar(name, tmp_path):
+    with drawing():
+        figure = FIGURES[name]()
+        save_svg(figure, tmp_path / "drawn.svg")
+    shown = inline((tmp_path / "drawn.svg").read_text(), "one", "")
+    assert ("min-width:0" in shown) == (figure.get_size_inches()[0] <= HALF)
+    assert "min-width:0" in shown or not name.startswith(("flow", "sites", "ages"))
 
 
 def luminance(colour):

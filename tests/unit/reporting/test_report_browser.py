@@ -277,12 +277,14 @@ def test_every_figure_has_a_size_and_words(report, tmp_path):
     assert seen["folded"] == 5
 
 
-def test_wide_figures_stay_readable_in_a_narrow_window(report, tmp_path):
+def test_wide_figures_stay_readable_in_a_narrow_window_and_the_flow_chart_fits(report, tmp_path):
     images = look(report, tmp_path, 500)["images"]
     widths = {image["alt"]: image["width"] for image in images}
     headline, flow = images[0]["alt"], next(alt for alt in widths if alt.startswith("From the rows"))
     assert widths[headline] > 600
-    assert widths[flow] > 600
+    assert 400 < widths[flow] < 500
+    images = look(report, tmp_path, 1280)["images"]
+    assert [500 < image["width"] < 600 for image in images if image["alt"] == flow] == [True]
 
 
 def test_a_click_sorts_a_table(report, tmp_path):

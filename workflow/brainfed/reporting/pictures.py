@@ -25,6 +25,8 @@ GLOBAL_STYLE = re.compile(r"<style[^>]*>\*\{(.*?)\}</style>", re.DOTALL)
 
 PARTS = re.compile(r' (?:role="graphics-[a-z]+"|aria-roledescription="[^"]*"|aria-hidden="true"|aria-label="[^"]*")')
 """Roles of single marks, which have no words of their own: the whole figure is one image."""
+PHONE = 330.0
+"""Points: a narrower figure of matplotlib is drawn for half a page, and needs no scroll bar on a phone."""
 PATH, DIGITS = re.compile(r' d="([^"]*)"'), re.compile(r"(\.\d\d)\d+")
 """Outlines, which are read to a hundredth of a point."""
 
@@ -121,9 +123,13 @@ def inline(content: str, prefix: str, alternative: str) -> str:
     style = GLOBAL_STYLE.search(body)
     body = GLOBAL_STYLE.sub("", body)
     root, rest = body.split(">", 1)
-    pixels = re.search(r'\swidth="([\d.]+)"', root)
+    drawn = re.search(r'\swidth="([\d.]+)(pt)?"', root)
     root = re.sub(r'\s(?:width|height|class|version|xmlns:dc|xmlns:rdf|xmlns:cc)="[^"]*"', "", root)
-    width = f"max-width:{pixels[1]}px;" if pixels else ""
+    width = ""
+    if drawn and not drawn[2]:
+        width = f"max-width:{drawn[1]}px;"
+    elif drawn and float(drawn[1]) < PHONE:
+        width = "min-width:0;max-width:34rem;"
     shared = style[1].strip() if style else ""
     return f'{root} style="{width}{shared}" role="img" aria-label="{html.escape(alternative)}">{rest.strip()}'
 

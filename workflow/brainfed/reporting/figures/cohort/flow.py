@@ -1,4 +1,4 @@
-"""The flow chart of exclusions: a box a step, next to it the excluded subjects with their reasons."""
+"""The flow chart of exclusions: a box a step, below it the excluded subjects with their reasons, as wide as a phone."""
 
 import textwrap
 
@@ -8,15 +8,15 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 
 from brainfed.cohort.class_words import DIAGNOSIS_WORDS, ClassWords
-from brainfed.reporting.figures.style import FAINT, INK, RULE, WIDE, bare, placed_figure
+from brainfed.reporting.figures.style import FAINT, HALF, INK, RULE, bare, placed_figure
 from brainfed.reporting.tables.flow import FlowStep, flow_steps
 
 LEFT_OUT = "#b45309"
 KEPT = "#0f766e"
-MARGIN, WIDTH, SIDE, BOX, LINE, GAP = 0.05, 3.3, 3.95, 0.62, 0.175, 0.16
-"""Inches: edge, width of a box, left edge of the boxes at the side, height of a box, of a line, space between."""
-LETTERS = 66
-"""Letters of a line in a box at the side."""
+MARGIN, DOWN, SIDE, BOX, LINE, GAP = 0.05, 0.3, 0.75, 0.62, 0.175, 0.16
+"""Inches: edge, the line downwards, left edge of the boxes beside it, height of a box, of a line, space between."""
+LETTERS = 50
+"""Letters of a line in a box beside the line."""
 
 
 def flow_figure(people: pd.DataFrame, words: ClassWords = DIAGNOSIS_WORDS) -> Figure:
@@ -25,16 +25,16 @@ def flow_figure(people: pd.DataFrame, words: ClassWords = DIAGNOSIS_WORDS) -> Fi
     sides = [_side_lines(step, words) for step in steps] or [["nobody was left out"]]
     heights = [_side_height(lines, headed=bool(steps)) for lines in sides]
     total = 2 * MARGIN + BOX * (len(sides) + 1) + sum(height + 2 * GAP for height in heights)
-    figure = placed_figure(WIDE, total)
+    figure = placed_figure(HALF, total)
     axes = figure.add_axes((0, 0, 1, 1))
     bare(axes)
-    axes.set(xlim=(0, WIDE), ylim=(total, 0))
+    axes.set(xlim=(0, HALF), ylim=(total, 0))
     _box(axes, MARGIN, everybody.subjects, everybody.described(words), "in the phenotype table", FAINT)
     top = MARGIN + BOX
     for index, (lines, height) in enumerate(zip(sides, heights, strict=True)):
         middle = top + GAP + height / 2
         bottom = top + height + 2 * GAP
-        _arrow(axes, (MARGIN + WIDTH / 2, top), (MARGIN + WIDTH / 2, bottom))
+        _arrow(axes, (DOWN, top), (DOWN, bottom))
         _side(axes, middle, height, lines, steps[index] if steps else None)
         remaining = steps[index].remaining if steps else everybody
         last = index == len(sides) - 1
@@ -50,7 +50,7 @@ def _side_lines(step: FlowStep, words: ClassWords) -> list[str]:
     for why, count in step.reasons:
         classes = count.described(words)
         lines += textwrap.wrap(
-            f"{count.subjects}  {why}" + (f" ({classes})" if classes else ""), LETTERS, subsequent_indent="      "
+            f"{count.subjects}  {why}" + (f" ({classes})" if classes else ""), LETTERS, subsequent_indent="\u00a0" * 4
         )
     return lines
 
@@ -60,8 +60,8 @@ def _side_height(lines: list[str], *, headed: bool) -> float:
 
 
 def _side(axes: Axes, middle: float, height: float, lines: list[str], step: FlowStep | None) -> None:
-    _arrow(axes, (MARGIN + WIDTH / 2, middle), (SIDE, middle))
-    _frame(axes, SIDE, middle - height / 2, WIDE - MARGIN - SIDE, height)
+    _arrow(axes, (DOWN, middle), (SIDE, middle))
+    _frame(axes, SIDE, middle - height / 2, HALF - MARGIN - SIDE, height)
     place = middle - height / 2 + 0.1
     if step:
         leaving = sum(count.subjects for _, count in step.reasons)
@@ -71,7 +71,7 @@ def _side(axes: Axes, middle: float, height: float, lines: list[str], step: Flow
 
 
 def _box(axes: Axes, top: float, subjects: int, classes: str, title: str, colour: str) -> None:
-    _frame(axes, MARGIN, top, WIDTH, BOX)
+    _frame(axes, MARGIN, top, HALF - 2 * MARGIN, BOX)
     number = axes.text(
         MARGIN + 0.14, top + BOX / 2, str(subjects), va="center", fontsize=17, fontweight="bold", color=colour
     )

@@ -15,8 +15,8 @@ from workflow.project import REPOSITORY
 
 PLANNED, CHECKED = 24, 240
 """Most subjects of a cohort whose jobs are planned, and of one that is checked."""
-OF_AN_INSTITUTION = 24
-"""Subjects with which every fold of an institution has both classes."""
+OF_AN_INSTITUTION = 25
+"""Subjects with which every fold of an institution has both classes, and the one site of the study is large enough."""
 MINE = "config/mystudy.yaml"
 """The config that the documents call the reader's own."""
 STUDY = {"study.yaml": "lead-a-study.md", "site.yaml": "join-a-study.md"}

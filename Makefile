@@ -18,7 +18,7 @@ CLEAR := yes
 endif
 endif
 
-.PHONY: install install-sites run test lint check format manual docs picture prune clean
+.PHONY: install install-sites run test test-full test-rest lint check format manual docs picture prune clean
 
 install: $(VENV)/.installed
 
@@ -44,8 +44,19 @@ run: install
 
 # One process more than cores: many tests wait for processes that they start. In the order of the files: sorted by their
 # numbers of tests, the longest single test would come last, beside an idle core.
+PYTEST = . $(BIN)/activate && pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
+
+# What guards every change.
 test: $(VENV)/.installed-dev
-	. $(BIN)/activate && pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
+	$(PYTEST) --tier first
+
+# What guards a release: all tests.
+test-full: $(VENV)/.installed-dev
+	$(PYTEST)
+
+# The tests of `make test-full` that `make test` leaves out.
+test-rest: $(VENV)/.installed-dev
+	$(PYTEST) --tier rest
 
 # Style, types, import contracts, workflow lint.
 lint: $(VENV)/.installed-dev

@@ -15,9 +15,29 @@ settings.load_profile("brainfed")
 # The jobs of all runs, of all workers, are forked from one process, which ends with the test run.
 os.environ.setdefault("BRAINFED_FORKS", f"{os.getpid()}-tests")
 
-# Workers side by side have a core each; libraries read this when they are first imported.
-if "PYTEST_XDIST_WORKER" in os.environ:
-    os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
+# Made-up cohorts are small: threads that wait for one another cost more than they give, and most beside other work.
+# Libraries read this when they are first imported.
+os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
+
+
+def pytest_addoption(parser):
+    """`--tier`: which of the two tiers is run."""
+    explained = "first: what guards every change; rest: what guards a release beside it; all: both (default)"
+    parser.addoption("--tier", choices=("first", "rest", "all"), default="all", help=explained)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config, items):
+    """Leave out the tests of the other tier; each mark `full` says in a sentence why the first is without it."""
+    for item in items:
+        for mark in item.iter_markers("full"):
+            if not (len(mark.args) == 1 and str(mark.args[0]).endswith(".")):
+                raise pytest.UsageError(f"{item.nodeid}: expected a mark full(sentence that says why), found {mark}")
+    tier = config.getoption("tier")
+    if tier != "all":
+        kept = [item for item in items if (item.get_closest_marker("full") is None) == (tier == "first")]
+        config.hook.pytest_deselected(items=[*{*items} - {*kept}])
+        items[:] = kept
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -28,5 +48,17 @@ def _folders_of_all_processes(tmp_path_factory):
 
 def pytest_collection_finish():
     """Keep the objects of all libraries out of later garbage collections."""
+    keep_out_of_collections()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _what_a_module_leaves_is_kept_out_of_collections():
+    """nilearn and statsmodels ask for one at every call, which took a second after thousands of tests."""
+    yield
+    keep_out_of_collections()
+
+
+def keep_out_of_collections():
+    """Keep all objects that are there out of later garbage collections."""
     gc.collect()
     gc.freeze()

@@ -15,9 +15,12 @@ pytest.importorskip("flwr", reason="flwr is not installed: make install-sites")
 
 from federation.three_sites import SITES, VARIANTS, Study, predictions_of, result
 
-pytestmark = pytest.mark.skipif(
-    os.environ.get("BRAINFED_METHODS") != "all", reason="takes ten minutes: set BRAINFED_METHODS=all"
-)
+pytestmark = [
+    pytest.mark.full("Processes of several sites over Flower take minutes."),
+    pytest.mark.skipif(
+        os.environ.get("BRAINFED_METHODS") != "all", reason="takes ten minutes: set BRAINFED_METHODS=all"
+    ),
+]
 
 NAMES = ("ridge-alone", "mlp")
 SABOTAGE = Path(__file__).parent / "broken"

@@ -34,6 +34,8 @@ from brainfed.runtime.errors import UserError
 from flower_sites import SITES, numbers, tensors
 from flower_strangers import PROTOBUF, ask_another_site, private_key, raw, routes, signed, stranger
 
+pytestmark = pytest.mark.full("Processes of several sites over Flower take minutes.")
+
 TESTS = Path(__file__).parents[1]
 FLWR = Path(sys.executable).with_name("flwr")
 

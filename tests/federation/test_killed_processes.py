@@ -12,9 +12,12 @@ pytest.importorskip("flwr", reason="flwr is not installed: make install-sites")
 
 from federation.three_sites import SITES, VARIANTS, Study, predictions_of, result
 
-pytestmark = pytest.mark.skipif(
-    os.environ.get("BRAINFED_METHODS") != "all", reason="takes ten minutes: set BRAINFED_METHODS=all"
-)
+pytestmark = [
+    pytest.mark.full("Processes of several sites over Flower take minutes."),
+    pytest.mark.skipif(
+        os.environ.get("BRAINFED_METHODS") != "all", reason="takes ten minutes: set BRAINFED_METHODS=all"
+    ),
+]
 
 VARIANT = {"method": "fedmlp", "rounds": 25, "local_epochs": 1, "optimiser_state": "keep"}
 """Sites keep the state of their optimisers: a round that is lost, or trained twice, changes the scores."""

@@ -11,6 +11,8 @@ from brainfed.deployment.flower.folder import FlowerFolder
 from brainfed.deployment.flower.processes import free_port, start_superlink, start_supernode, together
 from brainfed.runtime.errors import UserError
 
+pytestmark = pytest.mark.full("Processes of several sites over Flower take minutes.")
+
 SITE = "north"
 PATIENCE_S = 120
 

@@ -10,9 +10,12 @@ pytest.importorskip("flwr", reason="flwr is not installed: make install-sites")
 
 from federation.three_sites import SITES, VARIANTS, Study, added, crossings, predictions_of, scores
 
-pytestmark = pytest.mark.skipif(
-    os.environ.get("BRAINFED_METHODS") != "all", reason="takes three minutes: set BRAINFED_METHODS=all"
-)
+pytestmark = [
+    pytest.mark.full("Processes of several sites over Flower take minutes."),
+    pytest.mark.skipif(
+        os.environ.get("BRAINFED_METHODS") != "all", reason="takes three minutes: set BRAINFED_METHODS=all"
+    ),
+]
 
 TOLERANCE = 1e-6
 LEFT_OUT = ("mlp", "gcn", "logistic", "ridge-joint", "tangent", "windows")

@@ -21,6 +21,8 @@ from federation.three_sites import (
     scores,
 )
 
+pytestmark = pytest.mark.full("Processes of several sites over Flower take minutes.")
+
 TOLERANCE = 1e-6
 WORDS = {"samples", "plain", "bounds", "fingerprint"}
 """Of a reply: numbers of training subjects, or that there are some; names of tensors without noise; shapes and bounds

@@ -5,7 +5,11 @@ from itertools import combinations
 
 import pytest
 
-pytestmark = [pytest.mark.slurm, pytest.mark.workflow]
+pytestmark = [
+    pytest.mark.full("A SLURM of its own takes minutes for a project."),
+    pytest.mark.slurm,
+    pytest.mark.workflow,
+]
 
 
 def overlap(one, other):

@@ -14,6 +14,7 @@ import yaml
 from workflow.project import REPOSITORY, Project, copy_workflow, participants_of
 
 pytestmark = [
+    pytest.mark.full("A hundred real scans take minutes."),
     pytest.mark.workflow,
     pytest.mark.data,
     pytest.mark.skipif("BRAINFED_DATA" not in os.environ, reason="BRAINFED_DATA names no folder of real data"),

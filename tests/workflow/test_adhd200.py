@@ -13,6 +13,7 @@ from brainfed.runtime.artefacts import read_arrays
 from workflow.project import REPOSITORY, Project, copy_workflow, participants_of
 
 pytestmark = [
+    pytest.mark.full("Tables of 973 real subjects and their files take half a minute."),
     pytest.mark.workflow,
     pytest.mark.data,
     pytest.mark.skipif("BRAINFED_DATA" not in os.environ, reason="BRAINFED_DATA names no folder of real data"),

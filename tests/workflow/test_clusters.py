@@ -9,7 +9,10 @@ import pytest
 
 from workflow.project import SIMULATE, Project, new_project
 
-pytestmark = pytest.mark.workflow
+pytestmark = [
+    pytest.mark.full("A whole run of a family, whose parts are tested without Snakemake."),
+    pytest.mark.workflow,
+]
 
 COHORT = {"source": "simulate", "atlas": "twenty", "shards": 1, "simulate": SIMULATE | {"subjects": 60}}
 VARIANTS = {

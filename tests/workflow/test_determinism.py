@@ -6,7 +6,7 @@ import pytest
 
 from workflow.project import new_project
 
-pytestmark = pytest.mark.workflow
+pytestmark = [pytest.mark.full("Two whole runs take half a minute."), pytest.mark.workflow]
 
 BY_THEMSELVES = {"BRAINFED_FORKS": "off"}
 ARTEFACTS = (

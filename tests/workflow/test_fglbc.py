@@ -16,7 +16,10 @@ from brainfed.runtime.artefacts import read_arrays
 from brainfed.runtime.errors import UserError
 from workflow.project import SIMULATE, Project, new_project
 
-pytestmark = pytest.mark.workflow
+pytestmark = [
+    pytest.mark.full("A whole run of a family and a kill, whose parts are tested without Snakemake."),
+    pytest.mark.workflow,
+]
 
 ROUNDS = 150
 COHORT = {"source": "simulate", "atlas": "twenty", "shards": 1, "simulate": SIMULATE}

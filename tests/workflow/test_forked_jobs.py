@@ -59,6 +59,7 @@ Path(snakemake.output[0]).write_text(str(had))
 """
 
 
+@pytest.mark.full("It keeps a core busy for ten seconds.")
 @pytest.mark.parametrize("forks", ["", "off"])
 def test_snakemake_measures_the_processor_time_and_memory_of_the_script(tmp_path: Path, forks: str) -> None:
     assert started(tmp_path, BUSY, forks).wait(timeout=120) == 0, (tmp_path / "log").read_text()

@@ -12,7 +12,10 @@ from brainfed.runtime.artefacts import read_arrays
 from brainfed.runtime.errors import UserError
 from workflow.project import new_project
 
-pytestmark = pytest.mark.workflow
+pytestmark = [
+    pytest.mark.full("Every generator is trained twice; that of a unit test is stopped in every round."),
+    pytest.mark.workflow,
+]
 
 KILLED_IN = 17
 GENERATOR = ("tables", "--cores", "1", "--until", "train_generator")

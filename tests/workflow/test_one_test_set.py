@@ -9,7 +9,10 @@ import pytest
 from brainfed.runtime.artefacts import read_arrays
 from workflow.project import SIMULATE, new_project
 
-pytestmark = pytest.mark.workflow
+pytestmark = [
+    pytest.mark.full("A whole run of all engines, whose parts are tested without Snakemake."),
+    pytest.mark.workflow,
+]
 
 TANGENT = {"connectivity": "tangent", "reference": "all"}
 VARIANTS = {

@@ -11,6 +11,7 @@ import pytest
 from workflow.interrupted import Interrupted, finish, left_over, results_of, whole_project
 
 pytestmark = [
+    pytest.mark.full("Ten kills and a whole run after them take a minute."),
     pytest.mark.workflow,
     pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc"),
 ]

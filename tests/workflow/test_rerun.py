@@ -98,6 +98,7 @@ def test_one_new_subject_reruns_one_shard_and_the_steps_after_it(project):
     )
 
 
+@pytest.mark.full("Two whole runs.")
 def test_a_corrected_age_trains_what_compares_ages_and_leaves_the_bytes_of_a_run_from_scratch(project, tmp_path):
     """A column that the config does not name is added, and a code that no cell holds."""
     scratch = project.copy(tmp_path / "scratch")
@@ -218,6 +219,7 @@ LAST_STEPS = {
 TRAINS = {"train_method": 2, "score_experiment": 1}
 
 
+@pytest.mark.full("A whole run of another feature.")
 def test_tangent_features_rerun_the_shards_and_the_last_step_that_a_change_touches(project):
     """A new subject costs its shard, another shrinkage all shards, another reference none."""
     project.configure(**tangent(reference="all"))
@@ -239,6 +241,7 @@ def test_tangent_features_rerun_the_shards_and_the_last_step_that_a_change_touch
     assert project.planned() == Counter({"compute_covariances": 1} | LAST_STEPS["all"] | TRAINS | new)
 
 
+@pytest.mark.full("A whole run of another feature.")
 def test_a_reference_of_everybody_is_in_the_costs_of_every_method(project):
     """Also where a fold starts from these features."""
     settings = tangent(reference="all")
@@ -268,6 +271,7 @@ def test_harmonised_features_put_everything_below_on_the_fold_axis(project):
     )
 
 
+@pytest.mark.full("A whole run of another feature.")
 def test_a_variant_may_be_harmonised_beside_others_that_are_not(project):
     even = {"ridge-central-combat": {"method": "ridge", "features": {"harmonise": "combat"}}}
     named = ["ridge-central", "fedmlp", "quick", "ridge-central-combat"]

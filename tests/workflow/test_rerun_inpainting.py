@@ -6,7 +6,7 @@ import pytest
 
 from workflow.project import Project, new_project
 
-pytestmark = pytest.mark.workflow
+pytestmark = [pytest.mark.full("Two whole runs of three generators."), pytest.mark.workflow]
 
 SHORT = {"rounds": 1, "local_epochs": 1}
 VARIANTS = {

@@ -11,7 +11,7 @@ import pytest
 from brainfed.runtime.artefacts import read_arrays
 from workflow.project import SIMULATE, Project, new_project, participants_of
 
-pytestmark = pytest.mark.workflow
+pytestmark = [pytest.mark.full("A whole run, whose parts are tested without Snakemake."), pytest.mark.workflow]
 
 DECLARATION = """
 from dataclasses import dataclass

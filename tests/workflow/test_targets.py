@@ -99,6 +99,7 @@ def test_all_of_them_at_once_share_their_work_and_leave_out_the_jobs_of_a_plain_
     assert (planned["draw_line"], planned["draw_clients"]) == (1, 1)
 
 
+@pytest.mark.full("A whole run of a sweep.")
 def test_a_sweep_of_splits_ends_in_one_figure_and_a_report_of_its_own(project):
     project.snakemake("clients-quick", "--cores", "2")
     results = project.folder / "results"
@@ -131,6 +132,7 @@ def test_an_experiment_may_not_bear_a_rules_name(project):
     assert "experiments.build_graph" in done.stdout + done.stderr
 
 
+@pytest.mark.full("A whole run with a report.")
 def test_one_method_alone_ends_in_a_report_too(project):
     project.configure(experiments={"methods": {"variants": ["ridge-central"], "reference": "ridge-central"}})
     said = project.snakemake("--cores", "2")

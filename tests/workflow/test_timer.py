@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.workflow
+pytestmark = [pytest.mark.full("It waits for the rate of a scheduler."), pytest.mark.workflow]
 
 RULES = Path(__file__).resolve().parents[2] / "workflow" / "rules"
 JOBS = 12

@@ -9,7 +9,10 @@ from brainfed.runtime.artefacts import read_arrays
 from tu_data_set import write_data_set, write_lines
 from workflow.project import Project, new_project
 
-pytestmark = pytest.mark.workflow
+pytestmark = [
+    pytest.mark.full("Two whole runs of a family, whose parts are tested without Snakemake."),
+    pytest.mark.workflow,
+]
 
 COHORT = {
     "source": "tudataset",

@@ -8,7 +8,7 @@ from brainfed.runtime.artefacts import read_arrays
 from freesurfer_project import write_tables
 from workflow.project import CONFIG, SIMULATE, Project, new_project
 
-pytestmark = pytest.mark.workflow
+pytestmark = [pytest.mark.full("Two whole runs, whose parts are tested without Snakemake."), pytest.mark.workflow]
 
 SUBJECTS = [f"sub-{number:03d}" for number in range(40)]
 WITHOUT = "sub-007"

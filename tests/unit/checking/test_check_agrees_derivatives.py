@@ -3,7 +3,6 @@
 BRAINFED_CASES sets the number of cases; each kind of mutation comes once before one comes twice.
 """
 
-import gc
 import os
 import re
 from functools import cache
@@ -26,14 +25,6 @@ from brainfed.runtime.errors import UserError
 from generated_derivatives import FOLDERS, MUTATIONS, sound
 
 CASES = int(os.environ.get("BRAINFED_CASES", "24"))
-
-
-@pytest.fixture(autouse=True, scope="module")
-def quick_collection():
-    """Skip nilearn's garbage collections, as a shard does."""
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.fixture(scope="module")

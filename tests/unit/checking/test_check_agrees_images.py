@@ -3,7 +3,6 @@
 BRAINFED_CASES sets the number of cases of each reader; each kind of mutation comes once before one comes twice.
 """
 
-import gc
 import os
 from pathlib import Path
 
@@ -28,14 +27,6 @@ from brainfed.runtime.errors import UserError
 from generated_images import READERS, TR, VOLUMES, nifti, sound, write_table
 
 CASES = int(os.environ.get("BRAINFED_CASES", "20"))
-
-
-@pytest.fixture(autouse=True, scope="module")
-def quick_collection():
-    """Skip nilearn's garbage collections, as a shard does."""
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 def of_the_job(folder, settings):

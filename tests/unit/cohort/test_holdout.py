@@ -81,6 +81,7 @@ def test_a_systematic_sample_has_its_size_and_is_even_in_every_run(count, share,
             assert abs((held[stop] - held[start]) - Fraction((stop - start) * wanted, count)) < 1
 
 
+@pytest.mark.full("A claim about many draws takes seconds.")
 def test_nobody_is_more_likely_to_be_tested_than_others_also_where_classes_are_uneven():
     tables = cohort([0] * 7 + [1] * 3)
     tested = np.zeros(10)

@@ -111,6 +111,7 @@ def test_equal_values_count_half_and_are_taken_together():
 
 
 @KINDS
+@pytest.mark.full("A claim about many draws takes seconds.")
 def test_lira_finds_what_is_leaked_and_the_loss_threshold_less(kind):
     """Known answer: a shift d against the noise s of the target and of the mean of R - 1 shadow models."""
     repeats, leak = 5, 1.5
@@ -137,6 +138,7 @@ def test_other_people_are_never_found(leak):
     assert not (others & runs.trained).any()
 
 
+@pytest.mark.full("A claim about many draws takes seconds.")
 def test_intervals_hold_the_truth_as_often_as_they_claim():
     """No leak: of 100 cohorts about 95 intervals hold 0.5; copies of one person count as one."""
     for copies in (1, 3):

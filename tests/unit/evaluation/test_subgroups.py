@@ -69,6 +69,7 @@ def test_scores_of_other_institutions_are_not_compared():
     pd.testing.assert_frame_equal(plain, apart)
 
 
+@pytest.mark.full("A claim about many draws takes seconds.")
 def test_the_bootstrap_interval_covers_as_often_as_it_says():
     """Of 60 made-up cohorts with a known AUC, at least 80 % have it inside their 95 % interval."""
     random, people, held = np.random.default_rng(7), cohort(), []

@@ -81,6 +81,7 @@ def test_the_penalty_of_inner_folds_is_that_of_the_whole_grid():
         assert min(distances) < 1e-9
 
 
+@pytest.mark.full("Hundreds of rounds.")
 def test_a_common_signal_costs_nothing_where_averaged_steps_of_adam_fail():
     losses = {"fedavg": [], "lbfgs": []}
     for seed in range(3):

@@ -78,6 +78,7 @@ def gain(stratify, centring, patients=SIMILAR):
 
 
 @pytest.mark.parametrize("centring", ["all", "training"])
+@pytest.mark.full("A claim about many draws takes seconds.")
 def test_folds_by_label_show_a_gain_that_is_none(centring):
     assert t_value(gain("label", centring)) > 5
 

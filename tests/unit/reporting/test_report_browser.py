@@ -219,7 +219,12 @@ def barriers(page, tmp_path, width, options, *flags):
 
 
 @pytest.mark.parametrize(
-    ("width", "options", "flags"), [(1280, EVERYTHING, ()), (500, OF_LAYOUT, ()), (500, OF_COLOURS, (DARK,))]
+    ("width", "options", "flags"),
+    [
+        pytest.param(1280, EVERYTHING, (), marks=pytest.mark.full("All rules on the whole page take twenty seconds.")),
+        (500, OF_LAYOUT, ()),
+        (500, OF_COLOURS, (DARK,)),
+    ],
 )
 def test_axe_finds_no_barrier(report, tmp_path, width, options, flags):
     assert barriers(report, tmp_path, width, options, *flags) == []
@@ -241,7 +246,16 @@ def test_every_table_has_a_caption_and_heads_with_a_scope(report, tmp_path):
     assert measured(report, tmp_path, 1280, CAPTIONS, "data-bare") == []
 
 
-@pytest.mark.parametrize(("width", "flags"), [(1280, ()), (500, ()), (1280, (DARK,)), (500, (DARK,))])
+@pytest.mark.parametrize(
+    ("width", "flags"),
+    [
+        (500, ()),
+        *(
+            pytest.param(*case, marks=pytest.mark.full("Each page in a browser takes five seconds."))
+            for case in ((1280, ()), (1280, (DARK,)), (500, (DARK,)))
+        ),
+    ],
+)
 def test_the_outcome_of_a_study_opens_without_errors_requests_overflow_or_barrier(outcome, tmp_path, width, flags):
     seen = measured(outcome, tmp_path, width, MEASURE, "data-seen", *flags, height=2700)
     assert (seen["width"], seen["charts"]) == (width, 1)

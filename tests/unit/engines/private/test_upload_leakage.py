@@ -109,6 +109,7 @@ def test_without_noise_the_subject_is_found(model):
         assert area(*found)[0] == 1
 
 
+@pytest.mark.full("A claim about many draws takes seconds.")
 def test_without_noise_random_draws_do_not_hide_it():
     """Eight steps draw each subject with probability 1/2: one training in 256 never reads it."""
     for found in statistics(server_of(batch=6, rounds=4), 60).values():
@@ -116,6 +117,7 @@ def test_without_noise_random_draws_do_not_hide_it():
         assert epsilon_bound(*found, DELTA) > 1
 
 
+@pytest.mark.full("A claim about many draws takes seconds.")
 def test_at_epsilon_two_no_more_is_found_than_the_accountant_allows():
     server = server_of(privacy="accountant")
     assert epsilon_spent(server.multiplier, 1.0, ROUNDS, DELTA) <= 2

@@ -1,6 +1,5 @@
 """One subject's series equals that of nilearn's masker, run after run; broken files are named."""
 
-import gc
 import json
 import re
 
@@ -29,14 +28,6 @@ from brainfed.runtime.artefacts import read_table
 from brainfed.runtime.errors import UserError
 
 MOVED = (20, 21, 40)
-
-
-@pytest.fixture(autouse=True)
-def quick_collection():
-    """Skip nilearn's garbage collections, as a shard does."""
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.fixture

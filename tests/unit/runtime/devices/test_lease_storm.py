@@ -16,6 +16,7 @@ JOBS = int(os.environ.get("BRAINFED_LEASE_JOBS", "40"))
 
 
 @pytest.mark.parametrize("jobs_per_gpu", [(1,), (1, 2)], ids=["one-workflow", "two-workflows"])
+@pytest.mark.full("Hundreds of jobs, some of them killed.")
 def test_no_device_is_held_twice_and_none_is_lost_when_jobs_are_killed(
     tmp_path: Path, jobs_per_gpu: tuple[int, ...]
 ) -> None:

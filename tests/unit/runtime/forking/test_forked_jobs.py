@@ -155,6 +155,7 @@ print(torch.get_num_threads(), sorted((each["internal_api"], each["num_threads"]
 """
 
 
+@pytest.mark.full("It starts Python with all libraries four times.")
 def test_a_job_limits_its_threads(start: Start) -> None:
     forked, by_itself = (printed(start(THREADS, forks)) for forks in ("", "off"))
     assert forked == by_itself
@@ -234,9 +235,10 @@ STARTS = int(os.environ.get("BRAINFED_CASES", "12"))
     ("text", "forks", "span", "before"),
     [
         (OF_OURS, "", 0.25, ""),
-        (OF_OURS, "off", 1.0, ""),
-        (OF_OURS, "", 0.5, "sleep 0.3; true; "),
-        (OF_OURS, "off", 0.9, "sleep 0.3; true; "),
+        *(
+            pytest.param(OF_OURS, *case, marks=pytest.mark.full("A dozen starts take eight seconds."))
+            for case in (("off", 1.0, ""), ("", 0.5, "sleep 0.3; true; "), ("off", 0.9, "sleep 0.3; true; "))
+        ),
         ("import time\ntime.sleep(60)\n", "", 0.25, ""),
     ],
     ids=["forked", "by itself", "forked after commands", "by itself after commands", "any script"],

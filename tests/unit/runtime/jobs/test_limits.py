@@ -61,6 +61,7 @@ def test_a_job_that_a_library_ends_has_a_sentence(scripts: Scripts, death: str, 
     assert "nobody spoke" not in ended.stderr
 
 
+@pytest.mark.full("Each of many limits takes two seconds.")
 @pytest.mark.parametrize("threads", [1, 16])
 @pytest.mark.parametrize("mebibytes", LIMITS)
 def test_libraries_work_or_end_with_a_sentence(scripts: Scripts, mebibytes: int, threads: int) -> None:

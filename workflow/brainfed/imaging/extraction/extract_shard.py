@@ -59,10 +59,13 @@ def write_extracted(
 def quick_collection() -> Iterator[None]:
     """Exempt the imported libraries from the garbage collections that nilearn triggers several times an image.
 
-    Each collection visits all objects of nilearn and scikit-learn, about 0.1 s: most of a small scan's time.
+    Each collection visits all objects of nilearn and scikit-learn, about 0.1 s: most of a small scan's time. What the
+    process had exempted before stays so.
     """
+    before = gc.get_freeze_count()
     gc.freeze()
     try:
         yield
     finally:
-        gc.unfreeze()
+        if not before:
+            gc.unfreeze()

@@ -13,15 +13,6 @@ REGIONS = 5
 WINDOW = 12
 TIMES = (9, 31)
 """Time points: some series are shorter than a window, some take three to cover."""
-TINY = {"window": WINDOW, "channels": 4, "kernel": 3, "strides": (2, 1), "hidden": 4, "layers": 2}
-CROPS = {"length": WINDOW, "crops": 2, "hidden": 4, "rounds": 2, "local_epochs": 2, "global_epochs": 2, "batch": 16}
-
-
-def tiny(settings):
-    """Settings of a small network, of those that a method of series knows."""
-    known = {field.name for field in fields(settings)}
-    given = TINY if "window" in known else CROPS if "crops" in known else {}
-    return {name: value for name, value in given.items() if name in known}
 
 
 def inputs_for(method, inputs):

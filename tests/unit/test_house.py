@@ -42,3 +42,10 @@ def test_the_runtime_names_no_rule():
     sources = "\n".join(file.read_text() for file in (LIBRARY / "runtime").rglob("*.py"))
     assert len(names) > 20
     assert [name for name in names if re.search(rf"\b{name}\b", sources)] == []
+
+
+def test_quick_settings_of_a_method_reach_no_job():
+    readers = [
+        file for file in LIBRARY.rglob("*.py") if re.search(r"\w\.quick\b(?!`)", file.read_text(encoding="utf-8"))
+    ]
+    assert readers == []

@@ -9,6 +9,8 @@ import jinja2
 import numpy as np
 import pytest
 
+from brainfed.configuration.validation import validate
+from brainfed.methods.registry import METHODS
 from brainfed.reporting.papers.collected import templates_of
 from brainfed.reporting.variants import ShownVariant
 from brainfed.runtime.jobs.run import Run
@@ -32,6 +34,13 @@ def guide(monkeypatch):
         monkeypatch.setitem(sys.modules, name, module)
         exec(compile(source, str(GUIDE), "exec"), module.__dict__)
     return sys.modules[NAMES[1]], sys.modules[NAMES[2]]
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_quick_settings_are_settings_of_the_method(name):
+    method = METHODS[name]
+    validate(method.settings, dict(method.quick), name)
+    assert method.variants
 
 
 @pytest.mark.parametrize("split", ["random", "leave-one-site-out"])

@@ -10,11 +10,11 @@ from brainfed.engines.stacked.stacks import normalised
 from brainfed.engines.stacked.training import Training
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.schedule import FederationSettings
-from brainfed.methods.registry import METHODS
 from brainfed.models.gcn import GCN
 from brainfed.runtime.jobs.run import Run
 from method_inputs import method_inputs
-from unit.methods.test_leakage_trained import SHORT, outcome_of
+from quick_methods import METHOD_OF, outcome_of
+from unit.methods.test_leakage_trained import ON_FEATURES
 
 ON_META = Run(device="meta")
 
@@ -33,7 +33,7 @@ def test_a_training_step_stays_on_its_device(protocol):
 @pytest.mark.gpu
 @pytest.mark.parametrize(("precision", "tolerance"), [("float32", 1e-3), ("float64", 1e-6)])
 @pytest.mark.parametrize("protocol", ["transductive", "inductive"])
-@pytest.mark.parametrize("name", list(SHORT))
+@pytest.mark.parametrize("name", [name for name in ON_FEATURES if METHOD_OF[name].gpu])
 def test_a_gpu_gives_the_cpus_scores(name, protocol, precision, tolerance):
     if not torch.cuda.is_available():
         pytest.skip("no GPU on this machine")
@@ -43,4 +43,3 @@ def test_a_gpu_gives_the_cpus_scores(name, protocol, precision, tolerance):
     cpu, gpu = (outcome_of(name, inputs, Run(device, precision=precision)) for device in ("cpu", "cuda:0"))
     np.testing.assert_allclose(gpu.scores[..., 1], cpu.scores[..., 1], atol=tolerance, equal_nan=True)
     assert replace(gpu, scores=cpu.scores).counts == cpu.counts
-    assert METHODS[name].gpu

@@ -16,7 +16,7 @@ from brainfed.runtime.jobs.run import Run
 from brainfed.samples.results import check
 from graph_cohort import with_labels
 from method_inputs import balanced, diagnosis_of
-from series_cohort import WINDOW, exchanged, series_inputs, tiny
+from series_cohort import WINDOW, exchanged, series_inputs
 
 LOCAL, CENTRAL = ("stgcn-local", "gnn-local"), ("stgcn-central", "gnn-central")
 PLAIN = ("fglbc-no-dp", "fedavg-no-dp", "fedgnn-no-dp")
@@ -31,7 +31,7 @@ def outcome_of(name, inputs, run=None, steps=2, **settings):
     definition = dict(SHIPPED_VARIANTS[name])
     method = METHODS[definition.pop("method")]
     length = "epochs" if name in LOCAL + CENTRAL else "rounds"
-    given = {length: steps, "batch": 8, "learning_rate": 0.03, **tiny(method.settings), **definition, **settings}
+    given = {**method.quick, length: steps, "batch": 8, "learning_rate": 0.03, **definition, **settings}
     return resolve(method.entry)(inputs, method.settings(**given), run or Run())
 
 

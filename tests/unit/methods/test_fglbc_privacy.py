@@ -12,6 +12,7 @@ from brainfed.federation.pace import Pace
 from brainfed.federation.privacy.accounting import epsilon_spent
 from brainfed.methods.fglbc.fedgnn import FedGNNSettings
 from brainfed.methods.fglbc.fglbc import METHOD, FGLBCSettings
+from brainfed.methods.fglbc.settings import QUICK_STGCN
 from brainfed.methods.fglbc.stgcn_local import LocalSTGCNSettings
 from brainfed.methods.fglbc.train import SeriesTraining
 from brainfed.runtime.artefacts import canonical_json
@@ -20,7 +21,6 @@ from brainfed.runtime.jobs.checkpoints import Checkpoint
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.results import check, history_table
 from method_inputs import diagnosis_of
-from series_cohort import tiny
 from unit.methods.test_fglbc import CENTRAL, LOCAL, PLAIN, PRIVATE, both_splits, cohort, outcome_of
 
 ROUNDS = 3
@@ -186,7 +186,7 @@ def test_a_single_training_subject_is_refused_under_noise_and_trained_without():
 @pytest.mark.parametrize("privacy", ["none", "paper"])
 def test_a_round_stays_on_its_device(privacy):
     """On torch's `meta` device a tensor that is elsewhere stops the step."""
-    settings = FGLBCSettings(**tiny(FGLBCSettings), privacy=privacy, rounds=1, batch=8)
+    settings = FGLBCSettings(**QUICK_STGCN, privacy=privacy, rounds=1, batch=8)
     training = SeriesTraining(METHOD, cohort(), settings, settings.schedule(), Run(device="meta"))
     windows = training.cohort([training.inputs.members(place) for place in range(3)])
     network = training.network(0, 0).to("meta")

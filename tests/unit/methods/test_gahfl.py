@@ -26,7 +26,7 @@ from brainfed.samples.results import check, members_table
 from graph_cohort import with_labels
 from method_inputs import diagnosis_of
 from reference.distilled_federation import scores
-from series_cohort import WINDOW, exchanged, inputs_for, series_inputs, tiny
+from series_cohort import WINDOW, exchanged, inputs_for, series_inputs
 
 FAMILY = ("recurrent-local", "recurrent-central", "recurrent-public", "fedgems", "fedet", "gahfl")
 DISTILLED = ("fedgems", "fedet", "gahfl")
@@ -41,7 +41,7 @@ every_federation = pytest.mark.parametrize("name", DISTILLED)
 def settings_of(name, **settings):
     definition = dict(SHIPPED_VARIANTS[name])
     method = METHODS[definition.pop("method")]
-    return method.settings(**{"learning_rate": 0.01, **tiny(method.settings), **definition, **settings})
+    return method.settings(**{"learning_rate": 0.01, **method.quick, **definition, **settings})
 
 
 def outcome_of(name, inputs, run=None, **settings):
@@ -254,7 +254,7 @@ def test_a_federation_of_one_institution_and_one_without_public_subjects_train(n
     inputs = inputs_for(METHODS[name], cohort())
     hidden = replace(inputs, public=inputs.public & (inputs.institution != 1))
     method = METHODS[name]
-    outcome = resolve(method.entry)(hidden, method.settings(**tiny(method.settings)), Run())
+    outcome = resolve(method.entry)(hidden, method.settings(**method.quick), Run())
     check(hidden, outcome)
     (row,) = (row for row in outcome.crossings if row["name"] == "public-series" and row["direction"] == "upload")
     assert row["institutions"] == "0 2"

@@ -8,10 +8,9 @@ from brainfed.runtime.entry import resolve
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.kept.fitted_model import FittedModel, score_at
 from method_inputs import method_inputs
+from quick_methods import fields_of
 
 SUBJECTS, INSTITUTIONS = 61, 3
-FEW = {"alphas": (0.1, 1.0), "costs": (0.1, 1.0), "rounds": 3, "local_epochs": 2, "epochs": 4, "curve_every": 2}
-"""Short settings; each method takes those that it has."""
 NAMES = [name for name, method in METHODS.items() if method.model]
 DIFFERENT = {
     "plain": {},
@@ -21,16 +20,12 @@ DIFFERENT = {
     "centred": {"centre": "subject"},
 }
 CASES = [
-    (name, kind)
-    for name in NAMES
-    for kind, further in DIFFERENT.items()
-    if further.keys() <= METHODS[name].settings.__dataclass_fields__.keys()
+    (name, kind) for name in NAMES for kind, further in DIFFERENT.items() if further.keys() <= fields_of(METHODS[name])
 ]
 
 
 def settings_of(name: str, **further: object):
-    kind = METHODS[name].settings
-    return kind(**{key: value for key, value in FEW.items() if key in kind.__dataclass_fields__} | further)
+    return METHODS[name].settings(**{**METHODS[name].quick, **further})
 
 
 def inputs_of(split: str, classes: int):

@@ -1,64 +1,24 @@
 """No tested subject's label, and no other tested subject's features, reach a prediction."""
 
 from dataclasses import replace
-from importlib import import_module
 
 import numpy as np
 import pytest
 from scipy.stats import t as student
 
 from brainfed.evaluation.metrics import auc
-from brainfed.methods.baselines import majority, motion, phenotype
-from brainfed.methods.fedtangent import fedtangent, ridge_federated
-from brainfed.methods.linear import logistic, ridge, svm
-from brainfed.methods.logistic_federated import logistic_federated
-from brainfed.methods.private_linear import fedmlp_dp, fedtangent_dp, logistic_dp, ridge_dp
-from brainfed.runtime.jobs.run import Run
 from method_inputs import balanced, diagnosis_of, method_inputs, scrambled
+from quick_methods import METHOD_OF, in_tiers, is_solved, outcome_of
 
-METHODS = tuple(
-    module.METHOD
-    for module in (
-        majority,
-        phenotype,
-        motion,
-        ridge,
-        svm,
-        logistic,
-        ridge_federated,
-        fedtangent,
-        ridge_dp,
-        fedtangent_dp,
-        logistic_dp,
-        fedmlp_dp,
-    )
-)
-ALPHAS = {"alphas": (0.1, 1.0, 10.0)}
-FEW_PENALTIES = {
-    "ridge": ALPHAS,
-    "ridge-federated": ALPHAS,
-    "fedtangent": ALPHAS,
-    "svm": {"costs": (0.1, 1.0)},
-    "logistic": {"costs": (0.1, 1.0)},
-    "logistic-dp": {"rounds": 3},
-    "fedmlp-dp": {"rounds": 4, "hidden": (8, 4)},
-}
-VARIANTS = {
-    name: (method, {**settings, **FEW_PENALTIES.get(method.name, {})})
-    for method in METHODS
-    for name, settings in method.variants.items()
-}
-VARIANTS["logistic-federated"] = (logistic_federated.METHOD, {"costs": (0.1, 1.0)})
-READING_FEATURES = [name for name, (method, _) in VARIANTS.items() if method.needs]
-every_variant = pytest.mark.parametrize("variant", VARIANTS)
+VARIANTS = [name for name in METHOD_OF if is_solved(name)]
+READING_FEATURES = [name for name in VARIANTS if METHOD_OF[name].needs]
+COLUMNS = [(name, column) for name in VARIANTS for column in METHOD_OF[name].phenotypes]
+every_variant = pytest.mark.parametrize("variant", in_tiers(VARIANTS))
 both_splits = pytest.mark.parametrize("split", ["random", "leave-one-site-out"])
 
 
 def scores_of(variant, inputs):
-    method, settings = VARIANTS[variant]
-    module, function = method.entry.split(":")
-    own = {key: value for key, value in settings.items() if key != "features"}
-    return getattr(import_module(module), function)(inputs, method.settings(**own), Run()).scores[..., 1]
+    return outcome_of(variant, inputs).scores[..., 1]
 
 
 def one_fifth_patients():
@@ -78,7 +38,7 @@ def test_labels_of_tested_subjects_reach_no_prediction_of_their_fold(variant, sp
         assert all((after[others] != before[others]).any(axis=1, where=np.isfinite(before[others])))
 
 
-@pytest.mark.parametrize("variant", READING_FEATURES)
+@pytest.mark.parametrize("variant", in_tiers(READING_FEATURES))
 @pytest.mark.parametrize("size", [(60, 30), (150, 700)])
 @both_splits
 def test_features_of_a_tested_subject_move_its_own_prediction_only(variant, size, split):
@@ -95,7 +55,7 @@ def test_features_of_a_tested_subject_move_its_own_prediction_only(variant, size
         assert after[subject] != before[subject]
 
 
-@pytest.mark.parametrize(("variant", "column"), [("phenotype", "age"), ("phenotype", "sex"), ("motion", "mean_fd")])
+@pytest.mark.parametrize(("variant", "column"), COLUMNS)
 def test_phenotype_of_a_tested_subject_moves_its_own_prediction_only(variant, column):
     inputs = method_inputs()
     before = scores_of(variant, inputs)[0]

@@ -1,65 +1,43 @@
 """What the gradient-trained methods may not see, under both protocols and both ways of testing."""
 
 from dataclasses import replace
-from importlib import import_module
 
 import numpy as np
 import pytest
 from scipy.stats import t as student
 
 from brainfed.evaluation.metrics import auc
-from brainfed.methods.inpainter import inpainter_of
-from brainfed.methods.registry import METHODS
-from brainfed.runtime.jobs.run import Run
-from fused_inputs import with_fused
 from method_inputs import balanced, diagnosis_of, method_inputs, scrambled
+from quick_methods import METHOD_OF, first_of_each, in_tiers, is_solved, outcome_of, topology_of
 
-SHORT = {
-    "logistic-federated": {"solver": "fedavg", "rounds": 3, "local_epochs": 3},
-    "fedmlp": {"rounds": 3, "local_epochs": 3},
-    "fedgcn": {"rounds": 3, "local_epochs": 3},
-    "fedni": {"rounds": 3, "local_epochs": 3},
-    "fedni-centroids": {"rounds": 3, "local_epochs": 3},
-    "fedsage-plus": {"rounds": 3, "local_epochs": 3},
-    "localmlp": {"epochs": 6, "curve_every": 3},
-    "centralmlp": {"epochs": 6, "curve_every": 3},
-    "localgcn": {"epochs": 6, "curve_every": 3},
-    "centralgcn": {"epochs": 6, "curve_every": 3},
-}
-every_method = pytest.mark.parametrize("name", list(SHORT))
+TRAINED = first_of_each([name for name in METHOD_OF if not is_solved(name)], lambda name: METHOD_OF[name].name)
+ON_FEATURES = [name for name in TRAINED if "features" in METHOD_OF[name].needs]
+OTHERS = [name for name in TRAINED if name not in ON_FEATURES]
+every_method = pytest.mark.parametrize("name", in_tiers(ON_FEATURES))
 both_protocols = pytest.mark.parametrize("protocol", ["transductive", "inductive"])
 both_splits = pytest.mark.parametrize("split", ["random", "leave-one-site-out"])
-
-
-def outcome_of(name, inputs, run=None):
-    method = METHODS[name]
-    module, function = method.entry.split(":")
-    settings = method.settings(**{"learning_rate": 0.01} | SHORT[name])
-    inputs = inputs if inpainter_of(method) is None else with_fused(inputs)
-    return getattr(import_module(module), function)(inputs, settings, run or Run())
-
-
-def test_every_method_has_a_leakage_test():
-    linear = {"majority", "phenotype", "motion", "ridge", "svm", "logistic", "ridge-federated", "fedtangent"}
-    graphs = {"selftrain", "central-gin", "fedavg-gin", "gcfl"}
-    private = {"ridge-dp", "fedtangent-dp", "logistic-dp", "fedmlp-dp"}
-    series = {"stgcn-local", "stgcn-central", "gnn-local", "gnn-central", "fedavg-stgcn", "fedgnn", "fglbc"}
-    recurrent = {"recurrent-local", "recurrent-central", "recurrent-public", "fedgems", "fedet", "gahfl"}
-    assert set(METHODS) == linear | private | graphs | series | recurrent | set(SHORT)
 
 
 @every_method
 @both_protocols
 @both_splits
 def test_labels_of_tested_subjects_reach_no_prediction_of_their_fold(name, protocol, split):
-    inputs = method_inputs(75, split=split, protocol=protocol)
+    inputs = method_inputs(75, 28, split=split, protocol=protocol)
     before = outcome_of(name, inputs)
     for fold in range(inputs.folds):
         after = outcome_of(name, scrambled(inputs, fold))
         assert after.scores[fold].tobytes() == before.scores[fold].tobytes()
-        assert after.round_scores[:, fold].tobytes() == before.round_scores[:, fold].tobytes()
+        if before.round_scores is not None:
+            assert after.round_scores[:, fold].tobytes() == before.round_scores[:, fold].tobytes()
         others = np.arange(inputs.folds) != fold
         assert (after.scores[others] != before.scores[others]).any(where=np.isfinite(before.scores[others]))
+
+
+@pytest.mark.parametrize("name", in_tiers(OTHERS))
+@both_splits
+def test_labels_of_tested_subjects_reach_no_prediction_from_graphs_or_series(name, split):
+    """Their own graphs and series are tried in `test_gin`, `test_fglbc` and `test_gahfl`."""
+    test_labels_of_tested_subjects_reach_no_prediction_of_their_fold(name, "transductive", split)
 
 
 @every_method
@@ -101,21 +79,21 @@ def test_an_effect_is_found(name):
 
 
 def test_crossings_are_declared_by_the_method():
-    for name in SHORT:
+    for name in ON_FEATURES:
         outcome = outcome_of(name, method_inputs(60))
         names = {row["name"] for row in outcome.crossings}
-        assert names <= set(METHODS[name].shared_tensors)
+        declared = METHOD_OF[name].shared_tensors
+        assert names <= set(declared)
         with_people = {row["name"] for row in outcome.crossings if "subjects" in str(row["axes"])}
-        assert with_people == ({"features", "labels"} if METHODS[name].topology == "central" else set())
-    for name in ("localgcn", "localmlp"):
-        assert outcome_of(name, method_inputs(60)).crossings == ()
+        assert with_people == {each for each, axes in declared.items() if "subjects" in axes}
+        assert (topology_of(name) == "local") <= (outcome.crossings == ())
 
 
 def test_a_site_without_training_subjects_is_helped_by_declared_tensors():
     inputs = method_inputs(60, 30, institutions=3, split="leave-one-site-out")
     tensors = {row["name"]: row["tensors"] for row in outcome_of("localgcn", inputs).crossings}
     assert tensors["feature-mean"] == tensors["weight-0"] == 2
-    assert tensors.keys() == METHODS["localgcn"].shared_tensors.keys()
+    assert tensors.keys() == METHOD_OF["localgcn"].shared_tensors.keys()
     by_fold = {(row["name"], row["direction"]): row["tensors"] for row in outcome_of("fedmlp", inputs).crossings}
     assert by_fold["weight-0", "upload"] == 3 * 2
     assert by_fold["weight-0", "download"] == 3 * 2 + 1

@@ -5,7 +5,6 @@ row, nothing moves by a bit. Each case stands for a feature kind, a scope of the
 """
 
 from dataclasses import replace
-from importlib import import_module
 
 import numpy as np
 import pandas as pd
@@ -32,20 +31,17 @@ from brainfed.inpainting.fedni.shared_tensors import SIZE_TENSORS
 from brainfed.inpainting.fedsage import training as fedsage
 from brainfed.inpainting.fedsage.settings import FedSageSettings
 from brainfed.inpainting.settings import InpaintingSettings
-from brainfed.methods.inpainter import inpainter_of
-from brainfed.methods.registry import METHODS
 from brainfed.runtime.jobs.run import Run
 from brainfed.runtime.streams import Streams
-from fused_inputs import with_fused
-from graph_cohort import connectome_inputs
 from inpainting_inputs import inpainting_inputs
 from method_inputs import diagnosis_of, method_inputs, relabelled
-from series_cohort import inputs_for, tiny, with_series
+from quick_methods import METHOD_OF, in_tiers, outcome_of, topology_of
 
 CHANGED = 1
 """The institution whose data are changed."""
-VARIANTS = [(name, variant) for name, method in METHODS.items() for variant in method.variants]
-SHORT = {"rounds": 2, "local_epochs": 2, "epochs": 4, "curve_every": 2, "learning_rate": 0.01}
+POOLING = [
+    name for name, method in METHOD_OF.items() if "labels" in method.shared_tensors and topology_of(name) != "local"
+]
 
 
 @pytest.fixture(autouse=True)
@@ -65,20 +61,6 @@ def sent(rows, *names):
     """Whether the changed institution sent anything, or anything of these names."""
     uploads = [row for row in rows if row["direction"] == "upload" and str(CHANGED) in str(row["institutions"]).split()]
     return any(not names or row["name"] in names for row in uploads)
-
-
-def outcome_of(name, variant, inputs):
-    method = METHODS[name]
-    known = method.settings.__dataclass_fields__
-    short = {key: value for key, value in (method.variants[variant] | SHORT).items() if key in known}
-    module, function = method.entry.split(":")
-    if "series" in method.needs:
-        given, short = inputs_for(method, with_series(inputs)), tiny(method.settings) | short
-    elif "connectomes" in method.needs:
-        given = connectome_inputs(inputs)
-    else:
-        given = inputs if inpainter_of(method) is None else with_fused(inputs)
-    return getattr(import_module(module), function)(given, method.settings(**short), Run())
 
 
 def unchanged(split):
@@ -101,16 +83,16 @@ def changed(before, split, content):
 
 
 @pytest.mark.parametrize("split", ["random", "leave-one-site-out"])
-@pytest.mark.parametrize(("name", "variant"), VARIANTS, ids=lambda value: str(value))
-def test_data_of_another_institution_in_a_method_are_in_its_ledger(name, variant, split):
+@pytest.mark.parametrize("variant", in_tiers(METHOD_OF))
+def test_data_of_another_institution_in_a_method_are_in_its_ledger(variant, split):
     """In the first fold, which the ledger counts; where a site is left out, it is the first, and the others help it."""
     moved = {}
     before = unchanged(split)
-    first = outcome_of(name, variant, before)
+    first = outcome_of(variant, before)
     others = before.tested(0) & (before.institution != CHANGED)
     assert others.any()
     for content in ("features", "labels", "phenotypes"):
-        second = outcome_of(name, variant, changed(before, split, content))
+        second = outcome_of(variant, changed(before, split, content))
         moved[content] = first.scores[..., 1][0, others].tobytes() != second.scores[..., 1][0, others].tobytes()
     assert any(moved.values()) == sent(first.crossings)
     columns = ("site", "sex", "age", "mean_fd")
@@ -271,17 +253,10 @@ def test_inclusion_compares_scans_but_no_public_graphs():
     assert crossings_of_inclusion(people, "tudataset") == ()
 
 
-@pytest.mark.parametrize(
-    ("name", "variant"),
-    [
-        (name, variant)
-        for name, variant in VARIANTS
-        if "labels" in METHODS[name].shared_tensors and "local" not in variant
-    ],
-)
-def test_the_same_labels_count_the_same_bytes_in_every_method(name, variant):
+@pytest.mark.parametrize("variant", in_tiers(POOLING))
+def test_the_same_labels_count_the_same_bytes_in_every_method(variant):
     """Three institutions of 40."""
-    rows = {row["name"]: row for row in outcome_of(name, variant, method_inputs(120, 10)).crossings}
+    rows = {row["name"]: row for row in outcome_of(variant, method_inputs(120, 10)).crossings}
     assert (rows["labels"]["bytes"], rows["labels"]["tensors"]) == (120, 3)
     for column in rows.keys() & ENTRY_BYTES.keys():
         assert rows[column]["bytes"] == 120 * ENTRY_BYTES[column]
@@ -299,8 +274,7 @@ def test_a_column_of_another_size_than_everywhere_is_refused():
 def test_an_institution_of_as_many_people_as_there_are_features_or_weights_stops_nothing(name, dimensions):
     """Three institutions of 15, one of them unseen."""
     inputs = method_inputs(45, dimensions, split="leave-one-site-out")
-    method = next(method for method, variant in VARIANTS if variant == name)
-    assert outcome_of(method, name, inputs).crossings
+    assert outcome_of(name, inputs).crossings
 
 
 def test_graphs_selections_and_the_search_for_twins_go_with_institutions_of_any_size():
@@ -324,7 +298,7 @@ def test_central_gcn_sends_phenotypes_for_its_graph_and_features_once():
         inputs.features[0], inputs.institution, site=known.site, sex=known.sex, age=known.age,
         settings=GraphSettings(k=4, embedding_dimensions=3, scope="global"), streams=Streams(0),
     )  # fmt: skip
-    outcome = outcome_of("centralgcn", "centralgcn", inputs)
+    outcome = outcome_of("centralgcn", inputs)
     rows = in_order(outcome.crossings, graph.crossings)
     found = {(row["stage"], row["name"]): (row["bytes"], row["to"]) for row in rows}
     assert found == {

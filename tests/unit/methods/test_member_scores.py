@@ -9,93 +9,43 @@ import pytest
 
 from brainfed.evaluation.audit.audit import audit
 from brainfed.evaluation.audit.shadow_runs import shadow_runs
-from brainfed.methods.inpainter import inpainter_of
 from brainfed.methods.registry import METHODS
 from brainfed.runtime.entry import resolve
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.labelled_subjects import LabelledSubjects, hidden_labels
 from brainfed.samples.results import check, members_table, predictions_table
 from brainfed.samples.series_inputs import SeriesInputs
-from fused_inputs import with_fused
-from graph_cohort import connectome_inputs
 from method_inputs import diagnosis_of, method_inputs
+from quick_methods import METHOD_OF, fields_of, first_of_each, read_by, settings_of, topology_of, train
 from series_cohort import inputs_for
 
-FEW, ALPHAS = {"costs": (0.1, 1.0)}, {"alphas": (0.1, 1.0, 10.0)}
 DIMENSIONS = 36
 """Connections of nine regions."""
-ROUNDS, EPOCHS = {"rounds": 3, "local_epochs": 2}, {"epochs": 4, "curve_every": 2}
 CHOOSING = {"choose": "inner", "weight_decays": (0.0, 0.1)}
-BUDGET = {"epsilon": 10.0, "delta": 1e-3}
-STGCN, GNN = {"window": 6, "channels": 4, "kernel": 3, "strides": (1,)}, {"window": 6, "hidden": 4, "layers": 1}
-CROPS = {"length": 9, "crops": 2, "hidden": 4, "rounds": 2, "local_epochs": 2, "batch": 16}
-GLOBAL = {"global_epochs": 2}
-SHORT = {
-    "majority": ("majority", {}),
-    "phenotype": ("phenotype", {}),
-    "motion": ("motion", {}),
-    "ridge-local": ("ridge", {"training": "local"} | ALPHAS),
-    "ridge-central": ("ridge", {"training": "central"} | ALPHAS),
-    "ridge-federated": ("ridge-federated", ALPHAS),
-    "fedtangent": ("fedtangent", ALPHAS),
-    "fedtangent-fedavg": ("fedtangent", {"solver": "fedavg", "rounds": 3, "alphas": (0.1,)}),
-    "svm-local": ("svm", {"training": "local"} | FEW),
-    "logistic-central": ("logistic", {"training": "central"} | FEW),
-    "logistic-federated": ("logistic-federated", FEW),
-    "logistic-federated-fedavg": ("logistic-federated", {"solver": "fedavg", "costs": (1.0,)} | ROUNDS),
-    "localmlp": ("localmlp", EPOCHS),
-    "localmlp-choosing": ("localmlp", EPOCHS | CHOOSING),
-    "centralmlp": ("centralmlp", EPOCHS),
-    "localgcn": ("localgcn", EPOCHS),
-    "centralgcn": ("centralgcn", EPOCHS),
-    "fedmlp": ("fedmlp", ROUNDS),
-    "fedmlp-choosing": ("fedmlp", ROUNDS | CHOOSING),
-    "fedgcn": ("fedgcn", ROUNDS),
-    "fedsage-plus": ("fedsage-plus", ROUNDS),
-    "fedni": ("fedni", ROUNDS),
-    "fedni-centroids": ("fedni-centroids", ROUNDS),
-    "selftrain": ("selftrain", {"epochs": 3}),
-    "central-gin": ("central-gin", {"epochs": 3}),
-    "fedavg-gin": ("fedavg-gin", {"rounds": 3}),
-    "ridge-dp": ("ridge-dp", {"rounds": 3}),
-    "fedtangent-dp": ("fedtangent-dp", {"rounds": 3}),
-    "logistic-dp": ("logistic-dp", {"rounds": 3}),
-    "fedmlp-dp": ("fedmlp-dp", {"rounds": 3}),
-    "gcfl": ("gcfl", {"rounds": 3, "first_cut": 1, "eps1": 10, "eps2": 0}),
-    "stgcn-local": ("stgcn-local", {"epochs": 2} | STGCN),
-    "stgcn-central": ("stgcn-central", {"epochs": 2} | STGCN),
-    "gnn-local": ("gnn-local", {"epochs": 2} | GNN),
-    "gnn-central": ("gnn-central", {"epochs": 2} | GNN),
-    "fedavg-stgcn": ("fedavg-stgcn", {"rounds": 2} | STGCN | BUDGET),
-    "fedgnn": ("fedgnn", {"rounds": 2} | GNN | BUDGET),
-    "fglbc": ("fglbc", {"rounds": 2} | STGCN | BUDGET),
-    "recurrent-local": ("recurrent-local", CROPS),
-    "recurrent-central": ("recurrent-central", CROPS),
-    "fedgems": ("fedgems", CROPS | GLOBAL),
-    "fedet": ("fedet", CROPS | GLOBAL),
-    "gahfl": ("gahfl", CROPS | GLOBAL),
+TRIED = first_of_each(
+    METHOD_OF, lambda name: (METHOD_OF[name].name, topology_of(name), getattr(settings_of(name), "solver", ""))
+)
+CASES = {name: (name, {}) for name in TRIED if METHOD_OF[name].members} | {
+    f"{name}-choosing": (name, CHOOSING)
+    for name in TRIED
+    if "choose" in fields_of(METHOD_OF[name]) and METHOD_OF[name].needs == ("features",)
 }
-every_method = pytest.mark.parametrize("name", SHORT)
+every_method = pytest.mark.parametrize("name", CASES)
 
 
 def outcome_of(name, inputs):
-    key, settings = SHORT[name]
-    method = METHODS[key]
-    if "connectomes" in method.needs:
-        inputs = connectome_inputs(inputs)
-    elif "series" in method.needs:
-        inputs = inputs_for(method, series_inputs(inputs))
-    elif inpainter_of(method) is not None:
-        inputs = with_fused(inputs)
-    return resolve(method.entry)(inputs, method.settings(**settings), Run())
+    variant, further = CASES[name]
+    method = METHOD_OF[variant]
+    read = inputs_for(method, series_inputs(inputs)) if "series" in method.needs else read_by(variant, inputs)
+    return train(variant, read, **further)
 
 
 def series_inputs(inputs):
-    """The same subjects; the features of each are four regions at nine time points."""
-    series = inputs.features[0].reshape(len(inputs.subjects), 9, 4)
+    """The same subjects; the features of each are three regions at twelve time points, as long as a crop."""
+    series = inputs.features[0].reshape(len(inputs.subjects), 12, 3)
     series = (series - series.mean(axis=1, keepdims=True)) / series.std(axis=1, keepdims=True)
     shared = {field.name: getattr(inputs, field.name) for field in fields(LabelledSubjects)}
-    return SeriesInputs(**shared, start=np.arange(len(series) + 1) * 9, series=series.reshape(-1, 4))
+    return SeriesInputs(**shared, start=np.arange(len(series) + 1) * 12, series=series.reshape(-1, 3))
 
 
 def pairs_of(inputs):
@@ -140,9 +90,9 @@ def test_a_training_subject_is_scored_like_a_tested_copy_of_it(name):
             )
 
 
-def test_every_method_is_tried():
-    without = {"recurrent-public"}  # its private subjects train nothing
-    assert {key for key, _ in SHORT.values()} == set(METHODS) - without
+@pytest.mark.parametrize("name", [name for name in TRIED if not METHOD_OF[name].members])
+def test_a_method_that_declares_none_has_none(name):
+    assert train(name, read_by(name, method_inputs(60, DIMENSIONS))).member_scores is None
 
 
 def overfitted(inputs):

@@ -2,6 +2,7 @@
 
 from dataclasses import fields, replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,7 +26,12 @@ from brainfed.inpainting.fusing.fuse import fuse
 from brainfed.inpainting.fusing.fused import FusedGraph
 from brainfed.inpainting.inputs import InpaintingInputs
 from brainfed.inpainting.settings import FusingSettings
+from brainfed.methods.fglbc.settings import RegionGNNSettings, STGCNSettings
+from brainfed.methods.gahfl.settings import CropSettings
+from brainfed.methods.gcfl.settings import GINSettings
 from brainfed.methods.inpainter import Inpainter, inpainter_of
+from brainfed.methods.method import Method
+from brainfed.methods.private_linear.settings import PrivateNetworkSettings, PrivateRidgeSettings
 from brainfed.methods.registry import METHODS
 from brainfed.runtime.artefacts import ArrayFile
 from brainfed.runtime.entry import resolve
@@ -36,54 +42,28 @@ from brainfed.samples.inputs import MethodInputs
 from brainfed.samples.reading.people import Phenotypes
 from brainfed.samples.series_inputs import SeriesInputs
 from graph_cohort import connectome_inputs
+from quick_methods import fields_of, in_tiers
 from series_cohort import inputs_for as inputs_for_method
 from series_cohort import of_series
 
 COHORTS = 12
 SITES = {"a": SimulatedSite(volumes=80, tr=2.0, noise=0.5), "b": SimulatedSite(volumes=120, tr=1.5, noise=1.0)}
-FEDERATED = {"rounds": 3, "local_epochs": 5, "learning_rate": 0.01}
-ALONE = {"epochs": 15, "curve_every": 5, "learning_rate": 0.01}
-GNN = {"window": 80, "hidden": 8, "layers": 2, "batch": 8, "learning_rate": 0.1}
-STGCN = {"window": 40, "channels": 8, "kernel": 5, "strides": (4, 1), "batch": 8, "learning_rate": 0.1}
-CROPS = {"length": 40, "crops": 2, "hidden": 4, "rounds": 2, "local_epochs": 3, "learning_rate": 0.01}
-SHORT = {
-    "logistic-federated": FEDERATED,
-    "fedmlp": FEDERATED,
-    "fedgcn": FEDERATED,
-    "localmlp": ALONE,
-    "centralmlp": ALONE,
-    "localgcn": ALONE,
-    "centralgcn": ALONE,
-    "fedsage-plus": FEDERATED,
-    "fedni": FEDERATED,
-    "fedni-centroids": FEDERATED,
-    "selftrain": {"epochs": 30, "learning_rate": 0.01},
-    "central-gin": {"epochs": 30, "learning_rate": 0.01},
-    "fedavg-gin": {"rounds": 30, "learning_rate": 0.01},
-    "ridge-dp": {"privacy": "none"},
-    "fedtangent-dp": {"privacy": "none"},
-    "logistic-dp": {"privacy": "none"},
-    "fedmlp-dp": {"privacy": "none", "learning_rate": 0.3},
-    "gcfl": {"rounds": 30, "learning_rate": 0.01},
-    "stgcn-local": STGCN | {"epochs": 8},
-    "stgcn-central": STGCN | {"epochs": 8},
-    "gnn-local": GNN | {"epochs": 20},
-    "gnn-central": GNN | {"epochs": 20},
-    "fedavg-stgcn": STGCN | {"rounds": 8, "privacy": "none"},
-    "fedgnn": GNN | {"rounds": 20, "privacy": "none"},
-    "fglbc": STGCN | {"rounds": 8, "privacy": "none"},
-    "recurrent-local": CROPS,
-    "recurrent-central": CROPS,
-    "recurrent-public": CROPS,
-    "fedgems": CROPS | {"global_epochs": 3},
-    "fedet": CROPS | {"global_epochs": 3},
-    "gahfl": CROPS | {"global_epochs": 3},
+MORE = {
+    GINSettings: ({"learning_rate": 0.01}, 30, 15),
+    RegionGNNSettings: ({"window": 80, "hidden": 8, "layers": 2, "batch": 8, "learning_rate": 0.1}, 20, 4),
+    STGCNSettings: (
+        {"window": 40, "channels": 8, "kernel": 5, "strides": (4, 1), "batch": 8, "learning_rate": 0.1},
+        8,
+        4,
+    ),
+    CropSettings: ({"length": 40, "batch": 256, "local_epochs": 3, "global_epochs": 3, "learning_rate": 0.01}, 2, 2),
+    PrivateRidgeSettings: ({}, 40, 40),
+    PrivateNetworkSettings: ({"hidden": (64, 32)}, 20, 20),
 }
-HALF = {"gcfl": "rounds", "fedavg-gin": "rounds", "selftrain": "epochs", "central-gin": "epochs"}
-TWO_PENALTIES = {name: {"costs": (0.1, 1.0)} for name in ("svm", "logistic", "logistic-federated")}
-WITHOUT_EFFECT = {name: {length: 15} for name, length in HALF.items()} | TWO_PENALTIES
-"""Shorter where there is nothing to learn, in twelve cohorts."""
-RECURRENT = {name for name, settings in SHORT.items() if "crops" in settings}
+"""Kinds of settings whose quick ones are too few steps to find an effect: further ones, and steps with an effect and
+without, where there is nothing to learn, in twelve cohorts."""
+RECURRENT = {name for name, method in METHODS.items() if issubclass(method.settings, CropSettings)}
+SEE_THE_BRAIN = [name for name, method in METHODS.items() if method.needs and name not in RECURRENT]
 SHORT_INPAINTING = {"rounds": 2, "local_epochs": 3}
 
 
@@ -180,18 +160,28 @@ def inpainted(inpainter: Inpainter, inputs: MethodInputs, graph_settings: GraphS
     return fuse(known, generator, FusingSettings(), most)
 
 
-def aucs(name: str, effect: float, cohorts: int, **short: int | tuple[float, ...]) -> np.ndarray:
+def settings_of(method: Method, effect: float) -> Any:
+    """Quick ones, without privacy, with the steps of their kind."""
+    given = dict(method.quick)
+    for kind, (further, many, few) in MORE.items():
+        if issubclass(method.settings, kind):
+            given |= dict.fromkeys(("rounds", "epochs"), many if effect else few) | further
+    given |= next((own for own in method.variants.values() if own.get("privacy") == "none"), {})
+    return method.settings(**{name: value for name, value in given.items() if name in fields_of(method)})
+
+
+def aucs(name: str, effect: float, cohorts: int) -> np.ndarray:
     """(cohorts,) AUC of each cohort, the mean over folds and institutions.
 
     Inside institutions: folds are stratified in each, so that an institution's share of patients among
     its training subjects predicts that of its test subjects (the baseline `majority` shows how well).
     """
     method = METHODS[name]
-    train = resolve(method.entry)
+    train, settings = resolve(method.entry), settings_of(method, effect)
     found = []
     for seed in range(cohorts):
         inputs, diagnosis = inputs_for(name, seed, effect)
-        scores = train(inputs, method.settings(**SHORT.get(name, {}) | short), Run()).scores[..., 1]
+        scores = train(inputs, settings, Run()).scores[..., 1]
         cells = [
             (fold, inputs.tested(fold) & (inputs.institution == institution))
             for fold in range(4)
@@ -201,18 +191,16 @@ def aucs(name: str, effect: float, cohorts: int, **short: int | tuple[float, ...
     return np.array(found)
 
 
-@pytest.mark.parametrize("name", list(METHODS))
+@pytest.mark.parametrize("name", in_tiers(METHODS))
 def test_without_effect_every_method_is_at_chance(name):
     """The interval over cohorts holds 0.5; together the intervals of all methods hold it with 95 %."""
-    length = "rounds" if METHODS[name].topology == "federated" else "epochs"
-    shortened = "series" in METHODS[name].needs and name not in RECURRENT
-    found = aucs(name, 0.0, COHORTS, **WITHOUT_EFFECT.get(name, {}) | ({length: 4} if shortened else {}))
+    found = aucs(name, 0.0, COHORTS)
     level = 1 - 0.05 / len(METHODS) / 2
     margin = student.ppf(level, COHORTS - 1) * found.std(ddof=1) / np.sqrt(COHORTS)
     assert found.mean() - margin <= 0.5 <= found.mean() + margin
 
 
-@pytest.mark.parametrize("name", [name for name, each in METHODS.items() if each.needs and name not in RECURRENT])
+@pytest.mark.parametrize("name", in_tiers(SEE_THE_BRAIN))
 def test_a_large_effect_is_found_by_every_method_that_sees_the_brain(name):
     """Networks on region series see correlations through random windows alone, and take few steps here.
 

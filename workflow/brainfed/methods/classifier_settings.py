@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from brainfed.federation.robustness_settings import RobustnessSettings
 from brainfed.federation.schedule import FederationSettings
@@ -48,6 +48,10 @@ class InputSettings:
 
 BETWEEN_SITES: Mapping[str, tuple[str, ...]] = {"choose": ("none",), "attack": ("none",), "defence": ("none",)}
 """Settings of training between real sites."""
+
+QUICK_ROUNDS: Mapping[str, Any] = {"rounds": 3, "local_epochs": 3, "learning_rate": 0.01}
+QUICK_EPOCHS: Mapping[str, Any] = {"epochs": 6, "curve_every": 3, "learning_rate": 0.01}
+"""What a classifier learns something with in a second, federated and alone (`Method.quick`)."""
 
 CHOICE_TENSORS: Mapping[str, tuple[str, ...]] = {"validation-loss": ("candidates", "rounds"), "choice": ("chosen",)}
 """Sent with `choose: inner` alone."""

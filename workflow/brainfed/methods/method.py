@@ -52,6 +52,7 @@ class Method:
         own_features: whether it refuses features that depend on other subjects, as their fit has no privacy.
         patterns: whether it is a linear model, whose job leaves its patterns behind (`Outcome.patterns`).
         without_patterns: settings under which it leaves none.
+        members: whether it scores the subjects that trained too (`Outcome.member_scores`), which the audit attacks.
         clusters: whether its server parts the institutions into clusters (`Outcome.clusters`).
         model: `module:function` that scores a subject alone by a kept model (`samples.kept.fitted_model.Score`); empty:
             the method keeps none, and `Outcome.models` is empty.
@@ -65,6 +66,8 @@ class Method:
             more than one value, numbers of every inner training set are added up too. Empty: it has no inner folds.
         shared_tensors: every kind of tensor that may leave an institution: name -> its axes. An axis called
             `subjects` flags the method in the report.
+        quick: settings with which it trains in a second on a small cohort, for trials and tests; no job reads them. A
+            variant's own settings go before them.
         variants: shipped variants, name -> settings that differ from the defaults.
         on_request: those of them that an experiment has only if it names them.
     """
@@ -83,6 +86,7 @@ class Method:
     own_features: bool = False
     patterns: bool = False
     without_patterns: Mapping[str, Any] = field(default_factory=dict)
+    members: bool = True
     clusters: bool = False
     model: str = ""
     without_model: Mapping[str, Any] = field(default_factory=dict)
@@ -91,6 +95,7 @@ class Method:
     leaves_out: bool = False
     inner_grid: str = ""
     shared_tensors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    quick: Mapping[str, Any] = field(default_factory=dict)
     variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     on_request: tuple[str, ...] = ()
 

@@ -23,6 +23,7 @@ from brainfed.methods.fedni.train import train as train_fedni
 from brainfed.methods.fedtangent.settings import FederatedRidgeSettings
 from brainfed.methods.fedtangent.train import train_fedtangent, train_ridge_federated
 from brainfed.methods.fglbc.fglbc import FGLBCSettings
+from brainfed.methods.fglbc.settings import QUICK_STGCN
 from brainfed.methods.fglbc.train import train_fglbc
 from brainfed.methods.gcfl.gcfl import GCFLSettings
 from brainfed.methods.gcfl.train import train_gcfl
@@ -37,7 +38,7 @@ from brainfed.samples.reading.people import Phenotypes
 from graph_cohort import graph_inputs
 from inpainting_inputs import inpainting_inputs
 from method_inputs import method_inputs
-from series_cohort import series_inputs, tiny
+from series_cohort import series_inputs
 
 TOLERANCE = 1e-6
 CLUSTERS = {"rounds": 5, "first_cut": 2, "eps1": 10.0, "eps2": 0.0}
@@ -57,8 +58,8 @@ GRAPHS = {
     "gcfl+": GCFLSettings(**CLUSTERS, similarity="gradient_norms", sequence=2),
 }
 SERIES = {
-    "fglbc": FGLBCSettings(**tiny(FGLBCSettings), rounds=2),
-    "fglbc, one graph": FGLBCSettings(**tiny(FGLBCSettings), rounds=2, adjacency="cohort_mean", privacy="none"),
+    "fglbc": FGLBCSettings(**QUICK_STGCN, rounds=2),
+    "fglbc, one graph": FGLBCSettings(**QUICK_STGCN, rounds=2, adjacency="cohort_mean", privacy="none"),
 }
 
 

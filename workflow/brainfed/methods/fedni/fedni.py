@@ -9,6 +9,7 @@ from brainfed.methods.classifier_settings import (
     BETWEEN_SITES,
     CHOICE_TENSORS,
     NETWORK_TENSORS,
+    QUICK_ROUNDS,
     SIZES_TENSORS,
     SUMMED_MOMENTS_TENSORS,
 )
@@ -49,5 +50,6 @@ METHOD = Method(
     options={"inpainting": FEDNI},
     gpu=True,
     shared_tensors={**NETWORK_TENSORS, **SKIP_TENSORS, **SIZES_TENSORS, **SUMMED_MOMENTS_TENSORS, **CHOICE_TENSORS},
+    quick=QUICK_ROUNDS,
     variants={"fedni": {}, "fedni-skip": {"skip": "linear"}},
 )

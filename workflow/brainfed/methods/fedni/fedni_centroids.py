@@ -2,6 +2,7 @@
 
 from brainfed.federation.robustness_settings import NOT_OF_TWINS
 from brainfed.inpainting.centroids.settings import CENTROIDS_TENSORS, CentroidSettings
+from brainfed.methods.classifier_settings import QUICK_ROUNDS
 from brainfed.methods.fedni.fedni import METHOD as FEDNI
 from brainfed.methods.fedni.fedni import FedNISettings
 from brainfed.methods.inpainter import Inpainter
@@ -29,5 +30,6 @@ METHOD = Method(
     options={"inpainting": CENTROIDS, "fused": {"cap": None, "edges": "k"}},
     gpu=True,
     shared_tensors=FEDNI.shared_tensors,
+    quick=QUICK_ROUNDS,
     variants={"fedni-centroids": {}},
 )

@@ -8,6 +8,7 @@ from brainfed.inpainting.fedsage.shared_tensors import FEDSAGE_TENSORS
 from brainfed.methods.classifier_settings import (
     CHOICE_TENSORS,
     NETWORK_TENSORS,
+    QUICK_ROUNDS,
     SIZES_TENSORS,
     SUMMED_MOMENTS_TENSORS,
     FederatedClassifierSettings,
@@ -55,5 +56,6 @@ METHOD = Method(
         **CHOICE_TENSORS,
         **SUMMED_MOMENTS_TENSORS,
     },
+    quick=QUICK_ROUNDS,
     variants={"fedsage-plus": {}},
 )

@@ -41,5 +41,6 @@ METHOD = Method(
     patterns=True,
     model="brainfed.engines.linear.kept:score",
     shared_tensors={**RIDGE_TENSORS, **SCALING_TENSORS},
+    quick={"alphas": (0.1, 1.0, 10.0)},
     variants={"fedtangent": {}, "fedtangent-fedavg": {"solver": "fedavg", "rounds": 10, "alphas": (0.1,)}},
 )

@@ -29,5 +29,6 @@ METHOD = Method(
     patterns=True,
     model="brainfed.engines.linear.kept:score",
     shared_tensors={**RIDGE_TENSORS, **SCALING_TENSORS},
+    quick={"alphas": (0.1, 1.0, 10.0)},
     variants={"ridge-federated": {}},
 )

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from brainfed.federation.privacy.settings import NOT_OF_TWINS
-from brainfed.methods.fglbc.settings import MEAN_ADJACENCY, STGCN_TENSORS, FederatedSTGCNSettings
+from brainfed.methods.fglbc.settings import MEAN_ADJACENCY, QUICK_STGCN, STGCN_TENSORS, FederatedSTGCNSettings
 from brainfed.methods.method import Method, Twins
 
 
@@ -34,5 +34,6 @@ METHOD = Method(
         "fedavg-no-dp",
     ),
     shared_tensors={**STGCN_TENSORS, **MEAN_ADJACENCY},
+    quick={"rounds": 2, **QUICK_STGCN},
     variants={"fedavg-dp": {}, "fedavg-no-dp": {"privacy": "none"}},
 )

@@ -3,7 +3,12 @@
 from dataclasses import dataclass
 
 from brainfed.federation.privacy.settings import NOT_OF_TWINS
-from brainfed.methods.fglbc.settings import MEAN_ADJACENCY, REGION_GNN_TENSORS, FederatedRegionGNNSettings
+from brainfed.methods.fglbc.settings import (
+    MEAN_ADJACENCY,
+    QUICK_REGION_GNN,
+    REGION_GNN_TENSORS,
+    FederatedRegionGNNSettings,
+)
 from brainfed.methods.method import Method, Twins
 
 
@@ -34,5 +39,6 @@ METHOD = Method(
         "fedgnn-no-dp",
     ),
     shared_tensors={**REGION_GNN_TENSORS, **MEAN_ADJACENCY},
+    quick={"rounds": 2, **QUICK_REGION_GNN},
     variants={"fedgnn-dp": {}, "fedgnn-no-dp": {"privacy": "none"}},
 )

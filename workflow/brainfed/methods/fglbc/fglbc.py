@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from brainfed.federation.privacy.settings import NOT_OF_TWINS
-from brainfed.methods.fglbc.settings import MEAN_ADJACENCY, STGCN_TENSORS, FederatedSTGCNSettings
+from brainfed.methods.fglbc.settings import MEAN_ADJACENCY, QUICK_STGCN, STGCN_TENSORS, FederatedSTGCNSettings
 from brainfed.methods.method import Method, Twins
 from brainfed.runtime.settings import setting
 
@@ -51,5 +51,6 @@ METHOD = Method(
         "fglbc-printed-noise",
     ),
     shared_tensors={**STGCN_TENSORS, **MEAN_ADJACENCY},
+    quick={"rounds": 2, **QUICK_STGCN},
     variants={"fglbc": {}, "fglbc-no-dp": {"privacy": "none"}, "fglbc-printed-noise": {"privacy": "paper"}},
 )

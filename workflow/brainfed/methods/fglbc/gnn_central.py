@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from brainfed.methods.fglbc.settings import POOLED_SERIES, SoloRegionGNNSettings
+from brainfed.methods.fglbc.settings import POOLED_SERIES, QUICK_REGION_GNN, SoloRegionGNNSettings
 from brainfed.methods.method import Method
 
 
@@ -22,5 +22,6 @@ METHOD = Method(
     gpu=True,
     on_request=("gnn-central",),
     shared_tensors={**POOLED_SERIES},
+    quick={"epochs": 2, **QUICK_REGION_GNN},
     variants={"gnn-central": {}},
 )

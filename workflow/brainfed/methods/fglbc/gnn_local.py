@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from brainfed.methods.fglbc.settings import MEAN_ADJACENCY, REGION_GNN_TENSORS, SoloRegionGNNSettings
+from brainfed.methods.fglbc.settings import MEAN_ADJACENCY, QUICK_REGION_GNN, REGION_GNN_TENSORS, SoloRegionGNNSettings
 from brainfed.methods.method import Method
 
 
@@ -22,5 +22,6 @@ METHOD = Method(
     gpu=True,
     on_request=("gnn-local",),
     shared_tensors={**REGION_GNN_TENSORS, **MEAN_ADJACENCY},
+    quick={"epochs": 2, **QUICK_REGION_GNN},
     variants={"gnn-local": {}},
 )

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from brainfed.federation.privacy.schedule import PrivateSchedule
 from brainfed.federation.privacy.settings import PRIVACY_DESCRIPTION, Calibration
@@ -201,3 +201,7 @@ MEAN_ADJACENCY: Mapping[str, tuple[str, ...]] = {"adjacency-sum": ("regions", "r
 
 POOLED_SERIES: Mapping[str, tuple[str, ...]] = {"series": ("time-points", "regions"), "labels": ("subjects",)}
 """Leaves the institutions for a model on pooled data."""
+
+QUICK_STGCN: Mapping[str, Any] = {"window": 12, "channels": 4, "kernel": 3, "strides": (2, 1)}
+QUICK_REGION_GNN: Mapping[str, Any] = {"window": 12, "hidden": 4, "layers": 2}
+"""Small networks (`Method.quick`)."""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from brainfed.methods.fglbc.settings import POOLED_SERIES, SoloSTGCNSettings
+from brainfed.methods.fglbc.settings import POOLED_SERIES, QUICK_STGCN, SoloSTGCNSettings
 from brainfed.methods.method import Method
 
 
@@ -22,5 +22,6 @@ METHOD = Method(
     gpu=True,
     on_request=("stgcn-central",),
     shared_tensors={**POOLED_SERIES},
+    quick={"epochs": 2, **QUICK_STGCN},
     variants={"stgcn-central": {}},
 )

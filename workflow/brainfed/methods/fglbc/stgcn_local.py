@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from brainfed.methods.fglbc.settings import MEAN_ADJACENCY, STGCN_TENSORS, SoloSTGCNSettings
+from brainfed.methods.fglbc.settings import MEAN_ADJACENCY, QUICK_STGCN, STGCN_TENSORS, SoloSTGCNSettings
 from brainfed.methods.method import Method
 
 
@@ -22,5 +22,6 @@ METHOD = Method(
     gpu=True,
     on_request=("stgcn-local",),
     shared_tensors={**STGCN_TENSORS, **MEAN_ADJACENCY},
+    quick={"epochs": 2, **QUICK_STGCN},
     variants={"stgcn-local": {}},
 )

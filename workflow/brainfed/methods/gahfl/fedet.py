@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from brainfed.methods.gahfl.settings import DistilledSettings
+from brainfed.methods.gahfl.settings import QUICK_CROPS, DistilledSettings
 from brainfed.methods.gahfl.tensors import DISTILLED_TENSORS
 from brainfed.methods.gahfl.twins import TWINS
 from brainfed.methods.method import Method
@@ -36,5 +36,6 @@ METHOD = Method(
     gpu=True,
     on_request=("fedet", "fedet-literal"),
     shared_tensors=DISTILLED_TENSORS,
+    quick={"global_epochs": 2, **QUICK_CROPS},
     variants={"fedet": {}, "fedet-literal": {"consensus": 0.0}},
 )

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from brainfed.methods.gahfl.settings import DistilledSettings, SelfEvaluationSettings
+from brainfed.methods.gahfl.settings import QUICK_CROPS, DistilledSettings, SelfEvaluationSettings
 from brainfed.methods.gahfl.tensors import DISTILLED_TENSORS
 from brainfed.methods.gahfl.twins import TWINS
 from brainfed.methods.method import Method
@@ -39,5 +39,6 @@ METHOD = Method(
     gpu=True,
     on_request=("fedgems",),
     shared_tensors=DISTILLED_TENSORS,
+    quick={"global_epochs": 2, **QUICK_CROPS},
     variants={"fedgems": {}},
 )

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from brainfed.methods.gahfl.settings import POOL, DistilledSettings, SelfEvaluationSettings
+from brainfed.methods.gahfl.settings import POOL, QUICK_CROPS, DistilledSettings, SelfEvaluationSettings
 from brainfed.methods.gahfl.tensors import DISTILLED_TENSORS
 from brainfed.methods.gahfl.twins import TWINS
 from brainfed.methods.method import Method
@@ -48,6 +48,7 @@ METHOD = Method(
     gpu=True,
     on_request=("gahfl", "gahfl-no-bce", "gahfl-no-sd", "gahfl-no-wd", "gahfl-no-teachers", "gahfl-literal-gcna"),
     shared_tensors=DISTILLED_TENSORS,
+    quick={"global_epochs": 2, **QUICK_CROPS},
     variants={
         "gahfl": {},
         "gahfl-no-bce": {"without": "bce"},

@@ -1,7 +1,7 @@
 """Central recurrent network: GAHFL's global network on the pooled series, which a federation may not train."""
 
 from brainfed.methods.fglbc.settings import POOLED_SERIES
-from brainfed.methods.gahfl.settings import OneRecurrentSettings
+from brainfed.methods.gahfl.settings import QUICK_CROPS, OneRecurrentSettings
 from brainfed.methods.method import Method
 
 METHOD = Method(
@@ -15,5 +15,6 @@ METHOD = Method(
     gpu=True,
     on_request=("recurrent-central",),
     shared_tensors=POOLED_SERIES,
+    quick=QUICK_CROPS,
     variants={"recurrent-central": {}},
 )

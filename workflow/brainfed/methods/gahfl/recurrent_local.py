@@ -1,6 +1,6 @@
 """Local recurrent networks: every institution's network on all its own training subjects, the local twin of GAHFL."""
 
-from brainfed.methods.gahfl.settings import LocalRecurrentSettings
+from brainfed.methods.gahfl.settings import QUICK_CROPS, LocalRecurrentSettings
 from brainfed.methods.gahfl.tensors import RECURRENT_TENSORS
 from brainfed.methods.method import Method
 
@@ -15,5 +15,6 @@ METHOD = Method(
     gpu=True,
     on_request=("recurrent-local",),
     shared_tensors=RECURRENT_TENSORS,
+    quick=QUICK_CROPS,
     variants={"recurrent-local": {}},
 )

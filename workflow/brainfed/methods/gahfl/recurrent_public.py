@@ -1,6 +1,6 @@
 """GAHFL's global network on the public subjects alone, to which a federation may add something or not."""
 
-from brainfed.methods.gahfl.settings import OneRecurrentSettings
+from brainfed.methods.gahfl.settings import QUICK_CROPS, OneRecurrentSettings
 from brainfed.methods.gahfl.tensors import PUBLIC_TENSORS, RECURRENT_TENSORS
 from brainfed.methods.method import Method
 
@@ -12,8 +12,10 @@ METHOD = Method(
     family="graph",
     topology="central",
     needs=("series", "public"),
+    members=False,
     gpu=True,
     on_request=("recurrent-public",),
     shared_tensors={**PUBLIC_TENSORS, **RECURRENT_TENSORS},
+    quick=QUICK_CROPS,
     variants={"recurrent-public": {}},
 )

@@ -1,13 +1,16 @@
 """Settings of recurrent networks on crops of region series, alone and distilled on a public set (Hu et al. 2024)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from brainfed.federation.robustness_settings import RobustnessSettings
 from brainfed.runtime.settings import setting
 
 Kind = Literal["lstm", "gru", "bilstm", "slstm"]
 KINDS: tuple[Kind, ...] = ("lstm", "gru", "bilstm", "slstm")
+QUICK_CROPS: Mapping[str, Any] = {"length": 12, "crops": 2, "hidden": 4, "rounds": 2, "local_epochs": 2, "batch": 16}
+"""Small networks on short crops (`Method.quick`)."""
 
 MODEL = "Kind of the global network (Table II)."
 POOL = (

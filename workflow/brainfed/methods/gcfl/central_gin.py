@@ -24,5 +24,6 @@ METHOD = Method(
     needs=("connectomes",),
     gpu=True,
     shared_tensors={"nodes": ("nodes", "features"), "edges": ("edges", "ends"), "labels": ("subjects",)},
+    quick={"epochs": 3},
     variants={"central-gin": {}},
 )

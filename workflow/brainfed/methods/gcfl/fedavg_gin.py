@@ -24,5 +24,6 @@ METHOD = Method(
     needs=("connectomes",),
     gpu=True,
     shared_tensors={**CONVOLUTIONS, **OWN_LAYERS, **SIZES_TENSORS},
+    quick={"rounds": 3},
     variants={"fedavg-gin": {}, "fedprox-gin": {"proximal": 0.01}},
 )

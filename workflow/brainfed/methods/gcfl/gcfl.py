@@ -59,5 +59,6 @@ METHOD = Method(
     clusters=True,
     gpu=True,
     shared_tensors={**CONVOLUTIONS, **OWN_LAYERS, **SIZES_TENSORS, "gradient-norm": ()},
+    quick={"rounds": 3, "first_cut": 1, "eps1": 10.0, "eps2": 0.0},
     variants={"gcfl": {}, "gcfl-plus": {"similarity": "gradient_norms"}},
 )

@@ -21,5 +21,6 @@ METHOD = Method(
     needs=("connectomes",),
     gpu=True,
     shared_tensors={**CONVOLUTIONS, **OWN_LAYERS},
+    quick={"epochs": 3},
     variants={"selftrain": {}},
 )

@@ -9,6 +9,7 @@ from brainfed.methods.classifier_settings import (
     BETWEEN_SITES,
     CHOICE_TENSORS,
     NETWORK_TENSORS,
+    QUICK_ROUNDS,
     SIZES_TENSORS,
     SUMMED_MOMENTS_TENSORS,
     FederatedClassifierSettings,
@@ -48,5 +49,6 @@ METHOD = Method(
     needs=("features", "graph"),
     gpu=True,
     shared_tensors={**NETWORK_TENSORS, **SKIP_TENSORS, **SIZES_TENSORS, **SUMMED_MOMENTS_TENSORS, **CHOICE_TENSORS},
+    quick=QUICK_ROUNDS,
     variants={"fedgcn": {}, "fedgcn-skip": {"skip": "linear"}},
 )

@@ -6,7 +6,7 @@ the other sites' models score the unseen one.
 
 from dataclasses import dataclass
 
-from brainfed.methods.classifier_settings import MOMENTS_TENSORS, NETWORK_TENSORS, SoloSettings
+from brainfed.methods.classifier_settings import MOMENTS_TENSORS, NETWORK_TENSORS, QUICK_EPOCHS, SoloSettings
 from brainfed.methods.method import Method
 
 
@@ -25,5 +25,6 @@ METHOD = Method(
     needs=("features", "graph"),
     gpu=True,
     shared_tensors={**NETWORK_TENSORS, **MOMENTS_TENSORS},
+    quick=QUICK_EPOCHS,
     variants={"localgcn": {}},
 )

@@ -42,5 +42,6 @@ METHOD = Method(
     patterns=True,
     model="brainfed.methods.linear.kept:score_probability",
     shared_tensors={"features": ("subjects", "features"), "labels": ("subjects",), "model": ("parameters",)},
+    quick={"costs": (0.1, 1.0)},
     variants={"logistic-local": {"training": "local"}, "logistic-central": {"training": "central"}},
 )

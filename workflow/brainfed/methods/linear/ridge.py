@@ -62,6 +62,7 @@ METHOD = Method(
     shared_tensors={"features": ("subjects", "features"), "labels": ("subjects",), "model": ("parameters",)}
     | {"scaling": ("scaling",)},
     views=True,
+    quick={"alphas": (0.1, 1.0, 10.0)},
     variants={
         "ridge-local": {"training": "local"},
         "ridge-central": {"training": "central"},

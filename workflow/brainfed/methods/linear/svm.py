@@ -42,5 +42,6 @@ METHOD = Method(
     patterns=True,
     model="brainfed.methods.linear.kept:score_margin",
     shared_tensors={"features": ("subjects", "features"), "labels": ("subjects",), "model": ("parameters",)},
+    quick={"costs": (0.1, 1.0)},
     variants={"svm-local": {"training": "local"}, "svm-central": {"training": "central"}},
 )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from brainfed.federation.schedule import FederationSettings
-from brainfed.methods.classifier_settings import SIZES_TENSORS, SUMMED_MOMENTS_TENSORS, InputSettings
+from brainfed.methods.classifier_settings import QUICK_ROUNDS, SIZES_TENSORS, SUMMED_MOMENTS_TENSORS, InputSettings
 from brainfed.methods.linear.grid import check_grid
 from brainfed.methods.method import Method, Twins
 from brainfed.runtime.settings import setting
@@ -95,5 +95,6 @@ METHOD = Method(
         **SUMMED_MOMENTS_TENSORS,
         **SUMS_TENSORS,
     },
+    quick={"costs": (0.1, 1.0), **QUICK_ROUNDS},
     variants={"logistic-federated": {}, "logistic-fedavg": {"solver": "fedavg"}},
 )

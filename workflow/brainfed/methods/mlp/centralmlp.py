@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from brainfed.methods.classifier_settings import SoloSettings
+from brainfed.methods.classifier_settings import QUICK_EPOCHS, SoloSettings
 from brainfed.methods.method import Method
 
 
@@ -22,5 +22,6 @@ METHOD = Method(
     without_model={"choose": "inner"},
     gpu=True,
     shared_tensors={"features": ("subjects", "features"), "labels": ("subjects",)},
+    quick=QUICK_EPOCHS,
     variants={"centralmlp": {}, "centralmlp-centred": {"centre": "subject"}},
 )

@@ -7,6 +7,7 @@ from brainfed.methods.classifier_settings import (
     BETWEEN_SITES,
     CHOICE_TENSORS,
     NETWORK_TENSORS,
+    QUICK_ROUNDS,
     SIZES_TENSORS,
     SUMMED_MOMENTS_TENSORS,
     FederatedClassifierSettings,
@@ -33,5 +34,6 @@ METHOD = Method(
     without_model={"choose": "inner"},
     gpu=True,
     shared_tensors={**NETWORK_TENSORS, **SIZES_TENSORS, **SUMMED_MOMENTS_TENSORS, **CHOICE_TENSORS},
+    quick=QUICK_ROUNDS,
     variants={"fedmlp": {}, "fedmlp-centred": {"centre": "subject"}},
 )

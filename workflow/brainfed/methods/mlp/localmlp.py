@@ -5,7 +5,7 @@ Nothing crosses institutions except under leave-one-site-out: the other sites' m
 
 from dataclasses import dataclass
 
-from brainfed.methods.classifier_settings import MOMENTS_TENSORS, NETWORK_TENSORS, SoloSettings
+from brainfed.methods.classifier_settings import MOMENTS_TENSORS, NETWORK_TENSORS, QUICK_EPOCHS, SoloSettings
 from brainfed.methods.method import Method
 
 
@@ -25,5 +25,6 @@ METHOD = Method(
     without_model={"choose": "inner"},
     gpu=True,
     shared_tensors={**NETWORK_TENSORS, **MOMENTS_TENSORS},
+    quick=QUICK_EPOCHS,
     variants={"localmlp": {}, "localmlp-centred": {"centre": "subject"}},
 )

@@ -20,5 +20,6 @@ METHOD = Method(
     own_features=True,
     gpu=True,
     shared_tensors=NETWORK_TENSORS,
+    quick={"rounds": 4, "hidden": (8, 4)},
     variants={"fedmlp-dp": {}, "fedmlp-no-dp": {"privacy": "none", "learning_rate": 0.3}},
 )

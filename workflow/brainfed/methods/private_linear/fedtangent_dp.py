@@ -16,5 +16,6 @@ METHOD = Method(
     options={"features": {**TANGENT, "reference": "identity"}},
     own_features=True,
     shared_tensors={**RIDGE_TENSORS, **SIZES_TENSORS},
+    quick={"rounds": 3},
     variants={"fedtangent-dp": {}, "fedtangent-no-dp": {"privacy": "none"}},
 )

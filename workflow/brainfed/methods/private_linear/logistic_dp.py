@@ -19,5 +19,6 @@ METHOD = Method(
     own_features=True,
     gpu=True,
     shared_tensors={"weight-0": ("features", "classes"), "bias-0": ("classes",)},
+    quick={"rounds": 3},
     variants={"logistic-dp": {}, "logistic-no-dp": {"privacy": "none"}},
 )

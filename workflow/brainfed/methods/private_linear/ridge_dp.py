@@ -19,5 +19,6 @@ METHOD = Method(
     ),
     own_features=True,
     shared_tensors={**RIDGE_TENSORS, **SIZES_TENSORS},
+    quick={"rounds": 3},
     variants={"ridge-dp": {}, "ridge-dp-once": {"rounds": 1, "balance": "none"}, "ridge-no-dp": {"privacy": "none"}},
 )

@@ -71,14 +71,14 @@ def code_digest(*roots: Path | str, base: "Path | str | SourceTree", exclude: Co
 
 
 def import_closure(
-    *roots: Path | str, base: Path | str, exclude: Collection[str] = NEUTRAL_MODULES
+    *roots: Path | str, base: "Path | str | SourceTree", exclude: Collection[str] = NEUTRAL_MODULES
 ) -> tuple[Path, ...]:
     """The files inside `base` that the roots import, directly or not, the roots among them.
 
     Imports inside functions count, names in strings do not; an `__init__` counts unless it is empty.
     Arguments and errors as in `code_digest`.
     """
-    tree = SourceTree(base)
+    tree = base if isinstance(base, SourceTree) else SourceTree(base)
     return tuple(tree.folder.joinpath(*place) for place in _closure(roots, tree, exclude))
 
 

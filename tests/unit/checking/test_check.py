@@ -10,6 +10,7 @@ import sys
 import time
 import unicodedata
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from itertools import product
@@ -27,9 +28,12 @@ from brainfed.checking import disk
 from brainfed.checking.cohort import SOURCES
 from brainfed.checking.config import check_config
 from brainfed.checking.finding import Finding, as_text, gathered
+from brainfed.checking.people import Checked, Person
 from brainfed.checking.project import check_project
+from brainfed.checking.split import check_splits
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.settings.splits import SplitSettings
+from brainfed.cohort.splits.institutions import split as split_of_job
 from brainfed.configuration.layout.paths import split_file
 from brainfed.configuration.loading import load_plan
 from brainfed.configuration.unique_keys import read_yaml, refuse_rewritten
@@ -38,6 +42,7 @@ from brainfed.deployment.attendance.released import Released, Stated, released_b
 from brainfed.deployment.places import StudyPlace
 from brainfed.runtime.artefacts import write_table
 from brainfed.runtime.errors import UserError
+from brainfed.runtime.streams import Streams
 from broken_inputs import AFFINE, image_cohort, series_cohort, voxels, write_image
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -188,6 +193,55 @@ def test_a_split_that_only_a_target_needs_stops_nothing(tmp_path):
     assert found.severity == "notes"
     assert "9 institutions x 2 folds need at least 18 different subjects" in found.sentence
     assert found.sentence.endswith("This concerns `snakemake many` alone.")
+
+
+def test_every_repeat_is_drawn_as_its_job_draws_it(tmp_path):
+    """24 people, two of whom share their data; the job calls a group by its first subject."""
+    split = {"institutions": "random", "count": 2, "folds": 5, "repeats": 6}
+    plan = load_plan(read_yaml(edit(series_cohort(tmp_path).configure(), split=split)))
+    experiments = [*plan.experiments.values()]
+    settings, verdicts = experiments[0].split, set()
+    for seed in range(40):
+        random = np.random.default_rng(seed)
+        twins = [random.bytes(8).hex() for _ in range(24)]
+        twins[8] = twins[2]
+        people = tuple(Person(f"s{n:02d}", "a", n % 2, twin, 60) for n, twin in enumerate(twins))
+        table = pd.DataFrame(map(vars, people)).astype({"diagnosis": "Int8"})
+        groups = table.groupby("twin")["subject"].transform("first")
+        included = table.assign(included=True, reason="", twin_group=groups)
+        expected = []
+        for repeat in range(6):
+            with suppress(UserError):
+                split_of_job(included, table, settings, Streams(seed, repeat))
+                continue
+            expected = [repeat]
+            break
+        found = [one.sentence for one in check_splits(Checked((), people, ("a",), 4), experiments, seed, "c")]
+        assert [int(re.search(r"This is repeat (\d)\.", one)[1]) for one in found] == expected
+        verdicts.update(expected or ["drawn"])
+        for works in (int(one[1]) for sentence in found if (one := re.search(r"`folds: (\d)` works", sentence))):
+            for repeat in range(6):
+                split_of_job(included, table, replace(settings, folds=works), Streams(seed, repeat))
+    assert len(verdicts) > 3
+
+
+@pytest.mark.parametrize("number", range(12))
+def test_a_limit_is_said_to_judge_nothing_exactly_where_nobody_has_its_measure(tmp_path, number):
+    draw = random.Random(number)
+    cohort = series_cohort(tmp_path)
+    header, *rows = cohort.rows()
+    motion, length, named = draw.random() < 0.5, draw.random() < 0.5, draw.random() < 0.5
+    cohort.write_rows([[*header, "fd"], *([*row, 0.1 if motion else "n/a"] for row in rows)])
+    limits = {"mean_fd": 0.5, "min_kept_seconds": 20, "min_volumes": 10, "min_coverage": 0.5, "min_tsnr": 5}
+    chosen = draw.sample(sorted(limits), 3)
+    cohort.settings |= {"exclude": {name: limits[name] for name in chosen}}
+    cohort.settings |= {"tr": {"a": 2.0}} if length else {}
+    cohort.settings |= {"columns": {"mean_fd": "fd"}} if named else {}
+    known = {"mean_fd": motion and named, "min_kept_seconds": length, "min_tsnr": False}
+    said = [one.sentence for one in check_project(cohort.configure()) if "nothing to judge by" in one.sentence]
+    assert sorted(re.findall(r"exclude\.(\w+)", " ".join(said))) == sorted(
+        name for name in chosen if not known.get(name, True)
+    )
 
 
 def test_a_split_with_one_test_set_is_drawn_as_the_workflow_will(tmp_path):

@@ -155,6 +155,17 @@ def test_measures_are_read_whole(tmp_path, on_invalid, severity, usable):
     assert len(checked.people) == usable
 
 
+@pytest.mark.parametrize(("known", "asked"), [("Pitt_005", "PITT_005"), ("sub-5", "sub-0005"), ("A_0_7", "a_0_7")])
+def test_an_id_that_differs_in_spelling_alone_is_named(tmp_path, known, asked):
+    table = tmp_path / "participants.tsv"
+    rows = [row.replace("sub-01", asked) for row in ROWS]
+    table.write_text("\n".join(["participant_id\tsite\tage\tsex\tdiagnosis", *rows]) + "\n")
+    tables = write_tables(tmp_path, [known, *(row.split("\t")[0] for row in ROWS[1:])])
+    cohort = {"source": "freesurfer", "phenotype": str(table), "freesurfer": {"tables": tables}}
+    (sentence,) = sentences_of(check_cohort("c", validate(CohortSettings, cohort, "c")), "stops")
+    assert f"no row {asked!r} in" in sentence and f"; did you mean {known!r}? Change `freesurfer.id`" in sentence
+
+
 def test_subjects_that_the_rules_leave_out_are_listed_before_the_run(tree):
     tree.write_run("03", table=confounds(VOLUMES, 3).assign(framewise_displacement=0.9))
     rules = {"mean_fd": 0.5, "min_volumes": 100, "min_tsnr": 1}
@@ -217,3 +228,19 @@ def test_regions_without_a_voxel_are_noted(tree):
     assert silent.startswith("8 subjects have regions without a signal, constant or missing throughout, up to 2 of 5")
     (stopped, *_) = sentences_of(check_cohort("c", replace(settings, constant_regions="error")), "stops")
     assert "expected a signal in every region, found 2 constant or empty ones" in stopped
+
+
+def test_settings_that_drop_everybody_stop_the_run(tree):
+    checked = check_cohort("c", settings_of(tree, on_invalid="drop", min_timepoints=VOLUMES + 1))
+    assert checked.people == () and sentences_of(checked, "drops")
+    (stops,) = sentences_of(checked, "stops")
+    assert stops.startswith("Cohort 'c': expected a usable subject, found that `on_invalid: drop` leaves out all 8; ")
+
+
+def test_subjects_without_a_diagnosis_leave_or_stay_as_the_settings_say(tree):
+    tree.write_participants(*ROWS[:2], "sub-03\tb\t20\tmale\tn/a", *ROWS[3:])
+    (drops,) = sentences_of(check_cohort("c", settings_of(tree)), "drops")
+    assert drops == "1 of 8 subjects have no diagnosis and are left out (`unlabelled: drop`): sub-03."
+    kept = check_cohort("c", settings_of(tree, unlabelled="keep"))
+    assert not sentences_of(kept, "drops")
+    assert "1 of 8 subjects have no diagnosis: sub-03." in sentences_of(kept, "notes")

@@ -75,6 +75,8 @@ def test_motion_is_optional(tmp_path):
         ("s1;a;20,5;1;1;0.1", r"expected the age in years as a number in column 'age', found '20,5'; .*decimal comma"),
         ("s1;a;old;1;1;0.1", r"found 'old'; fix it or list it in `missing`"),
         ("s1;a;-1;1;1;0.1", r"expected the age in years between 0 and 120 .*found '-1'"),
+        ("s1;a;293;1;1;0.1", r"found '293'; set `columns.age_unit: months` if ages are in months, or fix it"),
+        ("s1;a;999;1;1;0.1", r"found '999'; fix it, or list it in `missing`"),
         ("s1;a;inf;1;1;0.1", r"as a number .*found 'inf'"),
         ("s1;a;1_0;1;1;0.1", r"as a number .*found '1_0'"),
         ("s1;a;20;1;1;-999", r"mean framewise displacement in mm between 0 and 100 .*found '-999'"),

@@ -11,7 +11,7 @@ from brainfed.checking.files import check_files, check_orphans
 from brainfed.checking.finding import Finding, Severity, boundary, collected, found_at
 from brainfed.checking.found_cohorts import check_derivative, check_graphs, check_measures
 from brainfed.checking.further_measures import check_further_measures, without_further
-from brainfed.checking.people import Checked, Look, Person, leavers_among, people_of, twins_among
+from brainfed.checking.people import Checked, Look, Person, leavers_among, nobody_left, people_of, twins_among
 from brainfed.checking.series import SeriesCheck
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.sources.freesurfer.further import further_measures
@@ -131,12 +131,8 @@ def _check_table(
     fixed = {one.subject: Look(0, one.subject) for one in roster.listed if one.absence not in ("no series", EXCLUDED)}
     everybody = people_of(roster.participants, fixed | looks if settings.on_invalid == "error" else looks)
     people = tuple(one for one in everybody if settings.unlabelled == "keep" or one.diagnosis is not None)
-    if wrong and not everybody:
-        sentence = (
-            f"Cohort {name!r}: expected a usable subject, found that `on_invalid: drop` leaves out all {len(wrong)}; "
-            "fix the files, or the settings that they are checked against."
-        )
-        findings.append(Finding("stops", content, sentence))
+    if not everybody:
+        findings += nobody_left(name, content, [subject for subject, _ in wrong])
     if everybody and not people:
         sentence = (
             f"Cohort {name!r}: expected a subject whose {settings.target} is known, found none among "

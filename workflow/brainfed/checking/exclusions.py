@@ -5,11 +5,13 @@ from math import isnan
 
 from brainfed.checking.finding import Finding, boundary, found_at, named
 from brainfed.checking.people import Look, Person
-from brainfed.cohort.quality.exclusion import RULES, exclusion_kind
+from brainfed.cohort.quality.exclusion import RULES, active_rules, exclusion_kind
 from brainfed.cohort.quality.inclusion import reason_to_leave
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.runtime.errors import UserError
 
+REMEDIES = {"mean_fd": "name its column under `columns.mean_fd`", "kept_seconds": "set `tr`"}
+"""Measure that tables and headers show -> how to make it known."""
 UNKNOWN = {rule.measure: float("nan") for rule in RULES.values()}
 
 
@@ -31,14 +33,16 @@ def exclude_known(
     """
     reasons: dict[str, str] = {}
     findings: list[Finding] = []
+    measured = {one.subject: _known(one, looks, mean_fd, settings) for one in people}
     for one in people:
         reasons[one.subject] = ""
         mistakes: list[UserError] = []
         with boundary(f"Subject {one.subject}", mistakes.append):
-            reasons[one.subject] = reason_to_leave(_known(one, looks, mean_fd, settings), settings)
+            reasons[one.subject] = reason_to_leave(measured[one.subject], settings)
         findings += [found_at(place, error, subjects=(one.subject,)) for error in mistakes]
     stay = tuple(one for one in people if not reasons[one.subject])
     findings += _by_rule(place, reasons, len(people))
+    findings += _without_measure(place, measured, looks, settings)
     if people and not stay:
         sentence = (
             f"Cohort: expected a subject that the rules under `exclude` keep, found none among {len(people)}; "
@@ -69,6 +73,23 @@ def _known(
         **UNKNOWN,
         **known,
     }
+
+
+def _without_measure(
+    place: str, measured: Mapping[str, Mapping[str, object]], looks: Mapping[str, Look], settings: CohortSettings
+) -> Iterator[Finding]:
+    """Limits on what nobody has, which exclude nobody; tables and headers do not show what is measured in a scan."""
+    for name, rule in active_rules(settings.exclude).items():
+        shown = rule.measure in REMEDIES
+        of_rule = [row for one, row in measured.items() if shown or (one in looks and looks[one].measures)]
+        if of_rule and all(isnan(float(str(row[rule.measure]))) for row in of_rule):
+            remedy = f"{REMEDIES[rule.measure]}, or take the limit out" if shown else "take the limit out"
+            yield Finding(
+                "notes",
+                place,
+                f"`exclude.{name}` has nothing to judge by and excludes nobody: expected a subject with a known "
+                f"{rule.words}, found none among {len(of_rule)}; {remedy}.",
+            )
 
 
 def silent_regions(looks: Mapping[str, Look], regions: int, settings: CohortSettings, place: str) -> Iterator[Finding]:

@@ -8,9 +8,9 @@ import pandas as pd
 from brainfed.checking import images
 from brainfed.checking.exclusions import exclude_known
 from brainfed.checking.finding import Finding, Severity, boundary, collected, found_at, named
-from brainfed.checking.people import Checked, Look, Person, leavers_among, twins_among
+from brainfed.checking.people import Checked, Look, Person, leavers_among, nobody_left, twins_among
 from brainfed.checking.runs import look_at_runs
-from brainfed.checking.table import reading_remarks
+from brainfed.checking.table import reading_remarks, unlabelled
 from brainfed.cohort.phenotype.ingest import ingest
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.sources.bids.listing import wanted_files
@@ -113,10 +113,15 @@ def _check(name: str, settings: CohortSettings, look_at_all: LookAtAll, place: s
     reasons |= {subject: one.sentence for one in reversed(found) for subject in one.subjects}
     reasons |= listing.absences
     phenotype = (listing.phenotype,) if isinstance(listing.phenotype, str) else listing.phenotype
+    absent = [*_left_out(listing, tables, settings)]
+    dropped = {subject for one in (*absent, *found) if one.severity == "drops" for subject in one.subjects}
+    unknown = participants.loc[participants["diagnosis"].isna(), "subject"].tolist()
     findings = [
         *collected(tables, reading_remarks, phenotype, settings, tables),
-        *_left_out(listing, tables, settings),
+        *([unlabelled(unknown, len(participants), settings, tables)] if unknown else []),
+        *absent,
         *found,
+        *(nobody_left(name, place, dropped) if not everybody else ()),
         *twins_among(place, everybody),
         *excluded,
     ]

@@ -1,6 +1,6 @@
 """Participants, as far as tables and headers show, for the checks of splits and disk."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from brainfed.checking.finding import Finding
@@ -94,6 +94,15 @@ def leavers_among(
         for subject, (site, label) in everybody.items()
         if label is not None and subject not in stay
     )
+
+
+def nobody_left(name: str, place: str, dropped: Collection[str]) -> list[Finding]:
+    """What stops a run of a cohort without a usable subject, if files that cannot be used are the reason."""
+    sentence = (
+        f"Cohort {name!r}: expected a usable subject, found that `on_invalid: drop` leaves out all {len(dropped)}; "
+        "fix the files, or the settings that they are checked against."
+    )
+    return [Finding("stops", place, sentence)] if dropped else []
 
 
 def twins_among(place: str, people: Sequence[Person]) -> list[Finding]:

@@ -188,44 +188,38 @@ def _mistakes(
     classes: Sequence[str],
     study: Sequence[str],
 ) -> list[str]:
+    def mistake(members: Sequence[Person], known: Sequence[str], settings: SplitSettings) -> tuple[int, str]:
+        """The first repeat that cannot be drawn, and why; an empty sentence where all can be."""
+        tables = _tables(members, checked.leavers, known)
+        for repeat in range(settings.repeats if settings.institutions == "random" else 1):
+            try:
+                draw_institutions(*tables, settings, Streams(seed, repeat), target, classes, study)
+            except UserError as error:
+                return repeat, str(error)
+        return 0, ""
+
     sentences: list[str] = []
     try:
         for members, known, alone in _institutions(checked.people, checked.sites, settings):
-            for repeat in range(settings.repeats if settings.institutions == "random" else 1):
-                sentence = _mistake(
-                    members, checked.leavers, known, alone, Streams(seed, repeat), target, classes, study
-                )
-                if sentence:
-                    sentences.append(sentence)
-                    break
+            repeat, sentence = mistake(members, known, alone)
+            if sentence and alone.institutions == "random" and alone.validation == "folds":
+                fewer = range(alone.folds - 1, 1, -1)
+                works = next((one for one in fewer if not mistake(members, known, replace(alone, folds=one))[1]), None)
+                sentence += f" This is repeat {repeat}." if alone.repeats > 1 else ""
+                sentence += f" `folds: {works}` works." if works else ""
+            sentences += [sentence] if sentence else []
     except UserError as error:
         return [str(error)]
     return sentences
-
-
-def _mistake(
-    people: Sequence[Person],
-    leavers: Sequence[Leaver],
-    sites: Sequence[str],
-    settings: SplitSettings,
-    streams: Streams,
-    target: Target,
-    classes: Sequence[str],
-    study: Sequence[str],
-) -> str:
-    included, known = _tables(people, leavers, sites)
-    try:
-        draw_institutions(included, known, settings, streams, target, classes, study)
-    except UserError as error:
-        return str(error)
-    return ""
 
 
 def _tables(
     people: Sequence[Person], leavers: Sequence[Leaver], sites: Sequence[str]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """What the jobs read as `included` and `participants`; sites without a subject have a row without a name."""
-    stay = pd.DataFrame(map(vars, people), columns=["subject", "site", "diagnosis", "twin"])
+    stay = pd.DataFrame(map(vars, people), columns=["subject", "site", "diagnosis", "twin"]).sort_values("subject")
+    # Draws depend on the names of groups: as the jobs name them, by their first subject.
+    stay["twin"] = stay.groupby("twin")["subject"].transform("first")
     leave = pd.DataFrame(map(vars, leavers), columns=["subject", "site", "diagnosis", "reason"])
     seen = pd.concat([stay.assign(included=True, reason=""), leave.assign(included=False, twin="")], ignore_index=True)
     included = seen[["subject", "included", "reason"]].assign(twin_group=seen["twin"])

@@ -105,8 +105,10 @@ def remarks(participants: Mapping[str, Participant], settings: CohortSettings, p
     for field in ("diagnosis", "age", *(("sex",) if settings.target == "diagnosis" else ())):
         without = tuple(subject for subject, person in participants.items() if _unknown(getattr(person, field)))
         if without:
-            column = words.target if field == "diagnosis" else field
-            sentence = f"{len(without)} of {len(participants)} subjects have no {column}: {named(without)}."
+            if field == "diagnosis":
+                yield unlabelled(without, len(participants), settings, place)
+                continue
+            sentence = f"{len(without)} of {len(participants)} subjects have no {field}: {named(without)}."
             yield Finding("notes", place, sentence, without)
     classes = {person.diagnosis for person in participants.values()} - {None}
     if len(classes) == 1:
@@ -121,6 +123,14 @@ def remarks(participants: Mapping[str, Participant], settings: CohortSettings, p
     unknown = sorted(set(settings.tr) - {person.site for person in participants.values()})
     if unknown:
         yield Finding("notes", place, f"tr: the cohort has no site {', '.join(unknown)}; fix the name, or remove it.")
+
+
+def unlabelled(without: Sequence[str], total: int, settings: CohortSettings, place: str) -> Finding:
+    """Subjects without a label, which stay in unsupervised steps or leave."""
+    known = f"{len(without)} of {total} subjects have no {settings.target}"
+    if settings.unlabelled == "keep":
+        return Finding("notes", place, f"{known}: {named(without)}.", tuple(without))
+    return Finding("drops", place, f"{known} and are left out (`unlabelled: drop`): {named(without)}.", tuple(without))
 
 
 def _one_class_sites(participants: Mapping[str, Participant], words: ClassWords, place: str) -> Iterator[Finding]:

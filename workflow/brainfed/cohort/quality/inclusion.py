@@ -60,7 +60,7 @@ def include(measured: pd.DataFrame, settings: CohortSettings) -> pd.DataFrame:
     if not included["included"].any():
         raise UserError(
             f"Cohort: expected a usable subject among {len(included)}, found none (most often: "
-            f"{included['reason'].mode().iloc[0]}); fix the phenotype table or the series."
+            f"{included['reason'].mode().iloc[0]}); mend this, in the table, the files or the settings of the cohort."
         )
     return included
 

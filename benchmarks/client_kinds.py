@@ -32,7 +32,7 @@ from brainfed.methods.gcfl.gcfl import METHOD, GCFLSettings
 from brainfed.methods.gcfl.settings import LAYERS
 from brainfed.models.gin import GIN
 from brainfed.runtime.jobs.run import Run
-from kinds_of_graphs import ALIKE, EVEN, TURNED, TWO_KINDS, kinds_of_graphs, unmixed
+from support.samples.kinds_of_graphs import ALIKE, EVEN, TURNED, TWO_KINDS, kinds_of_graphs, unmixed
 
 POPULATIONS = {
     "one rule": EVEN,

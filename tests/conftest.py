@@ -6,7 +6,7 @@ import os
 import pytest
 from hypothesis import settings
 
-from made_once import keep_below
+from support.processes.made_once import keep_below
 
 # No test asserts a wall-clock time, so neither may hypothesis.
 settings.register_profile("brainfed", deadline=None)

@@ -16,7 +16,6 @@ import pytest
 
 pytest.importorskip("flwr", reason="flwr is not installed: pip install flwr==1.41.0")
 
-from awaited import until_true
 from brainfed.deployment.flower.certificates import fingerprint, make_certificate, make_key_pair, site_key
 from brainfed.deployment.flower.folder import FlowerFolder
 from brainfed.deployment.flower.processes import (
@@ -31,8 +30,9 @@ from brainfed.deployment.flower.processes import (
 )
 from brainfed.deployment.flower.superlink.guard import SECRET_HEADER
 from brainfed.runtime.errors import UserError
-from flower_sites import SITES, numbers, tensors
-from flower_strangers import PROTOBUF, ask_another_site, private_key, raw, routes, signed, stranger
+from support.processes.awaited import until_true
+from support.sites.flower_sites import SITES, numbers, tensors
+from support.sites.flower_strangers import PROTOBUF, ask_another_site, private_key, raw, routes, signed, stranger
 
 pytestmark = pytest.mark.full("Processes of several sites over Flower take minutes.")
 
@@ -52,13 +52,13 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     port = free_port()
     address = f"127.0.0.1:{port}"
     folder.write_connection(address)
-    folder.write_app("flower_sites:coordinate", SITES, {})
+    folder.write_app("support.sites.flower_sites:coordinate", SITES, {})
     sockets = {site: root / site / "socket" for site in SITES}
     try:
         with together() as running:
             running.append(start_superlink(folder, SITES, "127.0.0.1", port))
             for site in SITES:
-                trainer = [sys.executable, "-m", "flower_sites", site, str(sockets[site])]
+                trainer = [sys.executable, "-m", "support.sites.flower_sites", site, str(sockets[site])]
                 running.append(start(site, trainer, folder.environment(), folder.log(site)))
             nodes = {site: start_supernode(folder, site, address, sockets[site]) for site in SITES}
             running.extend(nodes.values())

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from made_once import made_once
+from support.processes.made_once import made_once
 from workflow.project import Project, new_project
 
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import yaml
 
-from benchmark_options import OPTION, unknown_options
 from brainfed.configuration.loading import load_plan
-from document_commands import Command, commands_of
+from support.documents.benchmark_options import OPTION, unknown_options
+from support.documents.document_commands import Command, commands_of
 from workflow.document_workplace import CHECKED, MINE, Workplace, new_workplace
 from workflow.project import REPOSITORY
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from brainfed.configuration.loading import load_plan
-from document_commands import Command
-from fake_cohorts import write_cohorts
-from forked_cli import PROGRAMS, ForkedCommands
+from support.documents.document_commands import Command
+from support.files.fake_cohorts import write_cohorts
+from support.processes.forked_cli import PROGRAMS, ForkedCommands
 from workflow.project import REPOSITORY
 
 PLANNED, CHECKED = 24, 240

@@ -17,8 +17,8 @@ import pandas as pd
 import yaml
 
 from brainfed.runtime.records.digests import SourceTree
-from forked_cli import LIBRARIES, OURS, ForkedCommands
-from made_once import made_once
+from support.processes.forked_cli import LIBRARIES, OURS, ForkedCommands
+from support.processes.made_once import made_once
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SITES = ("alpha", "beta")

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 import yaml
 
-from adhd200_files import REGIONS, ROOT, TEST, TRAINING, series_path, write_series
 from brainfed.runtime.artefacts import read_arrays
+from support.files.adhd200_files import REGIONS, ROOT, TEST, TRAINING, series_path, write_series
 from workflow.project import REPOSITORY, Project, copy_workflow, participants_of
 
 pytestmark = [

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bids_dataset import Derivative, write_atlas
+from support.files.bids_dataset import Derivative, write_atlas
 from workflow.project import new_project
 
 pytestmark = pytest.mark.workflow

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from benchmark_options import OPTION, SPAN, named_options, unknown_options
-from document_commands import Command, commands_of, documents
-from forked_cli import ForkedCommands
+from support.documents.benchmark_options import OPTION, SPAN, named_options, unknown_options
+from support.documents.document_commands import Command, commands_of, documents
+from support.processes.forked_cli import ForkedCommands
 from workflow.document_runs import run_command
 from workflow.document_workplace import PLANNED, Workplace, new_workplace
 from workflow.project import REPOSITORY

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from brainfed.runtime.artefacts import read_arrays
-from fglbc_cohorts import COHORTS, REGIONS
+from support.files.fglbc_cohorts import COHORTS, REGIONS
 from workflow.project import REPOSITORY, Project, copy_workflow
 
 pytestmark = pytest.mark.workflow

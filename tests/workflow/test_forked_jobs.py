@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from awaited import until_true
+from support.processes.awaited import until_true
 
 pytestmark = pytest.mark.workflow
 

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from brainfed.runtime.artefacts import read_arrays
-from freesurfer_project import write_subject, write_tables
+from support.files.freesurfer_project import write_subject, write_tables
 from workflow.project import Project, new_project
 
 pytestmark = pytest.mark.workflow

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from fake_driver import FakeDriver
+from support.processes.fake_driver import FakeDriver
 from workflow.project import new_project
 
 pytestmark = [

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from parameter_ids import in_order
+from support.samples.parameter_ids import in_order
 from workflow.project import CONFIG, new_project
 
 pytestmark = pytest.mark.workflow

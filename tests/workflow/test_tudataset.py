@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from brainfed.runtime.artefacts import read_arrays
-from tu_data_set import write_data_set, write_lines
+from support.files.tu_data_set import write_data_set, write_lines
 from workflow.project import Project, new_project
 
 pytestmark = [

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 import brainfed
-from fake_driver import FakeDriver
-from fake_torch import write_fake_torch
+from support.processes.fake_driver import FakeDriver
+from support.processes.fake_torch import write_fake_torch
 
 pytestmark = pytest.mark.workflow
 

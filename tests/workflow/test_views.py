@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from brainfed.runtime.artefacts import read_arrays
-from freesurfer_project import write_tables
+from support.files.freesurfer_project import write_tables
 from workflow.project import CONFIG, SIMULATE, Project, new_project
 
 pytestmark = [pytest.mark.full("Two whole runs, whose parts are tested without Snakemake."), pytest.mark.workflow]

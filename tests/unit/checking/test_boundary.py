@@ -8,13 +8,13 @@ import pytest
 import yaml
 
 import brainfed.checking
-from bids_dataset import Derivative, write_atlas
 from brainfed.checking.finding import Finding, boundary, collected, found_at
 from brainfed.checking.project import check_project
 from brainfed.runtime.errors import UserError
-from broken_inputs import image_cohort, series_cohort
-from freesurfer_project import write_tables
-from tu_data_set import write_data_set
+from support.broken.broken_inputs import image_cohort, series_cohort
+from support.files.bids_dataset import Derivative, write_atlas
+from support.files.freesurfer_project import write_tables
+from support.files.tu_data_set import write_data_set
 
 ERRORS = (
     ValueError("7 is no shape"),

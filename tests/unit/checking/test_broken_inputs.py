@@ -24,11 +24,11 @@ from brainfed.imaging.series.shard import ShardFiles
 from brainfed.runtime.artefacts import read_arrays, read_table
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
-from broken_images import IMAGES
-from broken_inputs import Cohort, image_cohort, numbers, series_cohort, write_series
-from broken_series import FILE, SERIES
-from broken_tables import TABLES
-from inclusion import decide
+from support.broken.broken_images import IMAGES
+from support.broken.broken_inputs import Cohort, image_cohort, numbers, series_cohort, write_series
+from support.broken.broken_series import FILE, SERIES
+from support.broken.broken_tables import TABLES
+from support.files.inclusion import decide
 
 BROKEN = [*TABLES, *SERIES, *IMAGES]
 KINDS = {"series": series_cohort, "images": image_cohort}

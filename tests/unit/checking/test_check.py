@@ -43,7 +43,7 @@ from brainfed.deployment.places import StudyPlace
 from brainfed.runtime.artefacts import write_table
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
-from broken_inputs import AFFINE, image_cohort, series_cohort, voxels, write_image
+from support.broken.broken_inputs import AFFINE, image_cohort, series_cohort, voxels, write_image
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 needs_data = pytest.mark.skipif("BRAINFED_DATA" not in os.environ, reason="BRAINFED_DATA is not set")

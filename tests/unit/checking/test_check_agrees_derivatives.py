@@ -12,7 +12,6 @@ import pytest
 from nilearn.interfaces.fmriprep import load_confounds_strategy
 from nilearn.maskers import NiftiLabelsMasker
 
-from bids_dataset import TR, write_atlas
 from brainfed.checking.cohort import check_cohort
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.sources.listing import list_cohort
@@ -22,7 +21,8 @@ from brainfed.imaging.scans.atlas import load_atlas
 from brainfed.imaging.series.shard import ShardFiles
 from brainfed.runtime.artefacts import read_arrays, read_table
 from brainfed.runtime.errors import UserError
-from generated_derivatives import FOLDERS, MUTATIONS, sound
+from support.broken.generated_derivatives import FOLDERS, MUTATIONS, sound
+from support.files.bids_dataset import TR, write_atlas
 
 CASES = int(os.environ.get("BRAINFED_CASES", "24"))
 

@@ -17,7 +17,6 @@ import pandas as pd
 import pytest
 import scipy.io
 
-import series_formats
 from brainfed.checking.cohort import check_cohort
 from brainfed.cohort.phenotype.ingest import ingest
 from brainfed.cohort.quality.inclusion import include, join_quality
@@ -30,7 +29,8 @@ from brainfed.imaging.series.roi_series import read_roi_series
 from brainfed.imaging.series.shard import ShardFiles
 from brainfed.runtime.artefacts import read_arrays, read_table
 from brainfed.runtime.errors import UserError
-from series_formats import FORMATS, made, plain, write
+from support.broken import series_formats
+from support.broken.series_formats import FORMATS, made, plain, write
 
 CASES = int(os.environ.get("BRAINFED_CASES", "60"))
 LEAST = 10

@@ -26,7 +26,7 @@ from brainfed.imaging.morphometry.measures import write_measures
 from brainfed.imaging.series.shard import ShardFiles
 from brainfed.runtime.artefacts import read_arrays, read_table
 from brainfed.runtime.errors import UserError
-from freesurfer_project import write_subject
+from support.files.freesurfer_project import write_subject
 
 CASES = int(os.environ.get("BRAINFED_CASES", "60"))
 SUBJECTS = tuple(f"s{number}" for number in range(1, 9))

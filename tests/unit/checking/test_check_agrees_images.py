@@ -24,7 +24,7 @@ from brainfed.imaging.scans.atlas import load_atlas
 from brainfed.imaging.series.shard import ShardFiles
 from brainfed.runtime.artefacts import read_arrays, read_table
 from brainfed.runtime.errors import UserError
-from generated_images import READERS, TR, VOLUMES, nifti, sound, write_table
+from support.broken.generated_images import READERS, TR, VOLUMES, nifti, sound, write_table
 
 CASES = int(os.environ.get("BRAINFED_CASES", "20"))
 

@@ -7,8 +7,8 @@ import yaml
 
 from brainfed.checking.project import check_connectomes, check_project
 from brainfed.configuration.loading import load_plan
-from broken_inputs import AFFINE, image_cohort, labels, series_cohort
-from connectome_method import register
+from support.broken.broken_inputs import AFFINE, image_cohort, labels, series_cohort
+from support.samples.connectome_method import register
 
 EXPERIMENTS = {"methods": {"variants": ["majority", "reader"], "reference": "majority"}}
 

@@ -9,11 +9,11 @@ import nibabel as nib
 import numpy as np
 import pytest
 
-from bids_dataset import AFFINE, SHAPE, VOLUMES, Derivative, confounds, write_atlas
 from brainfed.checking.cohort import check_cohort
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.configuration.validation import validate
-from freesurfer_project import write_tables
+from support.files.bids_dataset import AFFINE, SHAPE, VOLUMES, Derivative, confounds, write_atlas
+from support.files.freesurfer_project import write_tables
 
 ROWS = [
     f"sub-{number:02d}\t{'ab'[number % 2]}\t20\tmale\t{('patient', 'control')[number // 2 % 2]}"

@@ -11,7 +11,7 @@ from brainfed.cohort.sources.listing import list_cohort
 from brainfed.configuration.layout.cohort_inputs import CohortInputs, cohorts_yielding
 from brainfed.configuration.validation import validate
 from brainfed.runtime.errors import UserError
-from freesurfer_project import write_subject, write_tables
+from support.files.freesurfer_project import write_subject, write_tables
 
 SUBJECTS = [f"s{number:02d}" for number in range(8)]
 REGIONS, VOLUMES = 4, 60

@@ -4,8 +4,8 @@ import pytest
 import yaml
 
 from brainfed.checking.project import check_project
-from broken_inputs import series_cohort
-from series_method import register
+from support.broken.broken_inputs import series_cohort
+from support.samples.series_method import register
 
 
 @pytest.fixture(autouse=True)

@@ -21,7 +21,7 @@ from brainfed.imaging.series.read_shard import read_shard
 from brainfed.imaging.series.shard import ShardFiles
 from brainfed.runtime.artefacts import write_tsv
 from brainfed.runtime.errors import UserError
-from broken_inputs import series_cohort
+from support.broken.broken_inputs import series_cohort
 from unit.checking.test_broken_inputs import work
 
 

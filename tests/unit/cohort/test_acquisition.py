@@ -12,7 +12,7 @@ from brainfed.imaging.fitted.rfe import select_features
 from brainfed.imaging.settings import FeatureSettings
 from brainfed.runtime.artefacts import read_arrays, read_table, write_arrays, write_table
 from brainfed.runtime.errors import UserError
-from script_runner import SCRIPTS, run_scripts
+from support.processes.script_runner import SCRIPTS, run_scripts
 
 COUNT = 48
 SUBJECTS = [f"00{index:02d}" for index in range(COUNT)]

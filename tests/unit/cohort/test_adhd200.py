@@ -8,7 +8,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from adhd200_files import REGIONS, ROOT, TABLES, VOLUMES, series_path, write_release, write_series, write_table
 from brainfed.checking.cohort import check_cohort
 from brainfed.checking.split import check_splits
 from brainfed.cohort.phenotype.ingest import ingest
@@ -17,6 +16,16 @@ from brainfed.cohort.splits.institutions import split
 from brainfed.configuration.loading import load_plan, overlay, read_config
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
+from support.files.adhd200_files import (
+    REGIONS,
+    ROOT,
+    TABLES,
+    VOLUMES,
+    series_path,
+    write_release,
+    write_series,
+    write_table,
+)
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 LABELLED, TYPES = "adhd200-labelled", "adhd200-types"

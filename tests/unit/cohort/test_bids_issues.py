@@ -5,12 +5,12 @@ import math
 import pandas as pd
 import pytest
 
-from bids_dataset import confounds
 from brainfed.cohort.phenotype.framewise_displacement import displacement_problem, mean_displacement
 from brainfed.cohort.phenotype.ingest import ingest
 from brainfed.cohort.quality.measures import measure
 from brainfed.cohort.settings.cohort import CohortSettings, ColumnSettings
-from inclusion import decide
+from support.files.bids_dataset import confounds
+from support.files.inclusion import decide
 
 SUBJECTS = ("01", "02", "03")
 

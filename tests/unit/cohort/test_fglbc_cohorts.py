@@ -8,7 +8,7 @@ from brainfed.checking.cohort import check_cohort
 from brainfed.cohort.phenotype.ingest import ingest
 from brainfed.cohort.sources.listing import list_cohort
 from brainfed.configuration.loading import load_plan, overlay, read_config
-from fglbc_cohorts import COHORTS, REGIONS
+from support.files.fglbc_cohorts import COHORTS, REGIONS
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 SUBJECTS = 12

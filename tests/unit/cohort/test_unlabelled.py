@@ -20,9 +20,9 @@ from brainfed.runtime.streams import Streams
 from brainfed.samples.assemble import assemble
 from brainfed.samples.inpainting.inpainting_inputs import inpainting_inputs
 from brainfed.samples.results import check, predictions_table
-from fused_inputs import with_fused
-from inclusion import decide
-from method_inputs import method_inputs
+from support.files.inclusion import decide
+from support.samples.fused_inputs import with_fused
+from support.samples.method_inputs import method_inputs
 
 KEEP = CohortSettings(source="timeseries", unlabelled="keep")
 SETTINGS = {

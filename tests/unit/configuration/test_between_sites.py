@@ -3,7 +3,7 @@
 import pytest
 
 from brainfed.runtime.errors import UserError
-from study_config import planned
+from support.sites.study_config import planned
 
 
 def methods(*variants, **more):

@@ -9,8 +9,8 @@ from brainfed.configuration.layout.layout import Layout
 from brainfed.configuration.loading import load_plan
 from brainfed.configuration.prune import kept_folders
 from brainfed.runtime.errors import UserError
-from connectome_files import built, correlations
-from connectome_method import READER, register
+from support.files.connectome_files import built, correlations
+from support.samples.connectome_method import READER, register
 
 COHORTS = {"ours": {"source": "simulate"}}
 

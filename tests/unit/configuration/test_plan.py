@@ -12,7 +12,7 @@ from brainfed.configuration.loading import load_plan, overlay
 from brainfed.configuration.planning.figures import scopes_of
 from brainfed.configuration.planning.plan import split_content, stage_name
 from brainfed.runtime.errors import UserError
-from parameter_ids import in_order
+from support.samples.parameter_ids import in_order
 
 CONFIG = """
 project: study

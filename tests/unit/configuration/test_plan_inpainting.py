@@ -7,7 +7,7 @@ from brainfed.configuration.loading import load_plan, overlay
 from brainfed.configuration.stages.inpainting import max_generated
 from brainfed.methods.inpainter import inpainter_of
 from brainfed.runtime.errors import UserError
-from parameter_ids import in_order
+from support.samples.parameter_ids import in_order
 
 CONFIG = """
 project: study

@@ -8,7 +8,7 @@ from brainfed.configuration.layout.layout import Layout
 from brainfed.configuration.loading import load_plan
 from brainfed.configuration.prune import kept_folders
 from brainfed.runtime.errors import UserError
-from series_method import LISTENER, SHARER, register
+from support.samples.series_method import LISTENER, SHARER, register
 
 
 @pytest.fixture(autouse=True)

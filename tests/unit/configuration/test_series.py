@@ -10,7 +10,7 @@ from brainfed.configuration.layout.layout import Layout
 from brainfed.configuration.loading import load_plan
 from brainfed.configuration.prune import kept_folders
 from brainfed.runtime.errors import UserError
-from series_method import LISTENER, register
+from support.samples.series_method import LISTENER, register
 
 COHORTS = {"ours": {"source": "simulate"}}
 TABLES = {"source": "freesurfer", "freesurfer": {"tables": ["a.tsv"]}, "phenotype": "p.csv"}

@@ -8,7 +8,6 @@ import pytest
 
 pytest.importorskip("flwr", reason="flwr is not installed: make install-sites")
 
-from apart_sites import only_nodes
 from brainfed.deployment.conversation import Conversation
 from brainfed.federation.apart.coordinator import Coordinator
 from brainfed.federation.apart.exchange import HELD, LEAVE, NEXT, OPEN, REPLY, TOTAL, WORKING
@@ -18,8 +17,9 @@ from brainfed.federation.apart.site_error import SiteError
 from brainfed.federation.apart.steps import Total
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.checkpoints import Checkpoint
-from sites_in_threads import NAMES, Desks, Site, conversation
-from small_studies import INPUTS, ROUNDS, mlp, ridge, started
+from support.sites.apart_sites import only_nodes
+from support.sites.sites_in_threads import NAMES, Desks, Site, conversation
+from support.sites.small_studies import INPUTS, ROUNDS, mlp, ridge, started
 
 
 def test_a_site_that_leaves_before_a_step_ends_the_study():

@@ -8,7 +8,6 @@ import pytest
 
 pytest.importorskip("flwr", reason="flwr is not installed: make install-sites")
 
-from apart_sites import only_nodes
 from brainfed.deployment import left_site
 from brainfed.deployment.flower.secure.site import KEYS, MASKED, SHARES, UNMASK
 from brainfed.deployment.left_site import LeftSite
@@ -16,8 +15,9 @@ from brainfed.federation.apart.exchange import ABSENT, INTRODUCE, REFUSED, REPLY
 from brainfed.federation.apart.packet import Packet
 from brainfed.federation.apart.sealed import SEALED
 from brainfed.runtime.errors import UserError
-from sites_in_threads import NAMES, Desks, Site, conversation
-from small_studies import INPUTS, ROUNDS, mlp
+from support.sites.apart_sites import only_nodes
+from support.sites.sites_in_threads import NAMES, Desks, Site, conversation
+from support.sites.small_studies import INPUTS, ROUNDS, mlp
 
 NAMES_OF_WORDS = {KEYS: ["keys"], SHARES: ["shares"], MASKED: ["names", "shapes"], UNMASK: ["seeds", "keys"]}
 

@@ -11,7 +11,6 @@ import torch
 
 pytest.importorskip("flwr", reason="flwr is not installed: make install-sites")
 
-from apart_sites import only_nodes
 from brainfed.deployment import conversation as talking
 from brainfed.deployment.conversation import Conversation
 from brainfed.federation.apart.coordinator import Coordinator
@@ -25,8 +24,9 @@ from brainfed.federation.strategies.fedavg import FedAvg
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.checkpoints import Checkpoint
 from brainfed.runtime.streams import Streams
-from sites_in_threads import NAMES, Desks, Site, conversation, numbers
-from small_studies import INPUTS, ROUNDS, ended, mlp, ridge, same, started
+from support.sites.apart_sites import only_nodes
+from support.sites.sites_in_threads import NAMES, Desks, Site, conversation, numbers
+from support.sites.small_studies import INPUTS, ROUNDS, ended, mlp, ridge, same, started
 
 
 def test_a_whole_study_ends_with_the_last_words_of_every_site():

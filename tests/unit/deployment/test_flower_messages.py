@@ -14,7 +14,7 @@ from brainfed.deployment.flower.records import addressed, to_contents
 from brainfed.deployment.flower.signature import Signer
 from brainfed.federation.apart.exchange import ANSWER
 from brainfed.federation.apart.packet import Packet
-from fake_grid import NAMES, Grid, message, received
+from support.sites.fake_grid import NAMES, Grid, message, received
 
 MODEL = {"weights": np.arange(6, dtype=np.float32).reshape(1, 6)}
 

@@ -18,8 +18,8 @@ from brainfed.federation.apart.packet import BrokenPacketError, Packet
 from brainfed.federation.apart.sealed import SEALED, SUM, seal
 from brainfed.federation.apart.site_error import SiteError
 from brainfed.runtime.errors import UserError
-from sites_in_threads import NAMES, Desks, conversation
-from small_studies import mlp, ridge, started
+from support.sites.sites_in_threads import NAMES, Desks, conversation
+from support.sites.small_studies import mlp, ridge, started
 
 WORDS = {"request": "a-1", "key": "job/1"}
 WHOLE = {

@@ -8,7 +8,7 @@ import pytest
 from brainfed.deployment.introduction import A_SITES_OWN, check_introduction, introduction, settings_of, study_digest
 from brainfed.runtime.artefacts import canonical_json
 from brainfed.runtime.errors import UserError
-from study_config import planned
+from support.sites.study_config import planned
 
 COHORT = "cohorts.rest."
 

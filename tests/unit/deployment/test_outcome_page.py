@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from brainfed.deployment.outcome_page import outcome_outline, said_time, write_outcome_page
-from study_outcome import SITES, VARIANTS, sent, write_study
+from support.sites.study_outcome import SITES, VARIANTS, sent, write_study
 
 
 def test_the_page_is_written_with_the_number_of_steps(tmp_path):

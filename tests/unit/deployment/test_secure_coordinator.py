@@ -16,8 +16,8 @@ from brainfed.deployment.flower.secure.site import KEYS, MASKED, SHARES, UNMASK
 from brainfed.federation.apart.packet import Packet
 from brainfed.federation.apart.site_error import SiteError
 from brainfed.runtime.errors import UserError
-from secure_sites import BOUND, Sites
-from sites_in_threads import NAMES
+from support.sites.secure_sites import BOUND, Sites
+from support.sites.sites_in_threads import NAMES
 
 CURVE = ec.generate_private_key(ec.SECP256R1()).public_key()
 OTHER_CURVE = CURVE.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()

@@ -9,8 +9,8 @@ from brainfed.deployment.flower.secure.site import KEYS, MASKED, SHARES, UNMASK,
 from brainfed.federation.apart.exchange import ABSENT
 from brainfed.federation.apart.packet import Packet
 from brainfed.runtime.errors import UserError
-from secure_sites import BOUND, Sites, shares_for
-from sites_in_threads import NAMES
+from support.sites.secure_sites import BOUND, Sites, shares_for
+from support.sites.sites_in_threads import NAMES
 
 
 def test_numbers_are_masked_once_in_a_sum():

@@ -8,7 +8,6 @@ import pytest
 
 pytest.importorskip("flwr", reason="flwr is not installed: make install-sites")
 
-from apart_sites import only_nodes
 from brainfed.deployment.conversation import Conversation
 from brainfed.deployment.flower.secure.coordinator import SecureSums
 from brainfed.deployment.flower.secure.site import KEYS, MASKED, UNMASK, Summand
@@ -26,8 +25,9 @@ from brainfed.methods.mlp.train import train_fedmlp
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.checkpoints import Checkpoint
 from brainfed.runtime.jobs.run import Run
-from method_inputs import method_inputs
-from sites_in_threads import NAMES, Desks, Site, conversation, numbers
+from support.samples.method_inputs import method_inputs
+from support.sites.apart_sites import only_nodes
+from support.sites.sites_in_threads import NAMES, Desks, Site, conversation, numbers
 
 INPUTS = method_inputs(45, 12, folds=3)
 ROUNDS = 4

@@ -13,8 +13,8 @@ from brainfed.deployment.flower.outward import Outward
 from brainfed.federation.apart.exchange import ABSENT, NEXT, TOTAL
 from brainfed.federation.apart.packet import Packet
 from brainfed.runtime.errors import UserError
-from secure_sites import Sites
-from sites_in_threads import NAMES
+from support.sites.secure_sites import Sites
+from support.sites.sites_in_threads import NAMES
 
 
 @pytest.mark.parametrize("again", ["the same process", "a new process"])

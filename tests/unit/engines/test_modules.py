@@ -24,8 +24,8 @@ from brainfed.models.gcn import GCN
 from brainfed.models.mlp import MLP
 from brainfed.runtime.jobs.checkpoints import Checkpoint, checkpoint_path
 from brainfed.runtime.jobs.run import Run
-from method_inputs import method_inputs
 from reference.loop_federation import client_of, symmetric
+from support.samples.method_inputs import method_inputs
 
 FOLDS, ROUNDS, FEATURES = (0, 1, 2), 3, 9
 SCHEDULE = {"rounds": ROUNDS, "local_epochs": 3, "learning_rate": 0.01}

@@ -26,7 +26,7 @@ from brainfed.runtime.jobs.run import Run
 from brainfed.runtime.streams import Streams
 from brainfed.samples.inputs import Outcome
 from brainfed.samples.results import named_patterns
-from method_inputs import method_inputs
+from support.samples.method_inputs import method_inputs
 
 CONNECTIVITY = {"kind": "connectivity", "connectivity": "pearson"}
 REGIONS = ["a", "b", "c", "d"]

@@ -20,7 +20,7 @@ from brainfed.evaluation.site_counts import (
     subjects,
 )
 from brainfed.runtime.errors import UserError
-from study_outcome import REPEATS, SITES, VARIANTS, sent
+from support.sites.study_outcome import REPEATS, SITES, VARIANTS, sent
 
 
 def row(counts, repeat=0, fold=0, variant="v", auc=None):

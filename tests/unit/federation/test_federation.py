@@ -24,8 +24,8 @@ from brainfed.runtime.jobs.checkpoints import Checkpoint, checkpoint_path
 from brainfed.runtime.jobs.run import Run
 from brainfed.runtime.logs import PROGRESS
 from brainfed.runtime.streams import Streams
-from method_inputs import method_inputs
 from reference.loop_federation import train_by_loops
+from support.samples.method_inputs import method_inputs
 
 STREAMS = Streams(5)
 QUICK = FedGCNSettings(rounds=4, local_epochs=2, learning_rate=0.01, hidden=(6, 3))

@@ -12,7 +12,7 @@ from brainfed.federation.strategies.gcfl import GCFL
 from brainfed.federation.strategies.similarity import GRADIENT_NORM, GradientNorms, UpdateCosine
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.checkpoints import Checkpoint, checkpoint_path
-from two_kinds import ABSENT, KINDS, ROUNDS, SIMILARITIES, run
+from support.sites.two_kinds import ABSENT, KINDS, ROUNDS, SIMILARITIES, run
 
 SERVERS = list(SIMILARITIES)
 

@@ -20,8 +20,8 @@ from brainfed.models.gcn import GCN
 from brainfed.runtime.jobs.checkpoints import Checkpoint, checkpoint_path
 from brainfed.runtime.jobs.run import Run
 from brainfed.runtime.streams import Streams
-from method_inputs import method_inputs
-from toy_federation import AXES, CODES, PEOPLE, ROUNDS, SERVERS, TARGETS, Clients, run
+from support.samples.method_inputs import method_inputs
+from support.sites.toy_federation import AXES, CODES, PEOPLE, ROUNDS, SERVERS, TARGETS, Clients, run
 
 
 def test_full_sharing_gives_one_model_and_a_shared_body_keeps_own_heads():

@@ -8,7 +8,7 @@ from brainfed.federation.message import Message
 from brainfed.federation.privacy.weight_noise import WeightNoise
 from brainfed.federation.wire import Wire
 from brainfed.runtime.streams import Streams
-from toy_federation import AXES, CODES, PEOPLE, run
+from support.sites.toy_federation import AXES, CODES, PEOPLE, run
 
 
 def wire(declared=AXES, noise=0.0, folds=(4, 7), **options):

@@ -15,8 +15,8 @@ from brainfed.imaging.connectivity import to_matrices
 from brainfed.imaging.tangent.vectors import displacements
 from brainfed.runtime.artefacts import read_arrays
 from brainfed.runtime.errors import UserError
-from connectome_files import built, correlations, edges_of, ids, write_features
 from reference import connectome
+from support.files.connectome_files import built, correlations, edges_of, ids, write_features
 
 CASES = st.fixed_dictionaries(
     {

@@ -16,8 +16,8 @@ from brainfed.methods.gcn.train import train_fedgcn
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.run import Run
 from brainfed.runtime.streams import Streams
-from method_inputs import method_inputs
 from reference.population_graph import dense_graph, mean_correlation_distance
+from support.samples.method_inputs import method_inputs
 
 STREAMS = Streams(seed=3)
 

@@ -13,7 +13,7 @@ from brainfed.runtime.artefacts import read_arrays, read_table
 from brainfed.runtime.errors import UserError
 from brainfed.samples.graph_samples import read_graph_samples
 from reference.tu_graphs import read_plainly
-from tu_data_set import write_data_set, write_lines
+from support.files.tu_data_set import write_data_set, write_lines
 
 
 def assert_as_plain(raw: Path, name: str) -> None:

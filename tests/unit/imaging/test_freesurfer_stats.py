@@ -12,7 +12,7 @@ from brainfed.imaging.morphometry.features import read_morphometry
 from brainfed.imaging.morphometry.freesurfer_stats import read_stats
 from brainfed.imaging.morphometry.measures import read_subjects_dir
 from brainfed.runtime.errors import UserError
-from freesurfer_project import write_subject
+from support.files.freesurfer_project import write_subject
 
 NAMES = ("aseg.stats", "lh.aparc.stats", "rh.aparc.stats")
 

@@ -19,7 +19,7 @@ from brainfed.imaging.morphometry.measures import write_measures
 from brainfed.imaging.series.shard import ShardFiles
 from brainfed.runtime.artefacts import read_arrays
 from brainfed.runtime.errors import UserError
-from freesurfer_project import write_table, write_tables
+from support.files.freesurfer_project import write_table, write_tables
 
 NAMED = FreeSurferSettings()
 THREE = {"a": "001", "b": "002", "c": "003"}

@@ -19,7 +19,7 @@ from brainfed.runtime.entry import resolve
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.run import Run
 from brainfed.runtime.streams import Streams
-from method_inputs import method_inputs
+from support.samples.method_inputs import method_inputs
 
 UNITS = np.array([1e-3, 1.0, 1e3, 1e6])
 """Units of measures: shares, mm, mm² and mm³."""

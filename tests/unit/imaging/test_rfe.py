@@ -28,8 +28,8 @@ from brainfed.methods.linear.ridge import RidgeSettings
 from brainfed.runtime.artefacts import read_arrays, read_table, write_arrays, write_table
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.run import Run
-from method_inputs import balanced, method_inputs
-from script_runner import SCRIPTS, run_scripts
+from support.processes.script_runner import SCRIPTS, run_scripts
+from support.samples.method_inputs import balanced, method_inputs
 
 
 def cohort(subjects=40, dimensions=15, effect=0.8, seed=0):

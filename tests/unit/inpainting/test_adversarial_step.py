@@ -13,8 +13,8 @@ from brainfed.inpainting.fedni.wide_layers import WideLayers
 from brainfed.inpainting.settings import InpaintingSettings
 from brainfed.models.discriminator import Discriminator
 from brainfed.models.products import Products
-from inpainting_inputs import inpainting_inputs, mask_of_epoch
 from reference.inpainting_step import plain_gradients
+from support.samples.inpainting_inputs import inpainting_inputs, mask_of_epoch
 
 DOUBLE = (torch.device("cpu"), torch.float64)
 

@@ -16,8 +16,8 @@ from brainfed.inpainting.fedni import training as fedni
 from brainfed.inpainting.fedsage import training as fedsage
 from brainfed.inpainting.settings import InpaintingSettings
 from brainfed.runtime.jobs.run import Run
-from fedsage_inputs import QUICK, cohort
-from inpainting_inputs import inpainting_inputs
+from support.samples.fedsage_inputs import QUICK, cohort
+from support.samples.inpainting_inputs import inpainting_inputs
 fedsage.train(cohort(), QUICK, Run())
 fedsage.train(cohort(), replace(QUICK, exchange="raw"), Run())
 fedni.train(inpainting_inputs(), InpaintingSettings(rounds=1, local_epochs=2), Run())

@@ -12,7 +12,7 @@ from brainfed.inpainting.fusing.fuse import fuse
 from brainfed.inpainting.settings import FusingSettings
 from brainfed.runtime.artefacts import ArrayFile
 from brainfed.runtime.jobs.run import Run
-from inpainting_inputs import inpainting_inputs
+from support.samples.inpainting_inputs import inpainting_inputs
 
 SETTINGS = CentroidSettings(min_group=5)
 FUSING = FusingSettings(cap=None, edges="k")

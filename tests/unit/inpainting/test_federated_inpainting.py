@@ -22,8 +22,8 @@ from brainfed.inpainting.settings import InpaintingSettings
 from brainfed.runtime.artefacts import ArrayFile, canonical_json
 from brainfed.runtime.jobs.checkpoints import Checkpoint
 from brainfed.runtime.jobs.run import Run
-from inpainting_inputs import inpainting_inputs, mask_of_epoch
 from reference.inpainting_step import plain_gradients
+from support.samples.inpainting_inputs import inpainting_inputs, mask_of_epoch
 
 SHORT = {"rounds": 2, "local_epochs": 2}
 STRATEGIES = ("generator", "both", "discriminator", "none")

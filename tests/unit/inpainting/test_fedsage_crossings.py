@@ -14,7 +14,7 @@ from brainfed.inpainting.fedsage.shared_tensors import RAW_TENSORS, SUMMED_TENSO
 from brainfed.inpainting.settings import InpaintingSettings
 from brainfed.methods.fedsage.fedsage_plus import FEDSAGE
 from brainfed.runtime.jobs.run import Run
-from fedsage_inputs import CPU, DOUBLE, QUICK, cohort
+from support.samples.fedsage_inputs import CPU, DOUBLE, QUICK, cohort
 
 NOISY = (FedSageSettings, InpaintingSettings)
 

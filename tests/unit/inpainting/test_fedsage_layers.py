@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from brainfed.inpainting.fedsage.draws import Draws
 from brainfed.inpainting.fedsage.losses import count_loss
 from brainfed.models.fedsage_generator import GeneratorShape, MissingNeighbourGenerator
-from fedsage_inputs import cohort
 from reference.fedsage import smooth_l1
+from support.samples.fedsage_inputs import cohort
 
 
 def test_the_count_loss_by_hand():

@@ -10,7 +10,7 @@ from brainfed.inpainting.fusing.fuse import fuse
 from brainfed.inpainting.scaling import scaling_of
 from brainfed.inpainting.settings import FusingSettings
 from brainfed.runtime.jobs.run import Run
-from fedsage_inputs import QUICK, cohort, loaded, widened
+from support.samples.fedsage_inputs import QUICK, cohort, loaded, widened
 
 
 def test_counts_are_between_0_and_the_number_of_foreign_subjects():

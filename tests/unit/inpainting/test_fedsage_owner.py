@@ -8,8 +8,8 @@ import torch
 from brainfed.graphs.graph import Graph
 from brainfed.inpainting.fedsage.owner import hidden_nodes, owners_of, row_normalised, scaled_members
 from brainfed.inpainting.scaling import scaling_of
-from fedsage_inputs import CPU, QUICK, cohort, widened
 from reference.fedsage import hidden_neighbours
+from support.samples.fedsage_inputs import CPU, QUICK, cohort, widened
 
 
 def test_a_tenth_of_each_institution_is_hidden_at_random():

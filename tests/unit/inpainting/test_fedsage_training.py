@@ -12,8 +12,8 @@ from brainfed.inpainting.fedsage.draws import Draws
 from brainfed.inpainting.fedsage.owner import hidden_nodes, owners_of
 from brainfed.runtime.jobs.checkpoints import Checkpoint, checkpoint_path
 from brainfed.runtime.jobs.run import Run
-from fedsage_inputs import CPU, DOUBLE, QUICK, cohort
 from reference.fedsage import PlainOwner, train_generators_by_loops
+from support.samples.fedsage_inputs import CPU, DOUBLE, QUICK, cohort
 
 
 def test_training_allows_a_first_owner_without_missing_neighbours():

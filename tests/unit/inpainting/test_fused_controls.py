@@ -14,7 +14,7 @@ from brainfed.inpainting.fusing.true_neighbours import crossings_of
 from brainfed.inpainting.inputs import Generated
 from brainfed.inpainting.settings import FusingSettings
 from brainfed.runtime.errors import UserError
-from inpainting_inputs import inpainting_inputs
+from support.samples.inpainting_inputs import inpainting_inputs
 
 
 class Generator:

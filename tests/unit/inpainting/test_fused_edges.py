@@ -4,7 +4,7 @@ import numpy as np
 
 from brainfed.inpainting.fusing.fuse import fuse
 from brainfed.inpainting.settings import FusingSettings
-from fake_generator import NO_CAP, FakeGenerator, dense, inputs_of, line
+from support.samples.fake_generator import NO_CAP, FakeGenerator, dense, inputs_of, line
 
 
 def test_a_generated_node_on_a_line():

@@ -6,7 +6,7 @@ import pytest
 from brainfed.inpainting.fusing.fuse import fuse
 from brainfed.inpainting.settings import FusingSettings
 from brainfed.runtime.errors import UserError
-from fake_generator import NO_CAP, FakeGenerator, inputs_of, line
+from support.samples.fake_generator import NO_CAP, FakeGenerator, inputs_of, line
 
 
 def test_numbers_are_rounded_and_capped_and_nodes_drawn_once_in_order():

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from brainfed.inpainting.fusing.fuse import fuse
 from brainfed.inpainting.settings import FusingSettings
-from fake_generator import NO_CAP, cohort, dense
 from reference.population_graph import best_partners, mean_distance, pair_weight
+from support.samples.fake_generator import NO_CAP, cohort, dense
 
 
 def plain(inputs, fused):

@@ -19,8 +19,8 @@ from brainfed.methods.fedsage import train as fedsage_training
 from brainfed.methods.fedsage.fedsage_plus import FedSagePlusSettings
 from brainfed.runtime.artefacts import ArrayFile
 from brainfed.runtime.jobs.run import Run
-from inpainting_inputs import inpainting_inputs
-from method_inputs import method_inputs
+from support.samples.inpainting_inputs import inpainting_inputs
+from support.samples.method_inputs import method_inputs
 
 SHORT = {"rounds": 2, "local_epochs": 3}
 METHODS = {

@@ -8,7 +8,7 @@ import pytest
 from brainfed.inpainting.fusing.fuse import fuse
 from brainfed.inpainting.settings import FusingSettings
 from brainfed.runtime.streams import Streams
-from fake_generator import FakeGenerator, cohort, dense, inputs_of
+from support.samples.fake_generator import FakeGenerator, cohort, dense, inputs_of
 
 RANDOM = FusingSettings(cap=None, nodes="random")
 

@@ -10,7 +10,7 @@ from brainfed.inpainting.fedni.clients import InpaintingClients
 from brainfed.inpainting.fedni.stacked import training as stacked_training
 from brainfed.inpainting.settings import InpaintingSettings
 from brainfed.runtime.jobs.run import Run
-from inpainting_inputs import inpainting_inputs
+from support.samples.inpainting_inputs import inpainting_inputs
 
 
 @pytest.fixture

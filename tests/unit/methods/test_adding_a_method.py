@@ -15,7 +15,7 @@ from brainfed.reporting.papers.collected import templates_of
 from brainfed.reporting.variants import ShownVariant
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.results import check
-from method_inputs import method_inputs
+from support.samples.method_inputs import method_inputs
 
 GUIDE = Path(__file__).resolve().parents[3] / "docs" / "how-to" / "adding-a-method.md"
 NAMES = ("brainfed.methods.mine", "brainfed.methods.mine.mymethod", "brainfed.methods.mine.train")

@@ -11,7 +11,7 @@ from brainfed.methods.baselines.train import majority, motion, phenotype
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.labelled_subjects import hidden_labels
-from method_inputs import diagnosis_of, method_inputs, relabelled
+from support.samples.method_inputs import diagnosis_of, method_inputs, relabelled
 
 BASELINES = {
     "majority": (majority, MajoritySettings()),

@@ -18,8 +18,8 @@ from brainfed.methods.mlp.fedmlp import FedMLPSettings
 from brainfed.methods.mlp.localmlp import LocalMLPSettings
 from brainfed.methods.mlp.train import train_centralmlp, train_fedmlp, train_localmlp
 from brainfed.runtime.jobs.run import Run
-from fused_inputs import with_fused
-from method_inputs import method_inputs
+from support.samples.fused_inputs import with_fused
+from support.samples.method_inputs import method_inputs
 
 EPOCHS = {"epochs": 6, "curve_every": 3, "centre": "subject"}
 ROUNDS = {"rounds": 2, "local_epochs": 3, "centre": "subject"}

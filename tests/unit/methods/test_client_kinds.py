@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kinds_of_graphs import ALIKE, DENSE, EVEN, TWO_KINDS, kinds_of_graphs, unmixed
+from support.samples.kinds_of_graphs import ALIKE, DENSE, EVEN, TWO_KINDS, kinds_of_graphs, unmixed
 
 from .test_gin import outcome_of
 

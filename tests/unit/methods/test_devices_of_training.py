@@ -12,8 +12,8 @@ from brainfed.federation.ledger import Ledger
 from brainfed.federation.schedule import FederationSettings
 from brainfed.models.gcn import GCN
 from brainfed.runtime.jobs.run import Run
-from method_inputs import method_inputs
-from quick_methods import METHOD_OF, outcome_of
+from support.samples.method_inputs import method_inputs
+from support.samples.quick_methods import METHOD_OF, outcome_of
 from unit.methods.test_leakage_trained import ON_FEATURES
 
 ON_META = Run(device="meta")

@@ -19,8 +19,8 @@ from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.checkpoints import Checkpoint, checkpoint_path
 from brainfed.runtime.jobs.run import Run
 from brainfed.runtime.streams import Streams
-from method_inputs import method_inputs
 from reference.loop_federation import train_by_loops
+from support.samples.method_inputs import method_inputs
 
 DOUBLE = Run(precision="float64")
 SCHEDULE = {"rounds": 3, "local_epochs": 2, "learning_rate": 0.01}

@@ -23,7 +23,7 @@ from brainfed.runtime.artefacts import write_arrays, write_table, write_text
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.inputs import Outcome
-from method_inputs import diagnosis_of, method_inputs, scrambled
+from support.samples.method_inputs import diagnosis_of, method_inputs, scrambled
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
 import federated_search

@@ -12,9 +12,9 @@ from brainfed.methods.gcn.train import train_fedgcn
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.inpainting.generated_nodes import with_generated
 from brainfed.samples.inputs import GENERATED
-from fused_inputs import with_fused, without_nodes
-from method_inputs import method_inputs
 from reference.loop_federation import train_by_loops
+from support.samples.fused_inputs import with_fused, without_nodes
+from support.samples.method_inputs import method_inputs
 
 SHORT = {"rounds": 3, "local_epochs": 4, "learning_rate": 0.01}
 both_protocols = pytest.mark.parametrize("protocol", ["transductive", "inductive"])

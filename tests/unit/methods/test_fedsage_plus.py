@@ -17,9 +17,9 @@ from brainfed.methods.registry import METHODS
 from brainfed.runtime.jobs.checkpoints import Checkpoint, checkpoint_path
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.inpainting.generated_nodes import with_generated
-from fused_inputs import with_fused, without_nodes
-from method_inputs import method_inputs
 from reference.fedsage import train_sage_by_loops
+from support.samples.fused_inputs import with_fused, without_nodes
+from support.samples.method_inputs import method_inputs
 
 DOUBLE = Run(precision="float64")
 SCHEDULE = {"rounds": 3, "local_epochs": 4, "learning_rate": 0.01}

@@ -14,9 +14,9 @@ from brainfed.runtime.entry import resolve
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.results import check
-from graph_cohort import with_labels
-from method_inputs import balanced, diagnosis_of
-from series_cohort import WINDOW, exchanged, series_inputs
+from support.samples.graph_cohort import with_labels
+from support.samples.method_inputs import balanced, diagnosis_of
+from support.samples.series_cohort import WINDOW, exchanged, series_inputs
 
 LOCAL, CENTRAL = ("stgcn-local", "gnn-local"), ("stgcn-central", "gnn-central")
 PLAIN = ("fglbc-no-dp", "fedavg-no-dp", "fedgnn-no-dp")

@@ -20,7 +20,7 @@ from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.checkpoints import Checkpoint
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.results import check, history_table
-from method_inputs import diagnosis_of
+from support.samples.method_inputs import diagnosis_of
 from unit.methods.test_fglbc import CENTRAL, LOCAL, PLAIN, PRIVATE, both_splits, cohort, outcome_of
 
 ROUNDS = 3

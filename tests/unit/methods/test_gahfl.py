@@ -23,10 +23,10 @@ from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.checkpoints import Checkpoint, checkpoint_path
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.results import check, members_table
-from graph_cohort import with_labels
-from method_inputs import diagnosis_of
 from reference.distilled_federation import scores
-from series_cohort import WINDOW, exchanged, inputs_for, series_inputs
+from support.samples.graph_cohort import with_labels
+from support.samples.method_inputs import diagnosis_of
+from support.samples.series_cohort import WINDOW, exchanged, inputs_for, series_inputs
 
 FAMILY = ("recurrent-local", "recurrent-central", "recurrent-public", "fedgems", "fedet", "gahfl")
 DISTILLED = ("fedgems", "fedet", "gahfl")

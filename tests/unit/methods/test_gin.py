@@ -15,8 +15,8 @@ from brainfed.runtime.jobs.checkpoints import Checkpoint
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.graph_samples import GraphSamples
 from brainfed.samples.results import check
-from graph_cohort import graph_inputs, random_graphs, with_labels
-from method_inputs import diagnosis_of
+from support.samples.graph_cohort import graph_inputs, random_graphs, with_labels
+from support.samples.method_inputs import diagnosis_of
 
 SOLO = ("selftrain", "central-gin")
 FEDERATED = ("fedavg-gin", "fedprox-gin", "gcfl", "gcfl-plus")

@@ -7,8 +7,8 @@ from brainfed.methods.registry import METHODS
 from brainfed.runtime.entry import resolve
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.kept.fitted_model import FittedModel, score_at
-from method_inputs import method_inputs
-from quick_methods import fields_of
+from support.samples.method_inputs import method_inputs
+from support.samples.quick_methods import fields_of
 
 SUBJECTS, INSTITUTIONS = 61, 3
 NAMES = [name for name, method in METHODS.items() if method.model]

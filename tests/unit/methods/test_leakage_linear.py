@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import t as student
 
 from brainfed.evaluation.metrics import auc
-from method_inputs import balanced, diagnosis_of, method_inputs, scrambled
-from quick_methods import METHOD_OF, in_tiers, is_solved, outcome_of
+from support.samples.method_inputs import balanced, diagnosis_of, method_inputs, scrambled
+from support.samples.quick_methods import METHOD_OF, in_tiers, is_solved, outcome_of
 
 VARIANTS = [name for name in METHOD_OF if is_solved(name)]
 READING_FEATURES = [name for name in VARIANTS if METHOD_OF[name].needs]

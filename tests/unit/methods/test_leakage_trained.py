@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import t as student
 
 from brainfed.evaluation.metrics import auc
-from method_inputs import balanced, diagnosis_of, method_inputs, scrambled
-from quick_methods import METHOD_OF, first_of_each, in_tiers, is_solved, outcome_of, topology_of
+from support.samples.method_inputs import balanced, diagnosis_of, method_inputs, scrambled
+from support.samples.quick_methods import METHOD_OF, first_of_each, in_tiers, is_solved, outcome_of, topology_of
 
 TRAINED = first_of_each([name for name in METHOD_OF if not is_solved(name)], lambda name: METHOD_OF[name].name)
 ON_FEATURES = [name for name in TRAINED if "features" in METHOD_OF[name].needs]

@@ -33,9 +33,9 @@ from brainfed.inpainting.fedsage.settings import FedSageSettings
 from brainfed.inpainting.settings import InpaintingSettings
 from brainfed.runtime.jobs.run import Run
 from brainfed.runtime.streams import Streams
-from inpainting_inputs import inpainting_inputs
-from method_inputs import diagnosis_of, method_inputs, relabelled
-from quick_methods import METHOD_OF, in_tiers, outcome_of, topology_of
+from support.samples.inpainting_inputs import inpainting_inputs
+from support.samples.method_inputs import diagnosis_of, method_inputs, relabelled
+from support.samples.quick_methods import METHOD_OF, in_tiers, outcome_of, topology_of
 
 CHANGED = 1
 """The institution whose data are changed."""

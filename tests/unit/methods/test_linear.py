@@ -21,7 +21,7 @@ from brainfed.methods.linear.svm import SVMSettings
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.inner_folds import choose_cost, inner_folds, twin_groups
-from method_inputs import diagnosis_of, method_inputs, relabelled
+from support.samples.method_inputs import diagnosis_of, method_inputs, relabelled
 
 TRAIN = {"ridge": ridge.train, "svm": svm.train, "logistic": logistic.train}
 MORE_FEATURES_THAN_SUBJECTS, FEWER = (30, 80), (60, 7)

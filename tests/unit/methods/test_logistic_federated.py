@@ -21,7 +21,7 @@ from brainfed.methods.logistic_federated.patterns import MARGIN_SUMS, haufe_patt
 from brainfed.runtime.jobs.checkpoints import Checkpoint
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.inputs import MethodInputs
-from method_inputs import diagnosis_of, method_inputs, relabelled
+from support.samples.method_inputs import diagnosis_of, method_inputs, relabelled
 
 DOUBLE = Run(precision="float64")
 

@@ -18,7 +18,7 @@ from brainfed.methods.linear.train_svm import train as train_svm
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.labelled_subjects import hidden_labels
 from brainfed.samples.results import check
-from method_inputs import method_inputs
+from support.samples.method_inputs import method_inputs
 
 SUBJECTS = 90
 TRUTH = np.arange(SUBJECTS) // 3 % 3

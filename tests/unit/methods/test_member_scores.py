@@ -15,9 +15,9 @@ from brainfed.runtime.jobs.run import Run
 from brainfed.samples.labelled_subjects import LabelledSubjects, hidden_labels
 from brainfed.samples.results import check, members_table, predictions_table
 from brainfed.samples.series_inputs import SeriesInputs
-from method_inputs import diagnosis_of, method_inputs
-from quick_methods import METHOD_OF, fields_of, first_of_each, read_by, settings_of, topology_of, train
-from series_cohort import inputs_for
+from support.samples.method_inputs import diagnosis_of, method_inputs
+from support.samples.quick_methods import METHOD_OF, fields_of, first_of_each, read_by, settings_of, topology_of, train
+from support.samples.series_cohort import inputs_for
 
 DIMENSIONS = 36
 """Connections of nine regions."""

@@ -7,8 +7,8 @@ import pytest
 
 from brainfed.samples.public_series_inputs import PublicSeriesInputs
 from brainfed.samples.results import check, history_table, predictions_table
-from method_inputs import diagnosis_of, method_inputs
-from quick_methods import METHOD_OF, first_of_each, in_tiers, method_and_topology, read_by, train
+from support.samples.method_inputs import diagnosis_of, method_inputs
+from support.samples.quick_methods import METHOD_OF, first_of_each, in_tiers, method_and_topology, read_by, train
 
 every_method = pytest.mark.parametrize("name", in_tiers(first_of_each(METHOD_OF, method_and_topology)))
 

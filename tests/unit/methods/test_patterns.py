@@ -16,8 +16,8 @@ from brainfed.methods.linear.svm import SVMSettings
 from brainfed.methods.registry import METHODS
 from brainfed.runtime.entry import resolve
 from brainfed.runtime.jobs.run import Run
-from method_inputs import diagnosis_of, method_inputs, relabelled, scrambled
 from reference.haufe import dense_pattern
+from support.samples.method_inputs import diagnosis_of, method_inputs, relabelled, scrambled
 
 FIT = {"ridge": ridge.fit_ridge, "svm": svm.fit_svm, "logistic": logistic.fit_logistic}
 DECLARED = [name for name, method in METHODS.items() if method.patterns]

@@ -14,8 +14,8 @@ from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.checkpoints import Checkpoint
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.results import check
-from method_inputs import diagnosis_of, method_inputs, relabelled
 from reference.private_logistic import probabilities_of
+from support.samples.method_inputs import diagnosis_of, method_inputs, relabelled
 
 SMALL = {"rounds": 3, "epsilon": 20.0}
 METHODS = {

@@ -21,8 +21,8 @@ from brainfed.runtime.jobs.checkpoints import Checkpoint
 from brainfed.runtime.jobs.run import Run
 from brainfed.runtime.streams import Streams
 from brainfed.samples.results import check
-from method_inputs import diagnosis_of, method_inputs, relabelled
 from reference.private_ridge import scores_of
+from support.samples.method_inputs import diagnosis_of, method_inputs, relabelled
 
 EXACT = Run(precision="float64")
 splits = pytest.mark.parametrize("split", ["random", "leave-one-site-out"])

@@ -20,7 +20,7 @@ from brainfed.runtime.jobs.run import Run
 from brainfed.samples.inner_folds import institution_folds
 from brainfed.samples.view_scaling import fit_scaling, scaled
 from brainfed.samples.views import View
-from method_inputs import method_inputs
+from support.samples.method_inputs import method_inputs
 
 ALPHAS = (0.01, 0.1, 1.0, 10.0)
 splits = pytest.mark.parametrize("split", ["random", "leave-one-site-out"])

@@ -13,7 +13,7 @@ from brainfed.methods.mlp.fedmlp import FedMLPSettings
 from brainfed.methods.mlp.train import train_fedmlp
 from brainfed.runtime.jobs.checkpoints import Checkpoint, checkpoint_path
 from brainfed.runtime.jobs.run import Run
-from method_inputs import diagnosis_of, method_inputs
+from support.samples.method_inputs import diagnosis_of, method_inputs
 
 QUICK = {"rounds": 3, "local_epochs": 4, "learning_rate": 0.02, "hidden": (6, 3)}
 AVERAGED = {"alphas": (0.1,), "solver": "fedavg", "rounds": 10}

@@ -41,10 +41,10 @@ from brainfed.samples.graph_inputs import GraphInputs
 from brainfed.samples.inputs import MethodInputs
 from brainfed.samples.reading.people import Phenotypes
 from brainfed.samples.series_inputs import SeriesInputs
-from graph_cohort import connectome_inputs
-from quick_methods import fields_of, in_tiers
-from series_cohort import inputs_for as inputs_for_method
-from series_cohort import of_series
+from support.samples.graph_cohort import connectome_inputs
+from support.samples.quick_methods import fields_of, in_tiers
+from support.samples.series_cohort import inputs_for as inputs_for_method
+from support.samples.series_cohort import of_series
 
 COHORTS = 12
 SITES = {"a": SimulatedSite(volumes=80, tr=2.0, noise=0.5), "b": SimulatedSite(volumes=120, tr=1.5, noise=1.0)}

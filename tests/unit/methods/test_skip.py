@@ -18,8 +18,8 @@ from brainfed.methods.gcn.train import train_fedgcn
 from brainfed.models.gcn import GCN
 from brainfed.runtime.jobs.checkpoints import Checkpoint, checkpoint_path
 from brainfed.runtime.jobs.run import Run
-from method_inputs import diagnosis_of, method_inputs, scrambled
 from reference.loop_federation import train_by_loops
+from support.samples.method_inputs import diagnosis_of, method_inputs, scrambled
 
 DOUBLE = Run(precision="float64")
 SCHEDULE = {"rounds": 3, "local_epochs": 4, "learning_rate": 0.01}

@@ -17,8 +17,8 @@ from brainfed.methods.gcn.fedgcn import FedGCNSettings
 from brainfed.methods.gcn.localgcn import LocalGCNSettings
 from brainfed.methods.gcn.train import train_centralgcn, train_fedgcn, train_localgcn
 from brainfed.runtime.jobs.run import Run
-from method_inputs import method_inputs
 from reference.loop_federation import train_by_loops
+from support.samples.method_inputs import method_inputs
 
 DOUBLE = Run(precision="float64")
 SCHEDULE = {"rounds": 2, "local_epochs": 3, "learning_rate": 0.01}

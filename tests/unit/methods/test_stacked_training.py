@@ -15,8 +15,8 @@ from brainfed.methods.logistic_federated.logistic_federated import FederatedLogi
 from brainfed.methods.mlp.fedmlp import FedMLPSettings
 from brainfed.methods.mlp.train import train_fedmlp
 from brainfed.runtime.jobs.run import Run
-from method_inputs import method_inputs
 from reference.loop_federation import train_by_loops
+from support.samples.method_inputs import method_inputs
 
 DOUBLE = Run(precision="float64")
 SCHEDULE = {"rounds": 3, "local_epochs": 4, "learning_rate": 0.01}

@@ -11,8 +11,8 @@ from brainfed.methods.mlp.fedmlp import FedMLPSettings
 from brainfed.methods.mlp.train import train_fedmlp
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.results import check
-from method_inputs import method_inputs, relabelled
 from reference.loop_federation import train_by_loops
+from support.samples.method_inputs import method_inputs, relabelled
 
 SCHEDULE = {"rounds": 3, "local_epochs": 5, "learning_rate": 0.01}
 METHODS = {"fedgcn": (train_fedgcn, FedGCNSettings), "fedmlp": (train_fedmlp, FedMLPSettings)}

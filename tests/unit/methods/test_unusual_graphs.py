@@ -15,8 +15,8 @@ from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
 from brainfed.samples.graph_samples import GraphSamples
 from brainfed.samples.results import check
-from graph_cohort import FEATURES, graph_inputs, with_labels
-from method_inputs import diagnosis_of
+from support.samples.graph_cohort import FEATURES, graph_inputs, with_labels
+from support.samples.method_inputs import diagnosis_of
 
 from .test_gin import outcome_of
 

@@ -15,7 +15,7 @@ from brainfed.runtime.entry import resolve
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.results import check
 from brainfed.samples.views import View
-from method_inputs import method_inputs, relabelled, scrambled
+from support.samples.method_inputs import method_inputs, relabelled, scrambled
 
 
 def two_views():

@@ -17,7 +17,7 @@ from brainfed.prediction.model_file import EVERYBODY, read_model
 from brainfed.runtime.artefacts import write_arrays
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.standardise import training_moments
-from method_inputs import diagnosis_of, method_inputs
+from support.samples.method_inputs import diagnosis_of, method_inputs
 
 INPUTS = method_inputs(subjects=41, dimensions=15)
 SETTINGS = FederatedRidgeSettings(alphas=(1.0,))

@@ -9,7 +9,7 @@ import pytest
 from brainfed.reporting.at_site.sentences import study_sentences
 from brainfed.reporting.outline import SharedStudy, read_outline
 from brainfed.reporting.variants import ShownVariant
-from report_project import outline_of, page_of, shared_project
+from support.reports.report_project import outline_of, page_of, shared_project
 
 STUDY = {"sites": ["berlin", "madrid", "oslo"], "site": "oslo", "sets": 6}
 SHARED = SharedStudy(("berlin", "madrid", "oslo"), "oslo", 0)

@@ -12,7 +12,7 @@ from brainfed.reporting.scored import Scored
 from brainfed.reporting.text.answer import find_answer
 from brainfed.reporting.text.baselines import beside_sentence, find_beside, listed
 from brainfed.reporting.variants import ShownVariant
-from chart_rows import rows_of
+from support.reports.chart_rows import rows_of
 
 BESIDE = ("fedgcn", "fedsage-plus", "fedmlp", "ridge-central")
 FEDNI = ShownVariant("fedni", "fedni", "FedNI", "federated", beside=BESIDE)

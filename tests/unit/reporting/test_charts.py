@@ -31,7 +31,7 @@ from brainfed.reporting.pictures import inline
 from brainfed.reporting.scored import Scored
 from brainfed.reporting.text.answer import find_answer
 from brainfed.reporting.variants import ShownVariant, Twin
-from chart_rows import panel_of, rows_of
+from support.reports.chart_rows import panel_of, rows_of
 
 VARIANTS = [
     ShownVariant("majority", "majority", "Majority class", "baseline"),

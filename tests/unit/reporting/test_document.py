@@ -24,9 +24,9 @@ from brainfed.reporting.text.answer import find_answer
 from brainfed.reporting.text.baselines import find_beside
 from brainfed.runtime.artefacts import write_table, write_tsv
 from brainfed.runtime.errors import UserError
-from chart_rows import rows_of
-from report_experiments import read, write_fidelity
-from report_project import CAPTIONS, outline_of, page_of, shared_project, with_figure
+from support.reports.chart_rows import rows_of
+from support.reports.report_experiments import read, write_fidelity
+from support.reports.report_project import CAPTIONS, outline_of, page_of, shared_project, with_figure
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ from brainfed.evaluation.scores import INSTITUTION, POOLED
 from brainfed.reporting.intervals import Interval
 from brainfed.reporting.tables.drops import drop_table, poison_finding, read_drops
 from brainfed.reporting.variants import ShownVariant
-from paper_experiments import figure_of
-from report_experiments import experiment, read, variant_outline
+from support.reports.paper_experiments import figure_of
+from support.reports.report_experiments import experiment, read, variant_outline
 
 SCORES = {
     "gahfl": 0.70,

@@ -6,13 +6,13 @@ from dataclasses import asdict
 import pandas as pd
 import pytest
 
-import report_project
 from brainfed.cohort.class_words import class_words
 from brainfed.cohort.settings.splits import SplitSettings
 from brainfed.evaluation.scorings import COLUMNS
 from brainfed.reporting.experiment_section import _protocol
 from brainfed.reporting.outline import read_outline
 from brainfed.runtime.artefacts import canonical_json, write_text, write_tsv
+from support.reports import report_project
 
 FORBIDDEN = (
     "patient", "people", "person", "scan", "brain", "imaging", "phenotype", "diagnosis", "diagnoses", "subject",

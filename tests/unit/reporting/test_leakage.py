@@ -17,7 +17,7 @@ from brainfed.reporting.scored import read_scored
 from brainfed.reporting.tables.audit import Leak, read_audit, read_leaks
 from brainfed.reporting.variants import ShownVariant
 from brainfed.runtime.artefacts import canonical_json, write_text, write_tsv
-from report_project import outline_of, page_of, shared_project
+from support.reports.report_project import outline_of, page_of, shared_project
 
 FRAME = Box(0, 0, 600, 300)
 

@@ -5,9 +5,9 @@ import re
 import pandas as pd
 import pytest
 
-import report_project
 from brainfed.reporting.outline import read_outline
 from brainfed.reporting.scored import read_scored
+from support.reports import report_project
 
 HOLDOUT = {
     "validation": "holdout",

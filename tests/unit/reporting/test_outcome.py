@@ -16,8 +16,8 @@ from brainfed.reporting.outcome.results import read_results
 from brainfed.reporting.outcome.tables import score_table, site_table
 from brainfed.reporting.outcome.words import outcome_screen
 from brainfed.reporting.variants import places
-from chart_rows import rows_of
-from study_outcome import FOLDS, REPEATS, SITES, VARIANTS, outline_of, sent
+from support.reports.chart_rows import rows_of
+from support.sites.study_outcome import FOLDS, REPEATS, SITES, VARIANTS, outline_of, sent
 
 
 def results(outline, number=0):

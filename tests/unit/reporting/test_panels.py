@@ -18,7 +18,7 @@ from brainfed.reporting.panels.generic import GENERIC
 from brainfed.reporting.panels.panel import Panel, Place
 from brainfed.reporting.papers.paper import Cited, Paper
 from brainfed.runtime.artefacts import write_arrays
-from report_project import CAPTIONS, outline_of, page_of, shared_project
+from support.reports.report_project import CAPTIONS, outline_of, page_of, shared_project
 
 SOURCES = sorted(file for file in Path(reporting.__path__[0]).rglob("*") if file.suffix in (".py", ".j2"))
 ALSO_A_FIGURE = {"motion"}

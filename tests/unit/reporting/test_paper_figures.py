@@ -16,8 +16,8 @@ from brainfed.reporting.figures.paper.sweep_series import sweep_series
 from brainfed.reporting.page_tests import PageTests
 from brainfed.reporting.scored import read_scored
 from brainfed.runtime.errors import UserError
-from paper_experiments import EXPERIMENTS, KS, drawn, page_tests
-from report_experiments import experiment, read, variant_outline
+from support.reports.paper_experiments import EXPERIMENTS, KS, drawn, page_tests
+from support.reports.report_experiments import experiment, read, variant_outline
 
 
 @pytest.fixture(scope="module")

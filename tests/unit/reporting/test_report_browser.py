@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from brainfed.reporting.outcome.page import write_outcome
-from report_project import draw_project, subject_ids, write_page
-from study_outcome import SITES, outline_of
+from support.reports.report_project import draw_project, subject_ids, write_page
+from support.sites.study_outcome import SITES, outline_of
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = (

@@ -5,7 +5,7 @@ import pytest
 from brainfed.reporting.experiment_section import experiment_section
 from brainfed.reporting.pictures import read_captions
 from brainfed.runtime.artefacts import read_table, write_table
-from report_project import CAPTIONS, outline_of, read, shared_project
+from support.reports.report_project import CAPTIONS, outline_of, read, shared_project
 
 WHOLE = "4-fold cross-validation; 2 repeats (8 test folds)"
 

@@ -15,7 +15,7 @@ from brainfed.runtime.jobs.run import Run
 from brainfed.runtime.streams import Streams
 from brainfed.samples.assemble import assemble
 from brainfed.samples.results import check, predictions_table
-from report_project import METHODS, write_project
+from support.reports.report_project import METHODS, write_project
 
 CLASSES = ("CN", "MCI", "AD")
 PENALTY = {name: 10.0 ** (number - 4) for number, name in enumerate(METHODS)}

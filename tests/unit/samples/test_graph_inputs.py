@@ -12,7 +12,7 @@ from brainfed.runtime.streams import Streams
 from brainfed.samples.assemble import assemble_graphs
 from brainfed.samples.inputs import Outcome
 from brainfed.samples.results import check, history_table, predictions_table
-from connectome_files import built, correlations, edges_of, ids
+from support.files.connectome_files import built, correlations, edges_of, ids
 
 COUNT, REGIONS = 7, 6
 FOLD = np.array([0, 1, 0, 1, -1, 0, 1])

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from brainfed.runtime.artefacts import write_arrays
 from brainfed.runtime.errors import UserError
 from brainfed.samples.graph_samples import ARRAYS, GraphSamples, read_graph_samples
-from connectome_files import built, correlations, edges_of, ids
+from support.files.connectome_files import built, correlations, edges_of, ids
 
 SIZES, EDGES = (3, 1, 4, 2), ([(0, 1), (1, 0), (1, 2), (2, 1)], [], [(0, 3), (3, 0)], [(0, 1), (1, 0)])
 """Four graphs of different sizes, the second without edges."""

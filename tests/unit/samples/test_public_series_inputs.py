@@ -12,7 +12,7 @@ from brainfed.runtime.streams import Streams
 from brainfed.samples.assemble import assemble_series
 from brainfed.samples.public_series_inputs import PublicSeriesInputs
 from brainfed.samples.series_inputs import SeriesInputs
-from series_files import drawn_series, write_joined, write_people
+from support.files.series_files import drawn_series, write_joined, write_people
 
 SUBJECTS = tuple(f"s{number}" for number in range(8))
 INSTITUTION = list("abababab")

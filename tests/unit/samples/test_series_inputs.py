@@ -9,7 +9,7 @@ from brainfed.runtime.artefacts import write_arrays
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
 from brainfed.samples.assemble import assemble_series
-from series_files import drawn_series, write_joined, write_people
+from support.files.series_files import drawn_series, write_joined, write_people
 
 LENGTHS = (9, 2, 30, 5, 12, 7)
 SUBJECTS = tuple(f"s{number}" for number in range(6))

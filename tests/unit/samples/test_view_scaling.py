@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from brainfed.samples.inputs import MethodInputs
 from brainfed.samples.view_scaling import fit_scaling, scaled
 from brainfed.samples.views import View
-from method_inputs import method_inputs
 from reference.view_scaling import scaled_plainly
+from support.samples.method_inputs import method_inputs
 
 SUBJECTS, WIDE, NARROW = 40, 12, 5
 SITES = 4

@@ -8,13 +8,13 @@ from unicodedata import normalize
 
 import pytest
 
-from bids_cohort import cohort, names, refused, two_subjects
-from bids_dataset import Derivative
 from brainfed.cohort.settings.bids import BidsSettings, ConfoundSettings
 from brainfed.cohort.settings.cohort import CohortSettings, ColumnSettings, ExtractionSettings
 from brainfed.cohort.sources.listing import list_cohort
 from brainfed.configuration.validation import validate
 from brainfed.runtime.errors import UserError
+from support.files.bids_cohort import cohort, names, refused, two_subjects
+from support.files.bids_dataset import Derivative
 
 
 @pytest.fixture

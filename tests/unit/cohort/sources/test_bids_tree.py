@@ -4,9 +4,9 @@ import shutil
 
 import pytest
 
-from bids_cohort import cohort, names, refused, two_subjects
-from bids_dataset import Derivative
 from brainfed.cohort.sources.listing import list_cohort
+from support.files.bids_cohort import cohort, names, refused, two_subjects
+from support.files.bids_dataset import Derivative
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from brainfed.configuration.planning.plan import make_plan
 from brainfed.configuration.project import ProjectSettings
 from brainfed.configuration.validation import validate
 from brainfed.runtime.errors import UserError
-from tu_data_set import write_data_set, write_lines
+from support.files.tu_data_set import write_data_set, write_lines
 
 
 def settings(folder, *names: str, **changes: object) -> CohortSettings:

@@ -4,7 +4,7 @@ import pytest
 
 from brainfed.cohort.sources.tudataset.fetch import fetch_data_sets
 from brainfed.runtime.errors import UserError
-from tu_data_set import write_data_set
+from support.files.tu_data_set import write_data_set
 
 
 def test_a_download_without_a_network_gets_one_sentence(tmp_path, monkeypatch):

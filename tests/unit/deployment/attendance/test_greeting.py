@@ -14,8 +14,8 @@ from brainfed.deployment.introduction import introduction
 from brainfed.federation.apart.exchange import INTRODUCE, LEAVE, REFUSED
 from brainfed.federation.apart.packet import Packet
 from brainfed.federation.apart.site_error import SiteError
-from sites_in_threads import Desks
-from study_config import planned
+from support.sites.sites_in_threads import Desks
+from support.sites.study_config import planned
 
 NAMES = {0: "berlin", 1: "oslo"}
 

@@ -22,8 +22,8 @@ from brainfed.methods.registry import METHODS
 from brainfed.runtime.artefacts import write_table
 from brainfed.runtime.errors import UserError
 from brainfed.samples import inner_folds
-from method_inputs import method_inputs
-from study_config import planned
+from support.samples.method_inputs import method_inputs
+from support.sites.study_config import planned
 
 
 def study(*variants, folds=3, repeats=2, **of_study):

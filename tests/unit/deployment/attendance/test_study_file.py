@@ -8,7 +8,7 @@ from brainfed.configuration.loading import load_plan, read_config
 from brainfed.deployment.attendance.study_file import require_extended_study, require_study_of
 from brainfed.deployment.introduction import settings_of
 from brainfed.runtime.errors import UserError
-from study_config import STUDY
+from support.sites.study_config import STUDY
 
 OWN = {"phenotype": "participants.csv", "series": "{subject}.csv"}
 

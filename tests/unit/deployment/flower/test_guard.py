@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from flwr.supercore.primitives.asymmetric import generate_key_pairs, public_key_to_bytes
 
 from brainfed.deployment.flower.superlink.guard import SECRET_HEADER, SITE_PATHS, Guard
-from flower_strangers import routes, signed
+from support.sites.flower_strangers import routes, signed
 
 SECRET = "a" * 64
 SITE, STRANGER = generate_key_pairs()[0], generate_key_pairs()[0]

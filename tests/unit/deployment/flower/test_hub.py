@@ -15,7 +15,7 @@ from brainfed.deployment.flower.signature import Signer
 from brainfed.federation.apart.exchange import ABSENT, NOBODY
 from brainfed.federation.apart.packet import Packet
 from brainfed.federation.apart.site_error import SiteError
-from fake_grid import NAMES, Grid, echo, message
+from support.sites.fake_grid import NAMES, Grid, echo, message
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("flwr", reason="flwr is not installed: make install-sites")
 
-from awaited import until_true
+from support.processes.awaited import until_true
 
 WORKFLOW = Path(__file__).parents[4] / "workflow"
 

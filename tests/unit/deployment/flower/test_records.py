@@ -7,7 +7,7 @@ pytest.importorskip("flwr", reason="flwr is not installed: make install-sites")
 
 from brainfed.deployment.flower.records import from_records, to_records
 from brainfed.federation.apart.packet import BrokenPacketError, Packet
-from flower_sites import tensors
+from support.sites.flower_sites import tensors
 
 
 def test_a_packet_survives_both_ways():

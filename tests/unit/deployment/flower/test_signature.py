@@ -16,7 +16,7 @@ from brainfed.deployment.flower.signature import NotOfTheCoordinatorError, Signe
 from brainfed.federation.apart.exchange import ABSENT
 from brainfed.federation.apart.packet import Packet
 from brainfed.runtime.errors import UserError
-from flower_strangers import request_to
+from support.sites.flower_strangers import request_to
 
 PACKET = Packet("go", {"step": 1}, number="a-1")
 CONTENT = PACKET.to_bytes()

@@ -18,7 +18,7 @@ from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.run import Run
 from brainfed.runtime.streams import Streams
 from brainfed.samples.results import check
-from method_inputs import method_inputs
+from support.samples.method_inputs import method_inputs
 
 from .training import PRIVACY, STREAMS, clients_of, made_up, network, schedule, train
 

@@ -8,7 +8,7 @@ from brainfed.engines.series.windows import SeriesWindows, mean_adjacencies
 from brainfed.federation.ledger import Ledger
 from brainfed.graphs.connectome.normalised import normalised, normalised_adjacency, positive_correlations
 from brainfed.methods.fglbc.settings import MEAN_ADJACENCY
-from series_cohort import WINDOW, series_inputs
+from support.samples.series_cohort import WINDOW, series_inputs
 
 MOMENT = Moment(0, 0, 0)
 

@@ -16,7 +16,7 @@ from brainfed.methods.mlp.fedmlp import FedMLPSettings
 from brainfed.methods.mlp.train import train_fedmlp
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.run import Run
-from method_inputs import diagnosis_of, method_inputs, scrambled
+from support.samples.method_inputs import diagnosis_of, method_inputs, scrambled
 
 DECAYS = (0.0, 0.1, 3.0)
 SHORT = {"hidden": (8, 4), "learning_rate": 0.02, "choose": "inner", "weight_decays": DECAYS}

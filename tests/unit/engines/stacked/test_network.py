@@ -19,9 +19,9 @@ from brainfed.models.graphsage import GraphSAGE
 from brainfed.models.logistic_regression import LogisticRegression
 from brainfed.models.mlp import MLP
 from brainfed.runtime.jobs.run import Run
-from method_inputs import method_inputs
 from reference.fedsage import neighbour_means
 from reference.loop_federation import client_of, symmetric
+from support.samples.method_inputs import method_inputs
 
 FOLDS, FEATURES, CLASSES = (0, 1, 2), 9, 3
 NETWORKS = {

@@ -8,7 +8,7 @@ from brainfed.federation.strategies.fedavg import FedAvg
 from brainfed.methods.mlp.fedmlp import METHOD
 from brainfed.models.mlp import MLP
 from brainfed.runtime.jobs.run import Run
-from method_inputs import method_inputs
+from support.samples.method_inputs import method_inputs
 
 
 class FrozenServer(FedAvg):

@@ -10,7 +10,7 @@ import torch
 from brainfed.engines.stacked import side_by_side
 from brainfed.engines.stacked.side_by_side import stacks_of_folds
 from brainfed.models.mlp import MLP
-from method_inputs import method_inputs
+from support.samples.method_inputs import method_inputs
 
 FEATURES, FOLDS = 50, 6
 

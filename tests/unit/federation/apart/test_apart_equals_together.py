@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from apart_sites import only_graphs, only_nodes, only_series, trained_apart
 from brainfed.federation.apart.exchange import OPEN, TOTAL
 from brainfed.federation.apart.packet import Packet
 from brainfed.federation.link import TOGETHER
@@ -35,10 +34,11 @@ from brainfed.methods.mlp.fedmlp import FedMLPSettings
 from brainfed.methods.mlp.train import train_fedmlp
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.reading.people import Phenotypes
-from graph_cohort import graph_inputs
-from inpainting_inputs import inpainting_inputs
-from method_inputs import method_inputs
-from series_cohort import series_inputs
+from support.samples.graph_cohort import graph_inputs
+from support.samples.inpainting_inputs import inpainting_inputs
+from support.samples.method_inputs import method_inputs
+from support.samples.series_cohort import series_inputs
+from support.sites.apart_sites import only_graphs, only_nodes, only_series, trained_apart
 
 TOLERANCE = 1e-6
 CLUSTERS = {"rounds": 5, "first_cut": 2, "eps1": 10.0, "eps2": 0.0}

@@ -6,7 +6,7 @@ from brainfed.federation.attacks.attacked import attacked_institutions
 from brainfed.federation.attacks.labels import flipped_labels
 from brainfed.federation.robustness_settings import RobustnessSettings
 from brainfed.methods.poisoned_inputs import poisoned_inputs
-from method_inputs import method_inputs
+from support.samples.method_inputs import method_inputs
 
 
 def test_classes_are_counted_from_the_other_end():

@@ -8,8 +8,8 @@ from brainfed.federation.distillation.gcna import GCNA, initial_weights, normali
 from brainfed.federation.distillation.losses import kl
 from brainfed.federation.distillation.split import right_teachers
 from brainfed.runtime.streams import Streams
-from public_batches import FOLDS, noise, random_batches, start
 from reference import distillation as reference
+from support.samples.public_batches import FOLDS, noise, random_batches, start
 
 
 def step(gcna, batch, right):

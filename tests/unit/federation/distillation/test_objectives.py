@@ -10,8 +10,8 @@ import torch
 from brainfed.federation.distillation.fedet import FedETObjective
 from brainfed.federation.distillation.fedgems import FedGEMSObjective
 from brainfed.federation.distillation.gahfl import GAHFLObjective
-from public_batches import FOLDS, ROWS, every_label, loss_and_gradient, noise, random_batches, start
 from reference import distillation as reference
+from support.samples.public_batches import FOLDS, ROWS, every_label, loss_and_gradient, noise, random_batches, start
 
 DOUBLE = torch.float64
 

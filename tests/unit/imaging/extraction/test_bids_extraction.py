@@ -11,7 +11,6 @@ from nilearn.interfaces.fmriprep import load_confounds_strategy
 from nilearn.maskers import NiftiLabelsMasker
 from sklearn.covariance import EmpiricalCovariance
 
-from bids_dataset import AFFINE, SHAPE, TR, VOLUMES, Derivative, confounds, write_atlas
 from brainfed.cohort.settings.bids import BidsSettings, ConfoundSettings
 from brainfed.cohort.settings.cohort import CohortSettings, ExtractionSettings
 from brainfed.cohort.sources.listing import list_cohort
@@ -26,6 +25,7 @@ from brainfed.imaging.settings import FeatureSettings
 from brainfed.imaging.tangent.covariances import covariances
 from brainfed.runtime.artefacts import read_table
 from brainfed.runtime.errors import UserError
+from support.files.bids_dataset import AFFINE, SHAPE, TR, VOLUMES, Derivative, confounds, write_atlas
 
 MOVED = (20, 21, 40)
 

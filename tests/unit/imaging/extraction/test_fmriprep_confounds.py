@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from nilearn.interfaces.fmriprep import load_confounds_strategy
 
-from bids_dataset import VOLUMES, Derivative
 from brainfed.cohort.settings.bids import ConfoundSettings
 from brainfed.cohort.sources.scan_run import BidsRun
 from brainfed.imaging.extraction.fmriprep_confounds import load_regressors
 from brainfed.runtime.errors import UserError
+from support.files.bids_dataset import VOLUMES, Derivative
 
 
 def rewrite(old, new):

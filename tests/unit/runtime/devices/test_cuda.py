@@ -13,8 +13,8 @@ import pytest
 import brainfed
 from brainfed.runtime.devices.cuda import check_cuda, lost_device, using_cuda
 from brainfed.runtime.errors import UserError
-from fake_driver import FakeDriver
-from fake_torch import write_fake_torch
+from support.processes.fake_driver import FakeDriver
+from support.processes.fake_torch import write_fake_torch
 
 PACKAGE = Path(brainfed.__file__).parents[1]
 UUID = "GPU-aaaa-1"

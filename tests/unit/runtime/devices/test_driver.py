@@ -7,7 +7,7 @@ import pytest
 from brainfed.runtime.devices import driver
 from brainfed.runtime.devices.driver import memory_of_processes, query
 from brainfed.runtime.errors import UserError
-from fake_driver import FakeDriver
+from support.processes.fake_driver import FakeDriver
 
 UUIDS = ("GPU-aaaa-1", "GPU-bbbb-2", "GPU-cccc-3")
 ON_CPU = "run with --resources gpu=0 to use the CPU"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lease_storm import Storm
+from support.processes.lease_storm import Storm
 
 DEVICES = 8
 JOBS = int(os.environ.get("BRAINFED_LEASE_JOBS", "40"))

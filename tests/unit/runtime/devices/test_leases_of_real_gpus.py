@@ -35,7 +35,7 @@ from brainfed.evaluation.metrics import metrics
 from brainfed.methods.gcn.fedgcn import FedGCNSettings
 from brainfed.runtime.jobs.run import Run
 from brainfed.methods.gcn.train import train_fedgcn as train
-from method_inputs import diagnosis_of, method_inputs
+from support.samples.method_inputs import diagnosis_of, method_inputs
 
 inputs = method_inputs(240, 400, effect=0.3)
 outcome = train(inputs, FedGCNSettings(rounds=10, local_epochs=5, learning_rate=0.001), Run(running.device))

@@ -15,7 +15,7 @@ from brainfed.runtime.devices.locks import lock_folder, locked
 from brainfed.runtime.devices.slots import JOBS_PER_GPU, UNKNOWN, Holder, holders_of, jobs_per_gpu, take
 from brainfed.runtime.devices.visible import VISIBLE
 from brainfed.runtime.errors import UserError
-from fake_driver import FakeDriver
+from support.processes.fake_driver import FakeDriver
 
 UUIDS = ("GPU-aaaa-1", "GPU-bbbb-2")
 QUICK = Patience(poll=0.02, remind=60.0, grace=0.1)

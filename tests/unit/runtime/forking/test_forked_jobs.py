@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from awaited import until_true
 from brainfed.runtime.forking import client
 from brainfed.runtime.forking.server import most_nodes
 from brainfed.runtime.forking.shell import BLOCKING, SHELL
+from support.processes.awaited import until_true
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="jobs are forked on Linux alone")
 

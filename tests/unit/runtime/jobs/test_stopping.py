@@ -22,7 +22,7 @@ from brainfed.runtime.jobs import stopping
 from brainfed.runtime.jobs.checkpoints import Checkpoint, checkpoint_path
 from brainfed.runtime.jobs.run import Run
 from brainfed.runtime.jobs.stopping import SIGNALS, _runs_snakemake, stop_asked, stoppable, stopped_by, whole
-from inpainting_inputs import inpainting_inputs
+from support.samples.inpainting_inputs import inpainting_inputs
 
 HANGS_AFTER_S = 600
 """More than a hundred times as long as a quiet machine needs."""

@@ -12,7 +12,7 @@ from brainfed.methods.fedni.paper.figures.dose import dose_figure
 from brainfed.reporting.figures.style import drawing
 from brainfed.reporting.outline import read_experiment
 from brainfed.reporting.scored import Scored, read_scored
-from paper_experiments import DOSES, dose
+from support.reports.paper_experiments import DOSES, dose
 
 AXIS = "simulate.group_agreement"
 

@@ -16,8 +16,8 @@ from brainfed.methods.fedni.paper.phase_costs import phase_costs
 from brainfed.methods.fedni.paper.printed import as_in_the_paper
 from brainfed.reporting.figures.style import drawing
 from brainfed.reporting.scored import read_scored
-from paper_experiments import EXPERIMENTS, WEIGHTS, diamonds, drawn, drawn_words, figure_of, page_tests
-from report_experiments import GENERATED, SUBJECTS, experiment, read, variant_outline, write_fidelity
+from support.reports.paper_experiments import EXPERIMENTS, WEIGHTS, diamonds, drawn, drawn_words, figure_of, page_tests
+from support.reports.report_experiments import GENERATED, SUBJECTS, experiment, read, variant_outline, write_fidelity
 
 
 @pytest.fixture(scope="module")

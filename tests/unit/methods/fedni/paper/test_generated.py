@@ -18,7 +18,7 @@ from brainfed.reporting.page_tests import PageTests
 from brainfed.reporting.scored import read_scored
 from brainfed.reporting.tables.exchanges import read_costs, read_exchanges
 from brainfed.runtime.artefacts import write_arrays, write_tsv
-from report_experiments import experiment, read, variant_outline
+from support.reports.report_experiments import experiment, read, variant_outline
 
 RANDOM = {"institutions": "random", "validation": "folds"}
 

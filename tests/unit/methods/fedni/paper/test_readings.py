@@ -7,7 +7,7 @@ import pytest
 from brainfed.methods.fedni.paper.readings import distance_to, find_readings
 from brainfed.reporting.outline import read_experiment
 from brainfed.reporting.scored import read_scored
-from report_experiments import experiment, some_readings, variant_outline
+from support.reports.report_experiments import experiment, some_readings, variant_outline
 
 
 def found_in(folder, rows, **given):

@@ -12,7 +12,7 @@ from brainfed.reporting.figures.style import drawing
 from brainfed.reporting.outline import ExperimentOutline
 from brainfed.reporting.page_tests import PageTests
 from brainfed.reporting.scored import read_scored
-from report_experiments import experiment, read, some_readings, variant_outline, write_fidelity
+from support.reports.report_experiments import experiment, read, some_readings, variant_outline, write_fidelity
 
 KS = (3, 5, 10, 40)
 WEIGHTS = (0.01, 1.0, 5.0)

@@ -6,7 +6,7 @@ import pytest
 from brainfed.deployment.flower.secure.site import KEYS, MASKED, SHARES, UNMASK, Summand
 from brainfed.deployment.flower.secure.unmasked import Unmasked
 from brainfed.federation.apart.packet import Packet
-from sites_in_threads import NAMES
+from support.sites.sites_in_threads import NAMES
 
 BOUND = 256.0
 

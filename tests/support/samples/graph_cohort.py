@@ -9,7 +9,7 @@ from brainfed.graphs.connectome.settings import ConnectomeSettings
 from brainfed.samples.graph_inputs import GraphInputs
 from brainfed.samples.graph_samples import GraphSamples
 from brainfed.samples.labelled_subjects import LabelledSubjects
-from method_inputs import diagnosis_of, method_inputs
+from support.samples.method_inputs import diagnosis_of, method_inputs
 
 FEATURES = 6
 

@@ -10,13 +10,13 @@ from brainfed.methods.registry import METHODS
 from brainfed.runtime.entry import resolve
 from brainfed.runtime.jobs.run import Run
 from brainfed.runtime.records.digests import SourceTree, import_closure
-from fused_inputs import with_fused
-from graph_cohort import connectome_inputs
-from series_cohort import inputs_for, with_series
+from support.samples.fused_inputs import with_fused
+from support.samples.graph_cohort import connectome_inputs
+from support.samples.series_cohort import inputs_for, with_series
 
 METHOD_OF = {variant: method for method in METHODS.values() for variant in method.variants}
 WHY = "Another method of the same engine, topology and kind of inputs is tried at every change."
-SOURCES = SourceTree(Path(__file__).parents[1] / "workflow")
+SOURCES = SourceTree(Path(__file__).parents[3] / "workflow")
 
 
 def settings_of(variant, **further):

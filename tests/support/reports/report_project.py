@@ -41,10 +41,10 @@ from brainfed.reporting.outline import ReportOutline, read_experiment, read_outl
 from brainfed.reporting.tables.subjects.follow import write_followed
 from brainfed.reporting.variants import read_variant
 from brainfed.runtime.artefacts import canonical_json, write_arrays, write_table, write_text, write_tsv
-from made_once import made_once
-from report_experiments import write_fused
+from support.processes.made_once import made_once
+from support.reports.report_experiments import write_fused
 
-CAPTIONS = sorted(str(path) for path in (Path(__file__).parents[1] / "workflow" / "report").glob("*.rst"))
+CAPTIONS = sorted(str(path) for path in (Path(__file__).parents[3] / "workflow" / "report").glob("*.rst"))
 SUBJECTS, REGIONS, FOLDS, REPEATS = 48, 14, 4, 2
 SPLIT = {"validation": "folds", "institutions": "random", "folds": FOLDS, "stratify": "label"}
 POOLED = True

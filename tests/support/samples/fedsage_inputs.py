@@ -8,7 +8,7 @@ from brainfed.inpainting.fedsage import training as fedsage
 from brainfed.inpainting.fedsage.settings import FedSageSettings
 from brainfed.runtime.artefacts import ArrayFile
 from brainfed.runtime.jobs.run import Run
-from inpainting_inputs import inpainting_inputs
+from support.samples.inpainting_inputs import inpainting_inputs
 
 CPU = torch.device("cpu")
 DOUBLE = Run(precision="float64")

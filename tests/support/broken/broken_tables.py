@@ -3,7 +3,7 @@
 import shutil
 from pathlib import Path
 
-from broken_inputs import HEADER, Broken, Cohort
+from support.broken.broken_inputs import HEADER, Broken, Cohort
 
 
 def cell(column, value, subject="s03"):

@@ -7,7 +7,7 @@ import numpy as np
 from brainfed.samples.labelled_subjects import LabelledSubjects
 from brainfed.samples.public_series_inputs import PublicSeriesInputs
 from brainfed.samples.series_inputs import SeriesInputs
-from method_inputs import method_inputs
+from support.samples.method_inputs import method_inputs
 
 REGIONS = 5
 WINDOW = 12

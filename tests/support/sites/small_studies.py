@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from apart_sites import only_nodes
 from brainfed.methods.fedtangent.settings import FederatedRidgeSettings
 from brainfed.methods.fedtangent.train import train_ridge_federated
 from brainfed.methods.mlp.fedmlp import FedMLPSettings
 from brainfed.methods.mlp.train import train_fedmlp
 from brainfed.runtime.jobs.checkpoints import Checkpoint
 from brainfed.runtime.jobs.run import Run
-from method_inputs import method_inputs
-from sites_in_threads import NAMES, Site
+from support.samples.method_inputs import method_inputs
+from support.sites.apart_sites import only_nodes
+from support.sites.sites_in_threads import NAMES, Site
 
 ROUNDS = 6
 INPUTS = method_inputs(45, 12, folds=3)

@@ -13,7 +13,7 @@ from pathlib import Path
 import nibabel as nib
 import numpy as np
 
-from bids_dataset import AFFINE, SHAPE, TR, VOLUMES, Derivative, confounds
+from support.files.bids_dataset import AFFINE, SHAPE, TR, VOLUMES, Derivative, confounds
 
 SPACE = "space-T1w"
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from broken_inputs import Broken, Cohort, numbers, write_series
+from support.broken.broken_inputs import Broken, Cohort, numbers, write_series
 
 
 def changed(change):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import brainfed
-from fake_driver import FakeDriver
+from support.processes.fake_driver import FakeDriver
 
 AT_ONCE = 40
 PATIENCE = 60.0

@@ -5,7 +5,17 @@ from pathlib import Path
 import nibabel as nib
 import numpy as np
 
-from broken_inputs import AFFINE, VOLUMES, Broken, Cohort, labels, numbers, voxels, write_confounds, write_image
+from support.broken.broken_inputs import (
+    AFFINE,
+    VOLUMES,
+    Broken,
+    Cohort,
+    labels,
+    numbers,
+    voxels,
+    write_confounds,
+    write_image,
+)
 
 
 def image(change=lambda values: values, **header):

@@ -7,12 +7,12 @@ from pathlib import Path
 import nibabel as nib
 import numpy as np
 
-from bids_dataset import AFFINE, MOTION, SHAPE, Derivative, confounds, write_atlas
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.sources.path_patterns import filled
 from brainfed.configuration.project import ProjectSettings
-from freesurfer_project import REGIONS, write_table
-from tu_data_set import write_data_set
+from support.files.bids_dataset import AFFINE, MOTION, SHAPE, Derivative, confounds, write_atlas
+from support.files.freesurfer_project import REGIONS, write_table
+from support.files.tu_data_set import write_data_set
 
 VOLUMES = 60
 CLASSES = {"ENZYMES": 6, "IMDB-MULTI": 3, "COLLAB": 3}
@@ -33,7 +33,7 @@ def write_cohorts(folder: Path, project: ProjectSettings, subjects: int) -> None
         elif cohort.source in ("timeseries", "nifti"):
             _write_subjects(folder, name, cohort, _sites(cohort, project), subjects)
         else:
-            assert cohort.source == "simulate", f"tests/fake_cohorts.py makes up no files for source {cohort.source}"
+            assert cohort.source == "simulate", f"{__file__} makes up no files for source {cohort.source}"
 
 
 def _write_graphs(folder: Path, cohort: CohortSettings, subjects: int) -> None:

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from bids_dataset import Derivative, write_atlas
 from brainfed.cohort.settings.bids import BidsSettings
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.sources.listing import list_cohort
 from brainfed.runtime.errors import UserError
+from support.files.bids_dataset import Derivative, write_atlas
 
 
 def cohort(derivative, bids=None, **changes):

@@ -485,6 +485,7 @@ def edited_meanwhile(file: str, target: str, addition: str = "\n\nADDED = 1\n") 
     """Make a file anew while the workflow is edited, and put the workflow back."""
 
     def edit(project: Project) -> None:
+        project.own_workflow()
         source, snakefile = project.folder / "workflow" / file, project.folder / "workflow" / "Snakefile"
         before = {path: (path.read_text(), path.stat().st_mtime_ns) for path in (source, snakefile)}
         snakefile.write_text(f"{before[snakefile][0]}\nPath({str(source)!r}).open('a').write({addition!r})\n")

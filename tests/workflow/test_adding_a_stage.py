@@ -8,7 +8,7 @@ import pytest
 from brainfed.runtime.artefacts import read_arrays
 from workflow.project import REPOSITORY, SIMULATE, Project, new_project
 
-pytestmark = pytest.mark.workflow
+pytestmark = [pytest.mark.full("Two stages are written and run as a document says."), pytest.mark.workflow]
 
 GUIDE = (REPOSITORY / "docs" / "how-to" / "adding-a-stage.md").read_text(encoding="utf-8")
 LIBRARY = "brainfed"

@@ -21,6 +21,8 @@ COMMANDS = {
     for command in sorted(ALL, key=lambda one: one.in_block)
 }
 """Commands that differ, where they stand in a block if they do so."""
+FIRST_READ = ("README.md", "docs/tutorial/")
+FULL = pytest.mark.full("A command starts the workflow for half a second, and documents have more than a hundred.")
 BENCHMARKS = REPOSITORY / "benchmarks"
 
 
@@ -33,7 +35,13 @@ def place(tmp_path_factory) -> Iterator[Workplace]:
     commands.close()
 
 
-@pytest.mark.parametrize("command", list(COMMANDS.values()), ids=lambda one: f"{one.document}: {one.text}")
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(one, id=f"{one.document}: {one.text}", marks=[] if one.document.startswith(FIRST_READ) else [FULL])
+        for one in COMMANDS.values()
+    ],
+)
 def test_a_command_of_the_documents_works(place, command):
     run_command(place, command)
 

@@ -52,7 +52,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("forks", ["", "off"])
+@pytest.mark.parametrize("forks", ["", pytest.param("off", marks=pytest.mark.full("It waits for two rounds."))])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_the_workflow_waits_for_a_job_that_keeps_its_round(folder: Path, number: signal.Signals, forks: str) -> None:
     log = folder / "log"

@@ -223,7 +223,7 @@ def barriers(page, tmp_path, width, options, *flags):
     [
         pytest.param(1280, EVERYTHING, (), marks=pytest.mark.full("All rules on the whole page take twenty seconds.")),
         (500, OF_LAYOUT, ()),
-        (500, OF_COLOURS, (DARK,)),
+        pytest.param(500, OF_COLOURS, (DARK,), marks=pytest.mark.full("Each page in a browser takes five seconds.")),
     ],
 )
 def test_axe_finds_no_barrier(report, tmp_path, width, options, flags):

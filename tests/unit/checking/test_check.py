@@ -33,6 +33,7 @@ from brainfed.checking.project import check_project
 from brainfed.checking.split import check_splits
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.settings.splits import SplitSettings
+from brainfed.cohort.sources.listing import list_cohort
 from brainfed.cohort.splits.institutions import split as split_of_job
 from brainfed.configuration.layout.paths import split_file
 from brainfed.configuration.loading import load_plan
@@ -103,12 +104,12 @@ def test_the_exit_code_shows_whether_the_run_stops(tmp_path, capsys):
     cohort = series_cohort(tmp_path)
     config = str(cohort.configure())
     assert main(["check", config]) == 0
-    assert capsys.readouterr().out.endswith("\n0 stop the run, 0 drop subjects (0 of them), 1 worth knowing\n")
+    assert capsys.readouterr().out.endswith("\n0 stop the run, 0 subjects leave, 1 worth knowing\n")
     cohort.series("s03").unlink()
     assert main(["check", config]) == 1
     printed = capsys.readouterr().out
     assert printed.startswith("cohort c: files\n  1. stops the run: Cohort 'c': expected the series file")
-    assert printed.endswith("\n1 stops the run, 0 drop subjects (0 of them), 1 worth knowing\n")
+    assert printed.endswith("\n1 stops the run, 0 subjects leave, 1 worth knowing\n")
     main(["check", config, "--json"])
     assert json.loads(capsys.readouterr().out)[0]["subjects"] == ["s03"]
 
@@ -119,7 +120,7 @@ def test_findings_of_a_kind_become_one():
     ]
     (found,) = gathered(listed)
     assert found.sentence.endswith("found 0. The same in s1, s2, s3, s4, s5, s6, s7, s8 and 3 more.")
-    assert as_text([found]).endswith("1 drops subjects (12 of them), 0 worth knowing")
+    assert as_text([found]).endswith("12 subjects leave, 0 worth knowing")
 
 
 @pytest.mark.parametrize(
@@ -223,6 +224,22 @@ def test_every_repeat_is_drawn_as_its_job_draws_it(tmp_path):
             for repeat in range(6):
                 split_of_job(included, table, replace(settings, folds=works), Streams(seed, repeat))
     assert len(verdicts) > 3
+
+
+@pytest.mark.parametrize(
+    ("kind", "other"), [("series", "S03.1D"), ("series", "s3.1D"), ("confounds", "S03_confounds.tsv")]
+)
+@pytest.mark.parametrize("on_invalid", ["error", "drop"])
+def test_a_file_whose_name_differs_in_spelling_alone_is_named(tmp_path, kind, other, on_invalid):
+    cohort = series_cohort(tmp_path) if kind == "series" else image_cohort(tmp_path)
+    cohort.settings["on_invalid"] = on_invalid
+    path = cohort.series("s03") if kind == "series" else cohort.confounds("s03")
+    path.rename(path.with_name(other))
+    (said,) = [one.sentence for one in check_project(cohort.configure()) if f"{kind} file {path}" in one.sentence]
+    assert f"found none but {other} (1 of " in said
+    settings = validate(CohortSettings, cohort.settings | {"atlas": "a", "on_invalid": "error"}, "c")
+    with pytest.raises(UserError, match=f"found none but {other} "):
+        list_cohort("c", settings)
 
 
 @pytest.mark.parametrize("number", range(12))
@@ -472,7 +489,7 @@ def test_few_people_are_noted_with_the_reach_of_chance(tmp_path, capsys, split, 
 def test_enough_people_are_no_note(tmp_path, capsys):
     config = edit(series_cohort(tmp_path).configure(), cohorts={"c": {"source": "simulate"}})
     main(["check", str(config)])
-    assert capsys.readouterr().out == "0 stop the run, 0 drop subjects (0 of them), 0 worth knowing\n"
+    assert capsys.readouterr().out == "0 stop the run, 0 subjects leave, 0 worth knowing\n"
 
 
 def test_a_reader_that_has_gone_is_no_mistake(tmp_path):

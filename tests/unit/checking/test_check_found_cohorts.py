@@ -155,6 +155,17 @@ def test_measures_are_read_whole(tmp_path, on_invalid, severity, usable):
     assert len(checked.people) == usable
 
 
+def test_limits_on_scans_judge_no_tables(tmp_path):
+    table = tmp_path / "participants.tsv"
+    table.write_text("\n".join(["participant_id\tsite\tage\tsex\tdiagnosis", *ROWS]) + "\n")
+    tables = write_tables(tmp_path, [row.split("\t")[0] for row in ROWS])
+    limits = {"mean_fd": 0.5, "min_tsnr": 3, "min_volumes": 100}
+    cohort = {"source": "freesurfer", "phenotype": str(table), "freesurfer": {"tables": tables}, "exclude": limits}
+    notes = sentences_of(check_cohort("c", validate(CohortSettings, cohort, "c")), "notes")
+    said = [name for name in limits if any(one.startswith(f"`exclude.{name}` has nothing") for one in notes)]
+    assert said == [*limits]
+
+
 @pytest.mark.parametrize(("known", "asked"), [("Pitt_005", "PITT_005"), ("sub-5", "sub-0005"), ("A_0_7", "a_0_7")])
 def test_an_id_that_differs_in_spelling_alone_is_named(tmp_path, known, asked):
     table = tmp_path / "participants.tsv"

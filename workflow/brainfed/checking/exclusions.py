@@ -81,7 +81,8 @@ def _without_measure(
     """Limits on what nobody has, which exclude nobody; tables and headers do not show what is measured in a scan."""
     for name, rule in active_rules(settings.exclude).items():
         shown = rule.measure in REMEDIES
-        of_rule = [row for one, row in measured.items() if shown or (one in looks and looks[one].measures)]
+        unread = not shown and settings.source != "freesurfer"
+        of_rule = [row for one, row in measured.items() if not unread or (one in looks and looks[one].measures)]
         if of_rule and all(isnan(float(str(row[rule.measure]))) for row in of_rule):
             remedy = f"{REMEDIES[rule.measure]}, or take the limit out" if shown else "take the limit out"
             yield Finding(

@@ -11,7 +11,7 @@ from brainfed.cohort.sources.freesurfer.further import further_measures
 from brainfed.cohort.sources.known_atlases import atlas_files
 from brainfed.cohort.sources.listed import EXCLUDED, ListedSubject
 from brainfed.cohort.sources.listing import absent_files, list_cohort, named_series
-from brainfed.cohort.sources.path_patterns import remedy_for
+from brainfed.cohort.sources.path_patterns import none_but, remedy_for
 from brainfed.cohort.sources.unlisted import unlisted_files
 from brainfed.cohort.sources.usable_paths import unusable_paths
 from brainfed.configuration.layout.cohort_inputs import CohortInputs
@@ -47,7 +47,7 @@ def _absent(name: str, listed: Sequence[ListedSubject], settings: CohortSettings
         subjects = tuple(one.subject for one in without)
         remedy = ("" if settings.fetch else "bring the files, ") + remedy_for(settings, kind)
         folders = [getattr(one, kind) for one in without if Path(getattr(one, kind)).is_dir()]
-        found = f"a folder at {folders[0]}" if folders else "none"
+        found = f"a folder at {folders[0]}" if folders else none_but(str(getattr(without[0], kind)))
         yield Finding(
             "stops" if settings.on_invalid == "error" else "drops",
             place,

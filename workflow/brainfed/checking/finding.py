@@ -95,8 +95,8 @@ def as_text(findings: Sequence[Finding]) -> str:
         [
             *lines,
             "",
-            f"{counts['stops']} stop{'s' if counts['stops'] == 1 else ''} the run, {counts['drops']} "
-            f"drop{'s' if counts['drops'] == 1 else ''} subjects ({dropped} of them), {counts['notes']} worth knowing",
+            f"{counts['stops']} stop{'s' if counts['stops'] == 1 else ''} the run, {dropped} "
+            f"subject{' leaves' if dropped == 1 else 's leave'}, {counts['notes']} worth knowing",
         ]
     ).lstrip("\n")
 

@@ -132,10 +132,10 @@ def _number(where: str, row: Row, column: str | None, what: str, largest: float)
         ) from None
     if not 0 <= value <= largest:
         months = what == "age in years" and largest < value <= largest * PER_YEAR["months"] and len({*text}) > 1
-        unit = "set `columns.age_unit: months` if ages are in months, or " if months else ""
+        unit = ", or set `columns.age_unit: months` if the whole column is in months" if months else ""
         raise UserError(
-            f"{where}: expected the {what} between 0 and {largest:g} in column {column!r}, found {text!r}; {unit}fix "
-            "it, or list it in `missing` if it is a missing code."
+            f"{where}: expected the {what} between 0 and {largest:g} in column {column!r}, found {text!r}; fix it, or "
+            f"list it in `missing` if it is a missing code{unit}."
         )
     return value
 

@@ -19,7 +19,7 @@ from brainfed.cohort.sources.freesurfer.listing import list_freesurfer
 from brainfed.cohort.sources.known_atlases import atlas_files
 from brainfed.cohort.sources.listed import EXCLUDED, Absence, ListedSubject, Listing, all_excluded, shard_name
 from brainfed.cohort.sources.missing_inputs import missing_inputs
-from brainfed.cohort.sources.path_patterns import filled_on_disk, lying_near, remedy_for
+from brainfed.cohort.sources.path_patterns import filled_on_disk, lying_near, none_but, remedy_for
 from brainfed.cohort.sources.simulated.listing import list_simulated
 from brainfed.cohort.sources.tudataset.listing import list_graphs
 from brainfed.cohort.sources.unlisted import unlisted_files
@@ -161,8 +161,9 @@ def absent_files(
     for key, absent in (("series", without_series), ("confounds", without_confounds)):
         if absent and settings.on_invalid == "error":
             first = absent[0]
+            file = str(getattr(first, key))
             yield UserError(
-                f"{where}: expected the {key} file {getattr(first, key)} of subject {first.subject}, found none "
+                f"{where}: expected the {key} file {file} of subject {first.subject}, found {none_but(file)} "
                 f"({len(absent)} of {len(named)} are absent); {remedy_for(settings, key)}, or set on_invalid: drop to "
                 "leave such subjects out."
             )

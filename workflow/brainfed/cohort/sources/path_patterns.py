@@ -1,6 +1,7 @@
 """Path patterns of a config, and remedies for absent files."""
 
 import difflib
+import re
 import unicodedata
 from collections.abc import Callable
 from pathlib import Path
@@ -49,6 +50,22 @@ def remedy_for(settings: CohortSettings, key: str, path: str | None = None) -> s
     if path is not None and not Path(path).is_absolute():
         fix += f", or go to the folder where {path} starts, this is {Path.cwd()}"
     return f"run `{settings.fetch}` or {fix}" if settings.fetch else fix
+
+
+def spelling(name: str) -> str:
+    """A name without the case of its letters and the zeros before its numbers."""
+    return re.sub(r"(?<!\d)0+(?=\d)", "", name.casefold())
+
+
+def none_but(path: str) -> str:
+    """What is found where no file lies at a path: none, or one beside it whose name differs in spelling alone."""
+    own = Path(path)
+    try:
+        names = sorted(one.name for one in own.parent.iterdir())
+    except OSError:
+        return "none"
+    alike = [name for name in names if name != own.name and spelling(name) == spelling(own.name)]
+    return f"none but {alike[0]}" if alike else "none"
 
 
 def lying_near(path: str) -> str:

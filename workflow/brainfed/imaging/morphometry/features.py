@@ -1,7 +1,6 @@
 """FreeSurfer measures of a cohort: join tables by subject, convert cells to numbers, normalise volumes by head size."""
 
 import logging
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,6 +12,7 @@ from brainfed.cohort.phenotype.plain_number import plain_number
 from brainfed.cohort.phenotype.table import ALWAYS_MISSING
 from brainfed.cohort.quality.issues import MEASURES
 from brainfed.cohort.settings.freesurfer import FreeSurferSettings
+from brainfed.cohort.sources.path_patterns import spelling
 from brainfed.imaging.morphometry.freesurfer_table import TextTable
 from brainfed.imaging.morphometry.measure_names import (
     INTRACRANIAL,
@@ -269,7 +269,7 @@ def _without_row(where: str, identity: str, name: str, column: Column, tables: S
                 "may have written it: run one version, or name the column under `freesurfer.leave_out`."
             )
     files = " or ".join(table.file for table, _ in column.sources)
-    alike = [row for table, _ in column.sources for row in table.rows if _spelling(row) == _spelling(identity)]
+    alike = [row for table, _ in column.sources for row in table.rows if spelling(row) == spelling(identity)]
     if alike:
         return (
             f"{where} no row {identity!r} in {files}; did you mean {alike[0]!r}? Change `freesurfer.id`, or the name "
@@ -279,11 +279,6 @@ def _without_row(where: str, identity: str, name: str, column: Column, tables: S
         f"{where} no row {identity!r} in {files}; add it, or drop the subject (on_invalid: drop; "
         "a subject with scans stays without these measures)."
     )
-
-
-def _spelling(identity: str) -> str:
-    """An id without the case of its letters and the zeros before its numbers."""
-    return re.sub(r"(?<!\d)0+(?=\d)", "", identity.casefold())
 
 
 def _for_one_head(values: pd.DataFrame, columns: Mapping[str, Column]) -> tuple[pd.DataFrame, dict[str, str]]:

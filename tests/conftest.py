@@ -7,6 +7,9 @@ import pytest
 from hypothesis import settings
 
 from support.processes.made_once import keep_below
+from support.processes.signals import hear_signals
+
+hear_signals()
 
 # No test asserts a wall-clock time, so neither may hypothesis.
 settings.register_profile("brainfed", deadline=None)

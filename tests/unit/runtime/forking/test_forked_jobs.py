@@ -47,17 +47,10 @@ def start(owner: "subprocess.Popen[bytes]", tmp_path: Path) -> Start:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            preexec_fn=options.pop("preexec_fn", hear_signals),
             **options,
         )
 
     return started
-
-
-def hear_signals() -> None:
-    """Under nohup, or in a shell's background, some would be ignored, and stay so."""
-    for number in client.PASSED_ON:
-        signal.signal(number, signal.SIG_DFL)
 
 
 def variables_of_the_shell() -> dict[str, str]:

@@ -32,11 +32,6 @@ snakemake = SimpleNamespace(
 """
 
 
-def _hear_interrupts() -> None:
-    """A shell's background children ignore SIGINT, and so would theirs; the jobs of this test must not."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 @dataclass
 class Ended:
     code: int
@@ -69,7 +64,6 @@ class Scripts:
             stderr=subprocess.PIPE,
             text=True,
             env=self.environment,
-            preexec_fn=_hear_interrupts,
         )
 
     def run(self, body: str) -> Ended:

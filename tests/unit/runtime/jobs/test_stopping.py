@@ -6,7 +6,7 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -28,17 +28,30 @@ HANGS_AFTER_S = 600
 """More than a hundred times as long as a quiet machine needs."""
 
 
-@pytest.fixture(autouse=True)
-def no_signal_is_ignored() -> Iterator[None]:
-    """Under nohup, or in a shell's background, some would be ignored, and stay so."""
-    former = {number: signal.signal(number, signal.default_int_handler) for number in SIGNALS}
-    yield
-    for number, handler in former.items():
-        signal.signal(number, handler)
-
-
 def ask() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
+
+
+IGNORED = """
+import signal
+
+print(*(number.name for number in signal.Signals if signal.getsignal(number) == signal.SIG_IGN))
+"""
+HEARS = """
+import signal, subprocess, sys
+from support.processes.signals import hear_signals
+
+hear_signals()
+subprocess.run([sys.executable, "-c", sys.argv[1]])
+signal.raise_signal(signal.SIGHUP)
+signal.raise_signal(signal.SIGINT)
+"""
+
+
+def test_a_test_run_hears_the_signals_that_it_was_started_without() -> None:
+    ignoring = ["sh", "-c", 'trap "" INT TERM HUP; exec "$0" -c "$1" "$2"', sys.executable, HEARS, IGNORED]
+    done = subprocess.run(ignoring, cwd=Path(__file__).parents[3], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (-signal.SIGINT, "['SIGPIPE', 'SIGXFSZ']\n")
 
 
 def test_outside_of_a_round_a_job_stops_at_once() -> None:

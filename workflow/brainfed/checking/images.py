@@ -22,7 +22,7 @@ from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.sources.listed import ListedSubject
 from brainfed.imaging.extraction.bids_extraction import SubjectRuns, extract_subject
 from brainfed.imaging.extraction.confounds import COSINES, read_confounds
-from brainfed.imaging.extraction.extract_shard import quick_collection
+from brainfed.imaging.extraction.extract_shard import exempt_libraries
 from brainfed.imaging.extraction.extraction import ScanFiles, check_cleaning, extract
 from brainfed.imaging.scans.atlas import Atlas
 from brainfed.imaging.scans.coverage import voxels_in_view
@@ -149,19 +149,19 @@ def read_scans(
     coverage: dict[str, NDArray[np.float64]] = {}
     mistakes: list[tuple[str, UserError]] = []
     left = math.inf if every else MOST_VOXELS
-    with quick_collection():
-        for one in _in_turn([one for one in listed if one.subject in looks]):
-            left -= looks[one.subject].voxels
-            if left < 0:
-                break
-            wrong: list[UserError] = []
-            with boundary(f"Subject {one.subject}, {one.series}", wrong.append):
-                found = _extracted(one, settings, atlas)
-                check_series(one.subject, found.series, settings.min_timepoints)
-            mistakes += [(one.subject, error) for error in wrong]
-            if not wrong:
-                rows.append(quality_row(one.subject, found, ""))
-                coverage[one.subject] = found.coverage
+    exempt_libraries()
+    for one in _in_turn([one for one in listed if one.subject in looks]):
+        left -= looks[one.subject].voxels
+        if left < 0:
+            break
+        wrong: list[UserError] = []
+        with boundary(f"Subject {one.subject}, {one.series}", wrong.append):
+            found = _extracted(one, settings, atlas)
+            check_series(one.subject, found.series, settings.min_timepoints)
+        mistakes += [(one.subject, error) for error in wrong]
+        if not wrong:
+            rows.append(quality_row(one.subject, found, ""))
+            coverage[one.subject] = found.coverage
     useless = {subject for subject, _ in mistakes}
     read = {subject: look for subject, look in looks.items() if subject not in useless}
     if rows:

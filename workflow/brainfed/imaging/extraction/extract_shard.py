@@ -2,8 +2,8 @@
 
 import gc
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.imaging.extraction.extraction import ScanFiles, extract
@@ -51,21 +51,14 @@ def write_extracted(
             logger.warning("%s: unexpected space for atlas %s: %s", subject, atlas.name, found.suspicion)
         return found
 
-    with quick_collection():
-        write_shard(subjects, load_and_log, lambda: atlas.regions, atlas.name, settings, out)
+    exempt_libraries()
+    write_shard(subjects, load_and_log, lambda: atlas.regions, atlas.name, settings, out)
 
 
-@contextmanager
-def quick_collection() -> Iterator[None]:
-    """Exempt the imported libraries from the garbage collections that nilearn triggers several times an image.
+@cache
+def exempt_libraries() -> None:
+    """Exempt what is imported from garbage collections, for the rest of the process.
 
-    Each collection visits all objects of nilearn and scikit-learn, about 0.1 s: most of a small scan's time. What the
-    process had exempted before stays so.
+    nilearn triggers several for an image, and each visits all objects of nilearn and scikit-learn: about 0.1 s.
     """
-    before = gc.get_freeze_count()
     gc.freeze()
-    try:
-        yield
-    finally:
-        if not before:
-            gc.unfreeze()

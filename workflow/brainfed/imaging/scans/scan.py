@@ -20,6 +20,8 @@ UNIT_OF_TIME = 0o70
 WHOLE = "a whole NIfTI image"
 DEFLATED = 1032
 """Largest ratio by which gzip compresses."""
+AT_A_TIME = 2**20
+"""Voxels that are read at a time, but at least a volume."""
 
 
 @dataclass(frozen=True)
@@ -118,11 +120,12 @@ def _clear_background(where: str, voxels: NDArray[np.float32], brain: NDArray[np
 
 
 def _voxels_of(image: nib.Nifti1Pair) -> NDArray[np.float32]:
-    """(x, y, z, time) voxels, read volume by volume: at once, nibabel holds a compressed file twice."""
+    """(x, y, z, time) voxels, read some volumes at a time: at once, nibabel holds a compressed file twice."""
     voxels = np.empty(image.shape, dtype=np.float32, order="F")
+    some = max(1, AT_A_TIME // max(1, math.prod(image.shape[:3])))
     with opened(image) as stored:
-        for volume in range(image.shape[3]):
-            voxels[..., volume] = stored[..., volume]
+        for first in range(0, image.shape[3], some):
+            voxels[..., first : first + some] = stored[..., first : first + some]
     return voxels
 
 

@@ -7,6 +7,10 @@ from workflow.project import SIMULATE, Project, new_project
 COHORT = "made-up.1"
 """A name that is more than letters."""
 VARIANTS = {
+    "both": {
+        "method": "ridge",
+        "features": {"views": {"connectome": {}, "thickness": {"kind": "morphometry", "standardise": True}}},
+    },
     "fitted": {"method": "centroids", "features": {"connectivity": "tangent", "reference": "training"}},
     "half": {"method": "share", "weight": 0.5},
 }
@@ -105,7 +109,7 @@ def with_added_methods(folder: Path) -> Project:
 
 def configure(project: Project, *, ratio: float = 0.3, subjects: int = 24, **settings: object) -> None:
     """All variants; `ratio` of public subjects is that of `share`, and `half` has the default."""
-    simulated = SIMULATE | {"subjects": subjects}
+    simulated = SIMULATE | {"subjects": subjects, "thickness_regions": 10}
     project.configure(
         cohorts={COHORT: {"source": "simulate", "atlas": "twenty", "shards": 2, "simulate": simulated}},
         variants=QUICK | VARIANTS | {"share": {"method": "share", "public": {"ratio": ratio}}},

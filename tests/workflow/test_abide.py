@@ -36,6 +36,7 @@ VARIANTS = [
     "fedni",
     "fedsage-plus",
 ]
+SHORT = {"rounds": 2, "local_epochs": 2}
 CONFIG = {
     "extends": "config/abide.yaml",
     "project": "hundred",
@@ -43,8 +44,9 @@ CONFIG = {
     "split": {"count": 3, "folds": 3, "repeats": 1},
     "cohorts": {"abide": {"shards": 2, "on_invalid": "drop"}},
     "variants": {
-        "fedni": {"method": "fedni", "inpainting": {"rounds": 2, "local_epochs": 2}},
-        "fedsage-plus": {"method": "fedsage-plus", "inpainting": {"rounds": 2, "local_epochs": 2}},
+        "localgcn": {"method": "localgcn", "epochs": 4},
+        **{name: {"method": name, **SHORT} for name in ("fedmlp", "fedgcn")},
+        **{name: {"method": name, **SHORT, "inpainting": SHORT} for name in ("fedni", "fedsage-plus")},
     },
     "experiments": {"methods": {"variants": VARIANTS}},
 }

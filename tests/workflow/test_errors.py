@@ -193,7 +193,12 @@ def test_a_key_that_stands_twice_in_the_file_below_is_found_too(project):
     assert "base.yaml: expected every key once, found the key 'folds' in lines 1 and 1" in output
 
 
-@pytest.mark.parametrize("subject", ["s{x}", "s<x>", "s{", "{cohort}", "<results>"])
+AGAIN = pytest.mark.full("Another of a kind that unit tests have, too.")
+
+
+@pytest.mark.parametrize(
+    "subject", ["s{x}", *(pytest.param(name, marks=AGAIN) for name in ("s<x>", "s{", "{cohort}", "<results>"))]
+)
 def test_an_id_that_snakemake_would_read_as_a_wildcard_is_named(project, subject):
     project.add_subject(subject, "alpha", "23", "male", "patient")
     output = complaint(project.snakemake("-n", "tables", check=False))
@@ -217,9 +222,10 @@ def test_braces_in_an_id_without_a_file_of_that_name_are_no_matter(project):
     ("key", "cohort"),
     [
         ("cohorts.tiny.atlas", {"tiny": TINY | {"atlas": "../../x"}}),
-        ("cohorts.tiny.atlas", {"tiny": TINY | {"atlas": "{x}"}}),
-        ("cohorts.tiny.atlas", {"tiny": TINY | {"atlas": "<x>"}}),
-        ("cohorts.tiny.atlas", {"tiny": TINY | {"atlas": "a" * 300}}),
+        *(
+            pytest.param("cohorts.tiny.atlas", {"tiny": TINY | {"atlas": name}}, marks=AGAIN)
+            for name in ("{x}", "<x>", "a" * 300)
+        ),
         ("cohorts", {"../x": TINY}),
     ],
 )

@@ -52,7 +52,7 @@ from pathlib import Path
 had = [name in sys.modules for name in ("numpy", "brainfed", "pandas")]
 import numpy
 
-large, end = numpy.ones(40_000_000), time.process_time() + 3
+large, end = numpy.ones(40_000_000), time.process_time() + 1.6
 while time.process_time() < end:
     pass
 Path(snakemake.output[0]).write_text(str(had))
@@ -67,7 +67,7 @@ def test_snakemake_measures_the_processor_time_and_memory_of_the_script(tmp_path
         assert (tmp_path / f"scores{number}").read_text() == str([not forks, False, False])
         with (tmp_path / f"train{number}.tsv").open(newline="") as file:
             (row,) = csv.DictReader(file, delimiter="\t")
-        assert float(row["cpu_time"]) > 1.5
+        assert float(row["cpu_time"]) > 0.8
         assert float(row["max_rss"]) > 40_000_000 * 8 / 1024**2
 
 

@@ -7,7 +7,10 @@ from brainfed.runtime.artefacts import read_arrays
 from support.files.freesurfer_project import write_subject, write_tables
 from workflow.project import Project, new_project
 
-pytestmark = pytest.mark.workflow
+pytestmark = [
+    pytest.mark.full("A whole run of a source, whose parts are tested without Snakemake."),
+    pytest.mark.workflow,
+]
 
 SUBJECTS = [f"sub-{number:03d}" for number in range(40)]
 PATIENTS = [subject for number, subject in enumerate(SUBJECTS) if number // 4 % 2 == 0]

@@ -25,13 +25,11 @@ def finished(tmp_path_factory) -> Project:
     return project
 
 
-SOME = [
-    pytest.param(case, id=case.name, marks=[pytest.mark.full("Each fifth stands for its kind.")] if number % 5 else [])
-    for number, case in enumerate(CASES)
-]
+EVERY_KIND = pytest.mark.full("test_rerun.py has an edit of every kind; these are a hundred, after a whole run.")
 
 
-@pytest.mark.parametrize("case", SOME)
+@EVERY_KIND
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_exactly_the_touched_jobs_of_an_edit_are_planned(case: Case, finished: Project, tmp_path: Path):
     project = finished.copy_data(tmp_path / "project")
     case.edit(project)
@@ -40,6 +38,7 @@ def test_exactly_the_touched_jobs_of_an_edit_are_planned(case: Case, finished: P
     assert case.says in said
 
 
+@EVERY_KIND
 def test_no_two_parameters_of_a_job_can_trade_values_unseen(finished: Project):
     rules, pairs = set(), 0
     for given, rule in snakemake_s_own_records(finished):
@@ -55,6 +54,7 @@ def test_no_two_parameters_of_a_job_can_trade_values_unseen(finished: Project):
     assert pairs > 500
 
 
+@EVERY_KIND
 def test_snakemake_itself_compares_one_named_mapping_of_every_job(finished: Project):
     given = [params for params, _ in snakemake_s_own_records(finished)]
     assert len(given) > 60
@@ -89,6 +89,7 @@ def _end(lines: list[str], inner: int) -> int:
     )
 
 
+@EVERY_KIND
 def test_results_without_a_record_are_named_in_one_sentence(finished: Project, tmp_path: Path):
     project = finished.copy(tmp_path / "project")
     for path in (project.folder / "results").rglob(f".*{SUFFIX}"):
@@ -97,6 +98,7 @@ def test_results_without_a_record_are_named_in_one_sentence(finished: Project, t
     assert "no record lies beside them. BRAINFED_ADOPT=1 in the environment keeps such results as they are." in said
 
 
+@EVERY_KIND
 def test_results_that_are_adopted_stay_adopted_and_the_report_says_so(finished: Project, tmp_path: Path):
     project = finished.copy(tmp_path / "project")
     for path in (project.folder / "results" / "lab" / "methods").rglob(f".*{SUFFIX}"):

@@ -4,11 +4,13 @@ import os
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 
+from support.processes.forked_cli import LIBRARIES, ForkedCommands
 from workflow.project import ALONE, CONFIG, PARSED, SIMULATE, copy_workflow
 
 pytestmark = pytest.mark.workflow
@@ -96,19 +98,37 @@ def write_host(
     return host
 
 
+@pytest.fixture(scope="module")
+def forked() -> Iterator[ForkedCommands]:
+    """Starts of Snakemake for plans, which cost no imports."""
+    commands = ForkedCommands(LIBRARIES)
+    yield commands
+    commands.close()
+
+
 def snakemake(host: Path, *arguments: str, python: Path | str = "") -> "subprocess.CompletedProcess[str]":
+    """A command line of the clone's environment, or of this one."""
     own = host.parent / CLONE
     return subprocess.run(
         [python or own / ".venv" / "bin" / "python", "-m", "snakemake", *arguments],
         cwd=host,
-        env=os.environ | ALONE | {"PYTHONPATH": str(own / "workflow")},
+        env=os.environ | environment(host),
         capture_output=True,
         text=True,
         check=False,
     )
 
 
-def test_a_host_with_rules_of_its_own_runs_brainfed_as_a_module(place: Path) -> None:
+def environment(host: Path) -> dict[str, str]:
+    return ALONE | {"PYTHONPATH": str(host.parent / CLONE / "workflow")}
+
+
+def planned(forked: ForkedCommands, host: Path, *arguments: str) -> tuple[int, str]:
+    """Exit code and all that a dry run says."""
+    return forked.run(["snakemake", "-n", *arguments], host, environment(host))
+
+
+def test_a_host_with_rules_of_its_own_runs_brainfed_as_a_module(place: Path, forked: ForkedCommands) -> None:
     host = write_host(place, "host (1)")
     done = snakemake(host, "--cores", "2")
     output = done.stdout + done.stderr
@@ -116,8 +136,7 @@ def test_a_host_with_rules_of_its_own_runs_brainfed_as_a_module(place: Path) -> 
     assert "the host begins" in output
     assert (host / "numbers.txt").read_text() == "one\ntwo\nno mapping\n"
     assert "ridge-central" in (host / "results/tiny/tables/methods.tsv").read_text()
-    again = snakemake(host, "-n")
-    assert "Nothing to be done" in again.stdout + again.stderr, again.stdout + again.stderr
+    assert "Nothing to be done" in planned(forked, host)[1]
     # Snakemake cannot start itself by a Python in a folder with a blank.
     counted = snakemake(host, "--cores", "2", "counted.txt", python=sys.executable)
     assert (host / "counted.txt").exists(), counted.stdout + counted.stderr
@@ -125,38 +144,39 @@ def test_a_host_with_rules_of_its_own_runs_brainfed_as_a_module(place: Path) -> 
     # Only what the line touches, and the host's rules above it.
     path = host / "config.yaml"
     path.write_text(path.read_text().replace("- majority", "- phenotype"))
-    planned = snakemake(host, "-n", "--quiet", "all")
-    lines = (planned.stdout + planned.stderr).splitlines()
+    lines = planned(forked, host, "--quiet", "all")[1].splitlines()
     jobs = {words[0] for words in map(str.split, lines) if len(words) == 2 and words[1].isdigit()}
     jobs_of_ours = ("ingest_columns", "train_method", "score_experiment")
     touched = {"numbers", "everything", *(f"brainfed_{name}" for name in jobs_of_ours)}
     assert jobs - {"total", "jobid:"} == touched, lines
 
 
-def test_rules_of_a_module_may_keep_their_names(place: Path) -> None:
-    done = snakemake(write_host(place, "no names", names=""), "-n", "methods")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "write_report" in done.stdout + done.stderr
+def test_rules_of_a_module_may_keep_their_names(place: Path, forked: ForkedCommands) -> None:
+    code, said = planned(forked, write_host(place, "no names", names=""), "methods")
+    assert code == 0, said
+    assert "write_report" in said
 
 
 @pytest.mark.parametrize(("names", "target"), [("", "models"), ("as brainfed_*", "brainfed_models")])
 def test_a_target_with_nothing_to_make_is_one_sentence_under_its_name_in_the_host(
-    place: Path, names: str, target: str
+    place: Path, forked: ForkedCommands, names: str, target: str
 ) -> None:
-    done = snakemake(write_host(place, f"nothing {target}", names=names), "-n", target)
-    assert done.returncode != 0
-    assert "models: expected variants whose models are kept, found none" in done.stdout + done.stderr
-    assert "Traceback" not in done.stdout + done.stderr
+    code, said = planned(forked, write_host(place, f"nothing {target}", names=names), target)
+    assert code != 0
+    assert "models: expected variants whose models are kept, found none" in said
+    assert "Traceback" not in said
 
 
-def test_a_prefix_is_refused_with_one_sentence(place: Path) -> None:
-    done = snakemake(write_host(place, "prefix", prefix='prefix: "brain"'), "-n")
-    assert done.returncode != 0
-    assert "expected results/tiny/ to stay where it is, found `prefix`" in done.stdout + done.stderr
-    assert "Traceback" not in done.stdout + done.stderr
+def test_a_prefix_is_refused_with_one_sentence(place: Path, forked: ForkedCommands) -> None:
+    code, said = planned(forked, write_host(place, "prefix", prefix='prefix: "brain"'))
+    assert code != 0
+    assert "expected results/tiny/ to stay where it is, found `prefix`" in said
+    assert "Traceback" not in said
 
 
-def test_a_snakefile_that_is_no_file_of_the_clone_is_refused_with_one_sentence(place: Path) -> None:
+def test_a_snakefile_that_is_no_file_of_the_clone_is_refused_with_one_sentence(
+    place: Path, forked: ForkedCommands
+) -> None:
     for words in (
         ["init", "-q"],
         ["add", "workflow/Snakefile", "workflow/rules"],
@@ -164,6 +184,6 @@ def test_a_snakefile_that_is_no_file_of_the_clone_is_refused_with_one_sentence(p
     ):
         subprocess.run(["git", *words], cwd=place / CLONE, check=True)
     remote = f'gitfile("{place / CLONE}", path="workflow/Snakefile", ref="HEAD")'
-    done = snakemake(write_host(place, "remote", snakefile=remote), "-n")
-    assert done.returncode != 0
-    assert f"write {place / CLONE}/workflow/Snakefile" in done.stdout + done.stderr
+    code, said = planned(forked, write_host(place, "remote", snakefile=remote))
+    assert code != 0
+    assert f"write {place / CLONE}/workflow/Snakefile" in said

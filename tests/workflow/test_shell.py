@@ -33,7 +33,7 @@ try:
             Path("running").touch()
             while not stop_asked():
                 time.sleep(0.05)
-            time.sleep(3)
+            time.sleep(1)
             Path("kept").touch()
 except KeyboardInterrupt:
     raise SystemExit(130)

@@ -73,6 +73,11 @@ def test_every_subject_is_scored_and_the_tables_are_written(results):
     }
 
 
+def test_a_second_view_is_simulated_thickness(results):
+    connectome, thickness = read_arrays(only(results, "features/views-*/all.safetensors"), []).metadata["views"]
+    assert (connectome["stop"], thickness["stop"] - thickness["start"]) == (20 * 19 // 2, 10)
+
+
 def test_a_graph_of_a_subject_is_its_connectome(results):
     path = only(results, "connectomes/density-0.1-*/all.safetensors")
     graphs = read_graph_samples(path, read_arrays(path, []).subjects)
@@ -194,7 +199,11 @@ def test_one_more_subject_is_simulated_in_one_shard(simulated, tmp_path):
             "build_graph": 1,
             "build_connectomes": 1,
             "build_fitted_connectomes": 2,
-            "train_method": 7,
+            "train_method": 8,
+            "simulate_thickness": 1,
+            "read_measures": 1,
+            "compute_morphometry": 1,
+            "join_views": 1,
             "score_experiment": 1,
         }
     )

@@ -9,7 +9,7 @@ import pytest
 pytestmark = [pytest.mark.full("It waits for the rate of a scheduler."), pytest.mark.workflow]
 
 RULES = Path(__file__).resolve().parents[2] / "workflow" / "rules"
-JOBS = 12
+JOBS = 7
 LIMIT, SPAN_S = 3, 2
 SNAKEFILE = f"""
 import threading

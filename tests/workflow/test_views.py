@@ -6,9 +6,9 @@ import pytest
 
 from brainfed.runtime.artefacts import read_arrays
 from support.files.freesurfer_project import write_tables
-from workflow.project import CONFIG, SIMULATE, Project, new_project
+from workflow.project import CONFIG, Project, new_project
 
-pytestmark = [pytest.mark.full("Two whole runs, whose parts are tested without Snakemake."), pytest.mark.workflow]
+pytestmark = [pytest.mark.full("A whole run, whose parts are tested without Snakemake."), pytest.mark.workflow]
 
 SUBJECTS = [f"sub-{number:03d}" for number in range(40)]
 WITHOUT = "sub-007"
@@ -101,17 +101,3 @@ def test_an_id_that_no_folder_has_stops_the_run_at_its_start(finished, tmp_path)
     done = project.snakemake("-n", check=False)
     assert done.returncode
     assert "expected stats folders of its subjects in resources/subjects, found none of 40" in done.stdout + done.stderr
-
-
-def test_a_simulated_cohort_may_have_thickness_too(tmp_path):
-    project = new_project(tmp_path)
-    views = {"connectome": {}, "thickness": THICKNESS}
-    project.configure(
-        cohorts={"made": {"source": "simulate", "shards": 1, "simulate": SIMULATE | {"thickness_regions": 10}}},
-        variants={"both": {"method": "ridge", "features": {"views": views}}},
-        experiments={"methods": {"variants": ["ridge-central", "both"], "reference": "ridge-central"}},
-    )
-    project.snakemake("--cores", "1", "tables")
-    (path,) = (project.folder / "results" / "made").glob("features/views-*/all.safetensors")
-    connectome, thickness = read_arrays(path, []).metadata["views"]
-    assert (connectome["stop"], thickness["stop"] - thickness["start"]) == (20 * 19 // 2, 10)

@@ -108,7 +108,10 @@ def is_unlocked(folder: Path) -> bool:
     return not list((folder / ".snakemake" / "locks").glob("*"))
 
 
-@pytest.mark.parametrize("limit", [resource.RLIM_INFINITY, 1500 << 20])
+AGAIN = pytest.mark.full("Four workflows hang for seconds; one of each pair stands for both.")
+
+
+@pytest.mark.parametrize("limit", [resource.RLIM_INFINITY, pytest.param(1500 << 20, marks=AGAIN)])
 def test_a_second_request_ends_a_job_that_hangs(tmp_path: Path, limit: int) -> None:
     with (tmp_path / "log").open("wb") as log:
         workflow = hanging(tmp_path, limit, stdout=log.fileno(), stderr=log.fileno())
@@ -124,7 +127,7 @@ def test_a_second_request_ends_a_job_that_hangs(tmp_path: Path, limit: int) -> N
     assert is_unlocked(tmp_path)
 
 
-@pytest.mark.parametrize("closed", [True, False])
+@pytest.mark.parametrize("closed", [True, pytest.param(False, marks=AGAIN)])
 def test_a_closed_terminal_ends_the_run_and_leaves_no_lock(tmp_path: Path, closed: bool) -> None:
     """Snakemake alone may hear of it, or all processes; nothing can be printed any more."""
     outer, inner = pty.openpty()

@@ -53,7 +53,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("forks", ["", pytest.param("off", marks=pytest.mark.full("It waits for two rounds."))])
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.full("It is passed on as SIGTERM is."))]
+)
 def test_the_workflow_waits_for_a_job_that_keeps_its_round(folder: Path, number: signal.Signals, forks: str) -> None:
     log = folder / "log"
     with log.open("w") as output:
@@ -128,7 +130,10 @@ rule failing_pipe:
 SCORE = "import sys\nfrom pathlib import Path\nPath(snakemake.output[0]).write_text(Path(sys.executable).name)\n"
 
 
-@pytest.mark.parametrize("prefix", ["", "shell.prefix('export GREETING=good; ')\n"])
+@pytest.mark.parametrize(
+    "prefix",
+    ["", pytest.param("shell.prefix('export GREETING=good; ')\n", marks=pytest.mark.full("A prefix changes little."))],
+)
 def test_rules_with_commands_of_their_own_run_whole(tmp_path: Path, prefix: str) -> None:
     (tmp_path / "Snakefile").write_text(prefix + OTHERS)
     (tmp_path / "score.py").write_text(SCORE)

@@ -128,6 +128,7 @@ def planned(forked: ForkedCommands, host: Path, *arguments: str) -> tuple[int, s
     return forked.run(["snakemake", "-n", *arguments], host, environment(host))
 
 
+@pytest.mark.full("A run in an environment of its own imports every library anew; plans of a host stand below.")
 def test_a_host_with_rules_of_its_own_runs_brainfed_as_a_module(place: Path, forked: ForkedCommands) -> None:
     host = write_host(place, "host (1)")
     done = snakemake(host, "--cores", "2")

@@ -10,6 +10,7 @@ from pathlib import Path
 from brainfed.configuration.loading import load_plan
 from support.documents.document_commands import Command
 from support.files.fake_cohorts import write_cohorts
+from support.processes.awaited import HANGS_AFTER_S
 from support.processes.forked_cli import PROGRAMS, ForkedCommands
 from workflow.project import REPOSITORY
 
@@ -75,7 +76,9 @@ class Workplace:
         if words[0] in PROGRAMS:
             found, printed = self.commands.run(words, self.folder, command.environment)
         else:
-            done = subprocess.run(words, cwd=self.folder, text=True, capture_output=True, timeout=300, check=False)
+            done = subprocess.run(
+                words, cwd=self.folder, text=True, capture_output=True, timeout=HANGS_AFTER_S, check=False
+            )
             found, printed = done.returncode, done.stdout + done.stderr
         assert found == code, f"{command.place}: `{command.text}` fails: {printed[-1500:]}"
         return printed

@@ -36,7 +36,7 @@ SETTINGS = {
 }
 COST_SECTION = re.compile(rb'<section id="cost">.*?</section>', re.DOTALL)
 # For a round to end, and for what a run does beside a job that was killed, on a machine that does much else.
-PATIENCE, WHOLE_RUN = 600.0, 900.0
+PATIENCE, WHOLE_RUN = 600.0, 3600.0
 
 
 @dataclass(frozen=True)

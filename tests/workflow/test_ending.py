@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from support.processes.awaited import HANGS_AFTER_S
+
 pytestmark = pytest.mark.workflow
 
 RULES = Path(__file__).resolve().parents[2] / "workflow" / "rules"
-HANGS_AFTER_S = 600
-"""More than a hundred times as long as a quiet machine needs."""
 SNAKEFILE = f"""
 import os, signal, time
 from snakemake.scheduling.job_scheduler import JobScheduler

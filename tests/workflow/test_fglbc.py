@@ -21,7 +21,7 @@ pytestmark = [
     pytest.mark.workflow,
 ]
 
-ROUNDS = 150
+ROUNDS = 80
 COHORT = {"source": "simulate", "atlas": "twenty", "shards": 1, "simulate": SIMULATE}
 NETWORK = {"window": 32, "channels": 4, "kernel": 3, "strides": [4]}
 COMPARED = {"methods": {"variants": ["majority", "ours", "alone"], "reference": "majority"}}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from support.processes.awaited import until_true
+from support.processes.awaited import HANGS_AFTER_S, until_true
 
 pytestmark = pytest.mark.workflow
 
@@ -62,7 +62,7 @@ Path(snakemake.output[0]).write_text(str(had))
 @pytest.mark.full("It keeps a core busy for ten seconds.")
 @pytest.mark.parametrize("forks", ["", "off"])
 def test_snakemake_measures_the_processor_time_and_memory_of_the_script(tmp_path: Path, forks: str) -> None:
-    assert started(tmp_path, BUSY, forks).wait(timeout=120) == 0, (tmp_path / "log").read_text()
+    assert started(tmp_path, BUSY, forks).wait(timeout=HANGS_AFTER_S) == 0, (tmp_path / "log").read_text()
     for number in (0, 1):
         assert (tmp_path / f"scores{number}").read_text() == str([not forks, False, False])
         with (tmp_path / f"train{number}.tsv").open(newline="") as file:
@@ -88,7 +88,7 @@ except KeyboardInterrupt:
 
 def test_jobs_end_soon_after_a_workflow_that_is_killed(tmp_path: Path) -> None:
     workflow = started(tmp_path, LONG, "")
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + HANGS_AFTER_S
     while len(running := list(tmp_path.glob("running*"))) < 2 or not all(map(Path.read_text, running)):
         assert time.monotonic() < deadline and workflow.poll() is None, (tmp_path / "log").read_text()
         time.sleep(0.1)

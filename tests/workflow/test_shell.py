@@ -6,10 +6,11 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+
+from support.processes.awaited import HANGS_AFTER_S, until_true
 
 pytestmark = pytest.mark.workflow
 
@@ -68,12 +69,9 @@ def test_the_workflow_waits_for_a_job_that_keeps_its_round(folder: Path, number:
             stderr=output,
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
-    deadline = time.monotonic() + 60
-    while not (folder / "running").exists() and running.poll() is None:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    until_true(lambda: (folder / "running").exists() or running.poll() is not None)
     os.killpg(running.pid, number)
-    running.wait(timeout=60)
+    running.wait(timeout=HANGS_AFTER_S)
     kept, said = (folder / "kept").exists(), log.read_text()
     assert running.returncode != 0
     assert kept, said

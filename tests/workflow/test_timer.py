@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from support.processes.awaited import HANGS_AFTER_S
+
 pytestmark = [pytest.mark.full("It waits for the rate of a scheduler."), pytest.mark.workflow]
 
 RULES = Path(__file__).resolve().parents[2] / "workflow" / "rules"
@@ -44,7 +46,7 @@ def run(folder: Path, *options: str) -> tuple[int, int]:
     (folder / "Snakefile").write_text(SNAKEFILE)
     (folder / "touch.py").write_text("from pathlib import Path\nPath(snakemake.output[0]).touch()\n")
     command = [sys.executable, "-m", "snakemake", "all", "--cores", "1", "--quiet", "host", *options]
-    done = subprocess.run(command, cwd=folder, timeout=120, text=True, capture_output=True, check=False)
+    done = subprocess.run(command, cwd=folder, timeout=HANGS_AFTER_S, text=True, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
     looks, timers = map(int, (folder / "most").read_text().split())
     return looks, timers

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import brainfed
+from support.processes.awaited import HANGS_AFTER_S
 from support.processes.fake_driver import FakeDriver
 from support.processes.fake_torch import write_fake_torch
 
@@ -76,7 +77,7 @@ def test_two_workflows_that_share_gpus_differently_share_out_the_devices(tmp_pat
         "shares": begin(tmp_path / "shares", environment | {"BRAINFED_JOBS_PER_GPU": "2"}, gpus=4),
     }
     for run in runs.values():
-        output, _ = run.communicate(timeout=300)
+        output, _ = run.communicate(timeout=HANGS_AFTER_S)
         assert run.returncode == 0, output
     stays = [
         (name, *json.loads((tmp_path / name / f"{number}.json").read_text())) for name in runs for number in range(JOBS)

@@ -46,7 +46,7 @@ def functions_of_jobs():
 
 @pytest.fixture(scope="module")
 def configs(tmp_path_factory):
-    """A config a source, each with eight to twelve subjects and nothing wrong."""
+    """A config a source, each with four to thirty subjects and nothing wrong; a fast check comes first."""
 
     def folder(name):
         return tmp_path_factory.mktemp(name)
@@ -56,16 +56,14 @@ def configs(tmp_path_factory):
     series.settings["freesurfer"] = {"tables": write_tables(folder("stats"), subjects), "id": "{subject}"}
     derivative = Derivative(folder("derivative"))
     rows = []
-    for number in range(1, 9):
+    for number in range(1, 5):
         derivative.write_run(f"{number:02d}", seed=number)
         rows.append(f"sub-{number:02d}\t{'ab'[number % 2]}\t20\tmale\t{('patient', 'control')[number // 2 % 2]}")
     derivative.write_participants(*rows)
     graphs = folder("graphs")
     write_data_set(graphs, "MADE")
     cohorts = {
-        "images": images.settings,
         "series": series.settings,
-        "bids": {"source": "bids", "bids": {"derivatives": str(derivative.folder)}, **write_atlas(folder("atlas"))},
         "freesurfer": {
             "source": "freesurfer",
             "phenotype": series.settings["phenotype"],
@@ -77,6 +75,8 @@ def configs(tmp_path_factory):
             "classes": ["no", "yes"],
             "tudataset": {"folder": str(graphs), "names": ["MADE"]},
         },
+        "images": images.settings,
+        "bids": {"source": "bids", "bids": {"derivatives": str(derivative.folder)}, **write_atlas(folder("atlas"))},
     }
     made = {}
     for name, cohort in cohorts.items():

@@ -11,16 +11,13 @@ import pytest
 
 from brainfed.checking.project import check_project
 from brainfed.cohort.phenotype.ingest import ingest
+from brainfed.cohort.quality.inclusion import include
+from brainfed.cohort.quality.issues import list_issues
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.settings.splits import SplitSettings
 from brainfed.cohort.sources.listing import list_cohort
 from brainfed.cohort.splits.institutions import split
 from brainfed.configuration.validation import validate
-from brainfed.imaging.extraction.extract_shard import extract_shard
-from brainfed.imaging.extraction.extraction import ScanFiles
-from brainfed.imaging.scans.atlas import load_atlas
-from brainfed.imaging.series.read_shard import read_shard
-from brainfed.imaging.series.shard import ShardFiles
 from brainfed.runtime.artefacts import read_arrays, read_table
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
@@ -28,7 +25,7 @@ from support.broken.broken_images import IMAGES
 from support.broken.broken_inputs import Cohort, image_cohort, numbers, series_cohort, write_series
 from support.broken.broken_series import FILE, SERIES
 from support.broken.broken_tables import TABLES
-from support.files.inclusion import decide
+from support.files.run_of_cohort import measured_scans, parts_of, write_part
 
 BROKEN = [*TABLES, *SERIES, *IMAGES]
 KINDS = {"series": series_cohort, "images": image_cohort}
@@ -85,10 +82,10 @@ def work(cohort, on_invalid="error"):
 
 def _work(cohort, settings, done):
     listing = list_cohort("c", settings)
-    files = {name: shard_files(cohort.folder, name) for name in listing.shards}
+    files = {name: parts_of(cohort.folder, name) for name in listing.shards}
     for name, out in files.items():
         try:
-            run_shard(listing, name, settings, out)
+            write_part(listing, listing.members(name), settings, out)
         except UserError as error:
             done.sentences.append(str(error))
             continue
@@ -102,22 +99,10 @@ def _work(cohort, settings, done):
     quality, coverage = (
         pd.concat([read_table(getattr(out, kind)) for out in files.values()]) for kind in ("quality", "coverage")
     )
-    included, done.issues = decide(participants, quality, coverage, settings)
+    measured = measured_scans(participants, quality, coverage, settings)
+    included = include(measured, settings)
+    done.issues = list_issues(measured, included, coverage, settings) if settings.on_invalid == "error" else None
     done.split = split(included, participants, SplitSettings(**cohort.split), Streams(1))
-
-
-def shard_files(folder, name):
-    return ShardFiles(*(folder / f"{name}{end}" for end in (".safetensors", "-quality.parquet", "-coverage.parquet")))
-
-
-def run_shard(listing, name, settings, out):
-    members = listing.members(name)
-    if settings.source == "timeseries":
-        tr = {one.subject: settings.tr[one.site] for one in members if one.site in settings.tr}
-        read_shard({one.subject: one.series for one in members}, settings, out, tr)
-        return
-    scans = {one.subject: ScanFiles(one.series, one.confounds) for one in members}
-    extract_shard(scans, load_atlas("atlas", listing.parcellation, listing.labels), settings, out)
 
 
 def everybody(cohort):
@@ -140,21 +125,14 @@ def test_a_good_cohort_has_nothing_wrong(fresh, kind):
     assert (done.sentences, done.problems, done.written) == ([], {}, everybody(cohort))
 
 
-@pytest.mark.parametrize("broken", [one for one in BROKEN if one.checked], ids=by_name)
-def test_the_check_finds_the_mistake_before_the_run(fresh, broken):
-    cohort = fresh(kind_of(broken))
-    broken.make(cohort)
-    stops = [found for found in check_project(cohort.configure()) if found.severity == "stops"]
-    matching = [found for found in stops if re.search(broken.checked, found.sentence)]
-    assert matching, stops
-    if broken.subject:
-        assert [found.subjects for found in stops] == [(broken.subject,)]
-
-
 @pytest.mark.parametrize("broken", BROKEN, ids=by_name)
-def test_the_job_names_the_mistake_and_the_shards_of_others_stay(fresh, broken):
+def test_check_and_job_name_the_mistake_and_the_shards_of_others_stay(fresh, broken):
     cohort = fresh(kind_of(broken))
     broken.make(cohort)
+    if broken.checked:
+        stops = [found for found in check_project(cohort.configure()) if found.severity == "stops"]
+        assert any(re.search(broken.checked, found.sentence) for found in stops), stops
+        assert not broken.subject or [found.subjects for found in stops] == [(broken.subject,)]
     done = work(cohort)
     (sentence,) = set(done.sentences)
     assert re.search(broken.sentence, sentence)
@@ -169,7 +147,7 @@ def test_the_job_names_the_mistake_and_the_shards_of_others_stay(fresh, broken):
 def test_the_subject_of_the_mistake_alone_may_be_dropped(fresh, broken):
     cohort = fresh(kind_of(broken))
     broken.make(cohort)
-    cohort.settings["on_invalid"] = "drop"
+    cohort.settings |= {"on_invalid": "drop", "shards": 1}
     done = work(cohort, "drop")
     assert done.sentences == []
     assert done.written == everybody(cohort) - {broken.subject}

@@ -4,7 +4,6 @@ A cohort of four has one generated file, sound or changed in one way (`series_fo
 the run's own functions list, ingest, read, measure and include it, in one process. `BRAINFED_CASES` is their number.
 """
 
-import os
 import random
 import re
 import struct
@@ -18,21 +17,15 @@ import pytest
 import scipy.io
 
 from brainfed.checking.cohort import check_cohort
-from brainfed.cohort.phenotype.ingest import ingest
-from brainfed.cohort.quality.inclusion import include, join_quality
-from brainfed.cohort.quality.measures import measure
 from brainfed.cohort.settings.cohort import CohortSettings
-from brainfed.cohort.sources.listing import list_cohort
 from brainfed.imaging.series.arrays import NUMBERS, array_format, read_array
-from brainfed.imaging.series.read_shard import read_shard
 from brainfed.imaging.series.roi_series import read_roi_series
-from brainfed.imaging.series.shard import ShardFiles
-from brainfed.runtime.artefacts import read_arrays, read_table
 from brainfed.runtime.errors import UserError
 from support.broken import series_formats
+from support.broken.cases import cases
 from support.broken.series_formats import FORMATS, made, plain, write
+from support.files.run_of_cohort import found_by_severity, of_the_run
 
-CASES = int(os.environ.get("BRAINFED_CASES", "60"))
 LEAST = 10
 SUBJECTS = ("s1", "s2", "s3", "s4")
 
@@ -58,38 +51,19 @@ def cohort(folder, case, **changes):
     return CohortSettings(**usual | changes)
 
 
-def of_the_run(settings, folder):
-    """Reason of every subject ('' stays) and the series as the jobs write them, or the sentence of a run that stops."""
-    out = ShardFiles(*(folder / f"part{end}" for end in (".safetensors", "-quality.parquet", "-coverage.parquet")))
-    try:
-        listing = list_cohort("c", settings)
-        participants = ingest(listing.phenotype, settings, listing.absences)
-        read_shard({one.subject: str(one.series) for one in listing.members("shard-00")}, settings, out)
-        quality = read_table(out.quality)
-        measured = measure(participants, quality, read_table(out.coverage), settings.min_coverage)
-        included = include(join_quality(participants, quality, measured), settings)
-    except UserError as error:
-        return str(error), {}, {}
-    return "", dict(zip(included["subject"], included["reason"], strict=True)), read_arrays(out.series).arrays
-
-
-def verdicts(settings, folder):
-    return of_the_run(settings, folder), check_cohort("c", settings)
-
-
-@pytest.mark.parametrize("seed", range(CASES))
+@pytest.mark.parametrize("seed", cases(first=40, usual=60))
 def test_check_and_run_give_one_verdict_and_the_numbers_that_were_written(tmp_path, seed):
     case = made(seed)
     settings = cohort(tmp_path, case, constant_regions=("impute_zero", "drop_subject", "error")[seed % 3])
-    (stopped, reasons, series), checked = verdicts(settings, tmp_path)
-    stops = [finding.sentence for finding in checked.findings if finding.severity == "stops"]
+    stopped, reasons, written = of_the_run(tmp_path, settings)
+    checked = check_cohort("c", settings)
+    stops, drops = found_by_severity(checked)
     assert bool(stops) == bool(stopped), (case.kind, stops, stopped)
     if stopped:
         assert stopped in stops, (case.kind, stops, stopped)
         assert "expected a signal in every region" in stopped
         return
     assert {person.subject for person in checked.people} == {name for name, reason in reasons.items() if not reason}
-    drops = {name: one.sentence for one in checked.findings if one.severity == "drops" for name in one.subjects}
     assert drops.keys() == {name for name, reason in reasons.items() if reason}, case.kind
     problem = reasons["s2"]
     assert problem in drops.get("s2", ""), case.kind
@@ -101,8 +75,8 @@ def test_check_and_run_give_one_verdict_and_the_numbers_that_were_written(tmp_pa
     else:
         assert not problem, (case.form, case.kind, problem)
     if not case.refused and case.refused is not None and not problem:
-        np.testing.assert_array_equal(series["s2"], case.truth)
-        assert series["s2"].dtype == np.float32
+        np.testing.assert_array_equal(written.arrays["s2"], case.truth)
+        assert written.arrays["s2"].dtype == np.float32
         unseen = ~np.isfinite(case.truth).all(axis=0) | (np.ptp(case.truth, axis=0) == 0)
         noted = any("regions without a signal" in one.sentence and "s2" in one.subjects for one in checked.findings)
         assert noted == unseen.any()
@@ -196,12 +170,13 @@ def test_links_without_content_leave_as_files_that_are_absent_do(tmp_path, on_in
     for subject in ("s2", "s3"):
         (tmp_path / f"{subject}.npy").unlink()
         (tmp_path / f"{subject}.npy").symlink_to(tmp_path / ".git" / "annex" / subject)
-    (stopped, reasons, series), checked = verdicts(settings, tmp_path)
-    stops = [one for one in checked.findings if one.severity == "stops"]
+    stopped, reasons, written = of_the_run(tmp_path, settings)
+    checked = check_cohort("c", settings)
+    stops, drops = found_by_severity(checked)
     assert bool(stops) == bool(stopped) == (on_invalid == "error")
     if on_invalid == "drop":
-        assert series.keys() == {"s1", "s4"} == {person.subject for person in checked.people}
-        assert {name for one in checked.findings if one.severity == "drops" for name in one.subjects} == {"s2", "s3"}
+        assert written.arrays.keys() == {"s1", "s4"} == {person.subject for person in checked.people}
+        assert drops.keys() == {"s2", "s3"}
         assert reasons["s2"] == reasons["s3"] == "series file absent"
 
 

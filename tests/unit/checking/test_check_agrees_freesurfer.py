@@ -4,7 +4,6 @@ A cohort of eight has tables in one of their variants, sound or changed in one w
 run's own functions list, ingest, read and include it, in one process. `BRAINFED_CASES` is their number.
 """
 
-import os
 import random
 import re
 from dataclasses import dataclass, field, replace
@@ -15,20 +14,16 @@ import pandas as pd
 import pytest
 
 from brainfed.checking.cohort import check_cohort
-from brainfed.cohort.phenotype.ingest import ingest
-from brainfed.cohort.quality.inclusion import include, join_quality
-from brainfed.cohort.quality.measures import measure
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.settings.freesurfer import FreeSurferSettings
 from brainfed.cohort.sources.listing import list_cohort
 from brainfed.configuration.layout.cohort_inputs import CohortInputs
-from brainfed.imaging.morphometry.measures import write_measures
-from brainfed.imaging.series.shard import ShardFiles
-from brainfed.runtime.artefacts import read_arrays, read_table
 from brainfed.runtime.errors import UserError
+from support.broken.cases import cases
 from support.files.freesurfer_project import write_subject
+from support.files.run_of_cohort import found_by_severity, of_the_run
 
-CASES = int(os.environ.get("BRAINFED_CASES", "60"))
+SEEDS = cases(first=27, usual=60)
 SUBJECTS = tuple(f"s{number}" for number in range(1, 9))
 ASEG = ("Left-Hippocampus", "Right-Hippocampus", "Left-Thalamus", "Right-Thalamus", "EstimatedTotalIntraCranialVol")
 OLD = {"Left-Thalamus": "Left-Thalamus-Proper", "Right-Thalamus": "Right-Thalamus-Proper"}
@@ -307,30 +302,18 @@ def cohort(folder, case, draw):
     )
 
 
-def of_the_run(settings, folder):
-    """The sentence of a run that stops, reason of every subject, and the measures that the jobs write."""
-    out = ShardFiles(*(folder / f"measures{end}" for end in (".safetensors", "-quality.parquet", "-coverage.parquet")))
-    try:
-        listing = list_cohort("c", settings)
-        participants = ingest(listing.phenotype, settings, listing.absences)
-        write_measures({one.subject: str(one.series) for one in listing.subjects if one.has_series}, settings, out)
-        quality = read_table(out.quality)
-        measured = measure(participants, quality, read_table(out.coverage), settings.min_coverage)
-        included = include(join_quality(participants, quality, measured), settings)
-    except UserError as error:
-        return str(error), {}, None
-    file = read_arrays(out.series)
-    values = pd.DataFrame(file.arrays["measures"], index=list(file.subjects), columns=file.metadata["regions"])
-    return "", dict(zip(included["subject"], included["reason"], strict=True)), values
+def values_of(file):
+    """The measures that the jobs wrote, by subject."""
+    return pd.DataFrame(file.arrays["measures"], index=list(file.subjects), columns=file.metadata["regions"])
 
 
-@pytest.mark.parametrize("seed", range(CASES))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_check_and_run_give_one_verdict_and_the_numbers_that_were_written(tmp_path, seed):
     case, draw = made(seed)
     settings = cohort(tmp_path, case, draw)
-    stopped, reasons, values = of_the_run(settings, tmp_path)
+    stopped, reasons, written = of_the_run(tmp_path, settings)
     checked = check_cohort("c", settings)
-    stops = [finding.sentence for finding in checked.findings if finding.severity == "stops"]
+    stops, drops = found_by_severity(checked)
     assert stops == ([stopped] if stopped else []), (case.kind, stops, stopped)
     assert "\n" not in stopped
     if stopped or case.stops:
@@ -338,7 +321,6 @@ def test_check_and_run_give_one_verdict_and_the_numbers_that_were_written(tmp_pa
         return
     left = {name for name, reason in reasons.items() if reason}
     assert {person.subject for person in checked.people} == set(SUBJECTS) - left
-    drops = {name: one.sentence for one in checked.findings if one.severity == "drops" for name in one.subjects}
     assert drops.keys() == left, case.kind
     for name in left:
         assert reasons[name] in drops[name]
@@ -346,12 +328,12 @@ def test_check_and_run_give_one_verdict_and_the_numbers_that_were_written(tmp_pa
         assert case.leave is None or set(case.leave) == left, (case.kind, reasons)
     if case.expected is not None:
         assert left == set(case.leave), (case.kind, reasons)
-        expected = case.expected.drop(index=list(left)).astype(np.float32)
+        expected, values = case.expected.drop(index=list(left)).astype(np.float32), values_of(written)
         pd.testing.assert_frame_equal(values[list(expected)], expected, check_exact=True)
         assert sorted(values) == sorted(expected)
 
 
-@pytest.mark.parametrize("seed", range(CASES))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_missing_code_that_no_cell_holds_is_no_setting_of_the_job(tmp_path, seed):
     """What the job reads with the codes that cells may hold is what it reads with all."""
     case, draw = made(seed)
@@ -368,17 +350,18 @@ def test_a_missing_code_that_no_cell_holds_is_no_setting_of_the_job(tmp_path, se
         return
     if not case.stops:
         assert not {"-77", "0.123456", "s99"} & set(given), case.kind
-    stopped, reasons, values = of_the_run(every, tmp_path)
-    others = of_the_run(replace(settings, missing=tuple(given)), tmp_path)
-    assert (stopped, reasons) == others[:2], case.kind
-    assert values is None or values.equals(others[2])
+    stopped, reasons, written = of_the_run(tmp_path, every)
+    *others, again = of_the_run(tmp_path, replace(settings, missing=tuple(given)))
+    assert [stopped, reasons] == others, case.kind
+    assert written is None or values_of(written).equals(values_of(again))
 
 
 def test_two_versions_of_stats_files_are_one_structure_and_said(tmp_path):
     case = Case([], None, subjects_dir=True, kind="two versions")
     settings = cohort(tmp_path, case, random.Random(0))
-    stopped, reasons, values = of_the_run(settings, tmp_path)
+    stopped, reasons, written = of_the_run(tmp_path, settings)
     assert not stopped and not any(reasons.values())
+    values = values_of(written)
     assert "Left-Thalamus-Proper" not in values
     np.testing.assert_array_equal(values["Left-Thalamus"], [7000.5 + number for number in range(8)])
     notes = [one.sentence for one in check_cohort("c", settings).findings if one.severity == "notes"]
@@ -390,5 +373,5 @@ def test_a_merged_table_with_a_column_a_subject_is_called_transposed(tmp_path):
     table = numbers(0, ENIGMA)
     case = Case([("measure", table)], None, settings={"columns": ("*",)}, transposed=True, separator=",")
     settings = cohort(tmp_path, case, random.Random(0))
-    stopped, _, _ = of_the_run(settings, tmp_path)
+    stopped, _, _ = of_the_run(tmp_path, settings)
     assert "table0.txt: expected a row a subject, found a column a subject; the table is transposed" in stopped

@@ -10,7 +10,7 @@ from brainfed.cohort.phenotype.ingest import ingest
 from brainfed.cohort.quality.measures import measure
 from brainfed.cohort.settings.cohort import CohortSettings, ColumnSettings
 from support.files.bids_dataset import confounds
-from support.files.inclusion import decide
+from support.files.run_of_cohort import decide
 
 SUBJECTS = ("01", "02", "03")
 

@@ -19,7 +19,7 @@ from brainfed.cohort.sources.listed import Absence
 from brainfed.cohort.splits.institutions import split
 from brainfed.reporting.tables.flow import flow_steps
 from brainfed.runtime.streams import Streams
-from support.files.inclusion import decide
+from support.files.run_of_cohort import decide
 
 GOOD = dict.fromkeys(MEASURES, 0.0) | {
     "mean_fd": 0.1, "timepoints": 200.0, "kept_seconds": 400.0, "kept_share": 1.0, "coverage": 1.0, "tsnr": 60.0

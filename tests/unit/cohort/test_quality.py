@@ -15,7 +15,7 @@ from brainfed.cohort.settings.exclusion import ExclusionSettings
 from brainfed.imaging.series.read_shard import read_shard
 from brainfed.imaging.series.shard import ShardFiles
 from brainfed.runtime.errors import UserError
-from support.files.inclusion import decide
+from support.files.run_of_cohort import decide
 
 SETTINGS = CohortSettings(source="timeseries")
 needs_data = pytest.mark.skipif("BRAINFED_DATA" not in os.environ, reason="BRAINFED_DATA is not set")

@@ -20,7 +20,7 @@ from brainfed.runtime.streams import Streams
 from brainfed.samples.assemble import assemble
 from brainfed.samples.inpainting.inpainting_inputs import inpainting_inputs
 from brainfed.samples.results import check, predictions_table
-from support.files.inclusion import decide
+from support.files.run_of_cohort import decide
 from support.samples.fused_inputs import with_fused
 from support.samples.method_inputs import method_inputs
 

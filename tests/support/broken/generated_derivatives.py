@@ -28,14 +28,13 @@ class Mutation:
     settings: tuple[tuple[str, object], ...] = ()
 
 
-def sound(folder: Path) -> Path:
-    """Two subjects with two runs each; the folder of the first one's images."""
+def sound(folder: Path) -> None:
+    """Two subjects with two runs each."""
     tree = Derivative(folder)
     for sub in ("01", "02"):
         for run in (1, 2):
             tree.write_run(sub, run=str(run), seed=int(sub) * 10 + run)
     tree.write_participants("01", "02\ta\t20\tmale\tcontrol")
-    return folder / "sub-01" / "func"
 
 
 def each(pattern: str, change: Callable[[Path], object]):

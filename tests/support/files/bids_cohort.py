@@ -18,13 +18,13 @@ def cohort(derivative, bids=None, **changes):
 
 
 def two_subjects(folder):
-    """Two subjects with two runs each, in two spaces; the second has two sessions."""
+    """Two subjects with two short runs each, in two spaces; the second has two sessions."""
     tree = Derivative(folder)
     for space in ("T1w", "MNI152NLin2009cAsym"):
         for run in ("01", "02"):
-            tree.write_run("01", run=run, space=space)
+            tree.write_run("01", run=run, space=space, volumes=2)
         for session in ("a", "b"):
-            tree.write_run("02", ses=session, run="1", space=space)
+            tree.write_run("02", ses=session, run="1", space=space, volumes=2)
     tree.write_participants("sub-01", "sub-02")
     return tree
 

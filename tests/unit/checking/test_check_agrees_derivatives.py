@@ -4,6 +4,7 @@ BRAINFED_CASES sets the number of cases; each kind of mutation comes once before
 """
 
 import re
+import shutil
 from functools import cache
 
 import numpy as np
@@ -24,10 +25,17 @@ CASES = len(SEEDS)
 
 
 @pytest.fixture(scope="module")
-def by_nilearn(tmp_path_factory):
+def usual(tmp_path_factory):
+    """The usual tree."""
+    folder = tmp_path_factory.mktemp("usual") / "fmriprep"
+    sound(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def by_nilearn(usual):
     """A function: the series of each run of the usual tree, by nilearn alone."""
-    folder = tmp_path_factory.mktemp("usual")
-    func, atlas = sound(folder / "fmriprep"), write_atlas(folder / "atlas")
+    func, atlas = usual / "sub-01" / "func", write_atlas(usual.parent / "atlas")
 
     @cache
     def series(strategy, low_pass):
@@ -48,30 +56,31 @@ def by_nilearn(tmp_path_factory):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_check_and_job_give_one_verdict_and_series_are_nilearns(seed, tmp_path, by_nilearn):
+def test_check_and_job_give_one_verdict_and_series_are_nilearns(seed, tmp_path, usual, by_nilearn):
     mutation = MUTATIONS[seed % len(MUTATIONS) if len(MUTATIONS) <= CASES else seed * 5 % len(MUTATIONS)]
     folder = tmp_path / FOLDERS[seed % len(FOLDERS)]
-    mutation.make(sound(folder))
+    shutil.copytree(usual, folder)
+    mutation.make(folder / "sub-01" / "func")
     bids = {"derivatives": str(folder), "confounds": {"strategy": "simple", "motion": "basic"}} | dict(
         mutation.settings
     )
     low_pass = 0.1 if bids.pop("band", seed % 3 == 0) else None
     cohort = {"source": "bids", "bids": bids, "extraction": {"high_pass": None, "low_pass": low_pass}}
     cohort |= write_atlas(tmp_path / "atlas")
-    usual = validate(CohortSettings, cohort, "c")
+    stopping = validate(CohortSettings, cohort, "c")
     dropping = validate(CohortSettings, cohort | {"on_invalid": "drop"}, "c")
     if mutation.verdict == "refused":
-        stopped, _, _ = of_the_jobs(tmp_path, usual)
+        stopped, _, _ = of_the_jobs(tmp_path, stopping)
         stopped_too, problems, _ = of_the_jobs(tmp_path, dropping)
         problem = stopped_too or problems["01"]
-        checked, _ = found_by_severity(check_cohort("c", usual))
+        checked, _ = found_by_severity(check_cohort("c", stopping))
         assert any(found_by_severity(check_cohort("c", dropping))), mutation.name
         assert stopped and problem and checked, (mutation.name, stopped, problem, checked)
         assert not any("its reader fails on" in one for one in checked), (mutation.name, checked)
         named = re.compile(rf": {re.escape(problem)}(, \S.* in \S.*)? \(")
         assert stopped in checked or any(map(named.search, checked)), (mutation.name, stopped, checked)
         return
-    settings = (usual, dropping)[seed % 2]
+    settings = (stopping, dropping)[seed % 2]
     stopped, problems, series = of_the_jobs(tmp_path, settings)
     assert not stopped and not problems["01"], (mutation.name, stopped, problems)
     assert found_by_severity(check_cohort("c", settings)) == ([], {}), mutation.name

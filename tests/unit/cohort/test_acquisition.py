@@ -93,15 +93,25 @@ class TestReading:
             read_acquisition(cohort.folder / "participants.parquet", SUBJECTS, [])
 
 
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory):
+    """The true cohort, its diagnoses turned, without them, and with a subject of no fold, after their jobs."""
+    true, turned, without, unfolded = (Cohort(tmp_path_factory.mktemp("cohort")) for _ in range(4))
+    turned.write(true.people.assign(diagnosis=1 - true.people["diagnosis"]))
+    without.write(true.people.drop(columns="diagnosis"))
+    split = read_table(unfolded.folder / "split.parquet")
+    split.loc[5, "fold"] = -1
+    write_table(unfolded.folder / "split.parquet", split)
+    selected = true.job("selected", 2, harmonise_covariates=(), selection="rfe", selected=4)
+    further = [true.job("age", 1, harmonise_covariates=("age",)), selected]
+    last = unfolded.job("first", harmonise_covariates=())
+    run_scripts([*(one.job("plain") for one in (true, turned, without)), *further, last])
+    return true, turned, without, unfolded
+
+
 class TestJob:
-    def test_harmonised_first_then_selected(self, cohort):
-        run_scripts(
-            [
-                cohort.job("plain"),
-                cohort.job("age", 1, harmonise_covariates=("age",)),
-                cohort.job("selected", 2, harmonise_covariates=(), selection="rfe", selected=4),
-            ]
-        )
+    def test_harmonised_first_then_selected(self, ran):
+        cohort = ran[0]
         plain, age, selected = (read_arrays(cohort.folder / name) for name in ("plain", "age", "selected"))
         sex = np.array([float(one == "male") for one in cohort.sex])
         assert np.array_equal(plain.arrays["features"], cohort.expected(0, age=cohort.age, sex=sex))
@@ -114,19 +124,12 @@ class TestJob:
         assert selected.metadata["columns"] == columns.tolist()
         assert np.array_equal(selected.arrays["features"], even[:, columns])
 
-    def test_no_diagnosis_reaches_a_byte(self, cohort):
-        turned, without = (Cohort(cohort.folder / name) for name in ("turned", "without"))
-        turned.write(cohort.people.assign(diagnosis=1 - cohort.people["diagnosis"]))
-        without.write(cohort.people.drop(columns="diagnosis"))
-        run_scripts([one.job("features") for one in (cohort, turned, without)])
-        before, *after = ((one.folder / "features").read_bytes() for one in (cohort, turned, without))
+    def test_no_diagnosis_reaches_a_byte(self, ran):
+        before, *after = ((one.folder / "plain").read_bytes() for one in ran[:3])
         assert after == [before] * 2
 
-    def test_a_subject_of_no_fold_is_fitted_on_in_all(self, cohort):
-        split = read_table(cohort.folder / "split.parquet")
-        split.loc[5, "fold"] = -1
-        write_table(cohort.folder / "split.parquet", split)
-        run_scripts([cohort.job("first", harmonise_covariates=())])
+    def test_a_subject_of_no_fold_is_fitted_on_in_all(self, ran):
+        cohort = ran[3]
         training = (FOLD != 0) | (np.arange(COUNT) == 5)
         expected = harmonised(cohort.features, cohort.site, cohort.institution, training, {}).features
         assert np.array_equal(read_arrays(cohort.folder / "first").arrays["features"], expected)

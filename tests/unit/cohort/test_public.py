@@ -15,6 +15,7 @@ from brainfed.cohort.splits.institutions import split
 from brainfed.cohort.splits.public import draw_public
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
+from support.files.split_tables import split_tables
 
 
 def cohort(cells, folds=2, twins=()):
@@ -134,11 +135,8 @@ def test_a_subject_that_another_table_lacks_is_named():
 
 
 def test_a_site_that_is_left_out_gives_nobody_in_its_fold():
-    rng = np.random.default_rng(0)
-    ids = [f"s{number:03d}" for number in range(90)]
-    included = pd.DataFrame({"subject": ids, "included": True, "twin_group": ids, "reason": ""})
-    people = pd.DataFrame({"subject": ids, "site": rng.permutation(list("ABC") * 30), "diagnosis": [0, 1] * 45})
-    people["diagnosis"] = people["diagnosis"].astype("Int8")
+    site = np.random.default_rng(0).permutation(list("ABC") * 30)
+    included, people = split_tables([0, 1] * 45, site)
     drawn = split(included, people, SplitSettings(validation="leave_one_site_out"), Streams(1))
     found = draw((drawn, people, included)).merge(people, on="subject")
     assert {(fold, site) for fold, site in zip(found["fold"], found["site"], strict=True)} == {

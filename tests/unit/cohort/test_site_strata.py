@@ -16,6 +16,7 @@ from brainfed.cohort.splits.even_folds import even_folds, halves
 from brainfed.cohort.splits.institutions import split
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
+from support.files.split_tables import split_tables
 
 BY_SITE = MappingProxyType({"stratify": "site_label"})
 GROUPS = MappingProxyType({"one": ("S0", "S1"), "two": ("S2", "S3", "S4", "S5", "S6", "S7")})
@@ -70,16 +71,9 @@ def cohort(subjects, seed=0, twins=(), unlabelled=0):
     site[:8] = np.arange(8)  # the smallest site is named in GROUPS
     diagnosis = (random.random(subjects) < 0.3 + 0.05 * site).astype(float)
     diagnosis[subjects - unlabelled :] = np.nan
-    ids = [f"s{number:03d}" for number in range(subjects)]
-    group = list(ids)
-    for members in twins:
-        for member in members:
-            group[member] = ids[min(members)]
-    included = pd.DataFrame({"subject": ids, "included": True, "twin_group": group, "reason": ""})
-    people = pd.DataFrame(
-        {"subject": ids, "site": [f"S{code}" for code in site], "diagnosis": pd.array(diagnosis, dtype="Int8")}
+    return split_tables(
+        [None if np.isnan(code) else int(code) for code in diagnosis], [f"S{code}" for code in site], twins
     )
-    return included, people
 
 
 def joined(table, included, people):
@@ -89,7 +83,7 @@ def joined(table, included, people):
 
 
 @given(data=st.data(), subjects=st.integers(150, 300), folds=st.integers(2, 5), seed=st.integers(0, 1000))
-@hypothesis_settings(max_examples=25)
+@hypothesis_settings(max_examples=10)
 def test_persons_of_each_diagnosis_are_even_in_institutions_in_sites_and_in_both(data, subjects, folds, seed):
     positions = data.draw(st.permutations(range(subjects)))
     twins = [positions[:2], positions[2:4], positions[4:7]]
@@ -113,12 +107,8 @@ def test_persons_of_each_diagnosis_are_even_in_institutions_in_sites_and_in_both
 
 
 def test_sites_of_three_subjects_in_five_folds_are_spread_over_three():
-    ids = [f"s{number:03d}" for number in range(120)]
-    included = pd.DataFrame({"subject": ids, "included": True, "twin_group": ids, "reason": ""})
     # Twenty sites of six, three patients and three controls each.
-    people = pd.DataFrame({"subject": ids, "site": [f"S{n // 6:02d}" for n in range(120)]}).assign(
-        diagnosis=pd.array([n % 2 for n in range(120)], dtype="Int8")
-    )
+    included, people = split_tables([n % 2 for n in range(120)], [f"S{n // 6:02d}" for n in range(120)])
     table = split(included, people, SplitSettings(count=2, **BY_SITE), Streams(3)).merge(people, on="subject")
     cells = table.groupby(["site", "diagnosis"])["fold"].value_counts()
     assert set(cells) == {1}
@@ -127,7 +117,7 @@ def test_sites_of_three_subjects_in_five_folds_are_spread_over_three():
 
 
 @given(seed=st.integers(0, 1000))
-@hypothesis_settings(max_examples=10)
+@hypothesis_settings(max_examples=5)
 def test_neither_the_order_of_rows_nor_unlabelled_subjects_move_anybody(seed):
     included, people = cohort(120, twins=[(3, 40), (11, 12)], unlabelled=12)
     settings = SplitSettings(count=2, folds=3, **BY_SITE)

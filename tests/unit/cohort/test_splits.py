@@ -17,6 +17,7 @@ from brainfed.cohort.splits.folds import folds_of_groups
 from brainfed.cohort.splits.institutions import split
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
+from support.files.split_tables import split_tables
 
 STREAMS = Streams(seed=7)
 
@@ -27,24 +28,6 @@ GAHFL = {
     "client-3": ("LEUVEN_1", "LEUVEN_2", "PITT", "YALE", "KKI", "SBL", "CMU"),
     "client-4": ("NYU",),
 }
-
-
-def cohort(diagnosis, site=None, twins=()):
-    """Tables included and participants of subjects s000, s001, ...; `twins` lists positions with identical series."""
-    ids = [f"s{i:03d}" for i in range(len(diagnosis))]
-    group = list(ids)
-    for members in twins:
-        for member in members:
-            group[member] = ids[min(members)]
-    included = pd.DataFrame({"subject": ids, "included": True, "twin_group": group, "reason": ""})
-    participants = pd.DataFrame(
-        {
-            "subject": ids,
-            "site": ["A"] * len(ids) if site is None else list(site),
-            "diagnosis": pd.array(list(diagnosis), dtype="Int8"),
-        }
-    )
-    return included, participants
 
 
 def counts(table, participants):
@@ -64,9 +47,9 @@ def counts(table, participants):
     folds=st.integers(2, 5),
     seed=st.integers(0, 1000),
 )
-@hypothesis_settings(max_examples=25, deadline=None)
+@hypothesis_settings(max_examples=12)
 def test_without_twins_institutions_and_folds_are_as_equal_as_can_be(controls, patients, count, folds, seed):
-    included, participants = cohort([0] * controls + [1] * patients)
+    included, participants = split_tables([0] * controls + [1] * patients)
     table = split(included, participants, SplitSettings(count=count, folds=folds), Streams(seed))
 
     assert table["subject"].tolist() == included["subject"].tolist()
@@ -79,11 +62,13 @@ def test_without_twins_institutions_and_folds_are_as_equal_as_can_be(controls, p
 
 
 @given(data=st.data(), seed=st.integers(0, 1000))
-@hypothesis_settings(max_examples=25, deadline=None)
+@hypothesis_settings(max_examples=12)
 def test_twins_share_institution_and_fold(data, seed):
     positions = data.draw(st.permutations(range(100)))
     twins = [positions[:2], positions[2:4], positions[4:7]]
-    included, participants = cohort([i % 2 for i in range(100)], site=[f"S{i % 3}" for i in range(100)], twins=twins)
+    included, participants = split_tables(
+        [i % 2 for i in range(100)], site=[f"S{i % 3}" for i in range(100)], twins=twins
+    )
     for settings in (SplitSettings(count=2, folds=3), SplitSettings(institutions="sites", folds=3)):
         table = split(included, participants, settings, Streams(seed)).set_index("subject")
         for members in twins:
@@ -93,9 +78,9 @@ def test_twins_share_institution_and_fold(data, seed):
 
 
 @given(seed=st.integers(0, 1000))
-@hypothesis_settings(max_examples=10, deadline=None)
+@hypothesis_settings(max_examples=5)
 def test_row_order_does_not_matter(seed):
-    included, participants = cohort([i % 2 for i in range(60)], twins=[(3, 40), (11, 12)])
+    included, participants = split_tables([i % 2 for i in range(60)], twins=[(3, 40), (11, 12)])
     expected = split(included, participants, SplitSettings(count=3, folds=4), STREAMS)
     shuffled = split(
         included.sample(frac=1, random_state=seed),
@@ -107,7 +92,7 @@ def test_row_order_does_not_matter(seed):
 
 
 def test_another_repeat_draws_both_anew():
-    included, participants = cohort([i % 2 for i in range(100)])
+    included, participants = split_tables([i % 2 for i in range(100)])
     first = split(included, participants, SplitSettings(), Streams(1, repeat=0))
     second = split(included, participants, SplitSettings(), Streams(1, repeat=1))
     assert (first["institution"] != second["institution"]).any()
@@ -115,14 +100,14 @@ def test_another_repeat_draws_both_anew():
 
 
 def test_institutions_of_a_share_leave_the_others_out():
-    included, participants = cohort([i % 2 for i in range(200)])
+    included, participants = split_tables([i % 2 for i in range(200)])
     table = split(included, participants, SplitSettings(count=3, folds=2, share=0.1), STREAMS)
     assert table["institution"].value_counts().to_dict() == {f"institution-{i}": 20 for i in (1, 2, 3)}
     assert set(table["subject"]) < set(included["subject"])
 
 
 def test_more_institutions_of_a_share_leave_the_first_ones_as_they_are():
-    included, participants = cohort([i % 2 for i in range(200)], twins=[(5, 6), (70, 180), (11, 12, 13)])
+    included, participants = split_tables([i % 2 for i in range(200)], twins=[(5, 6), (70, 180), (11, 12, 13)])
     two = split(included, participants, SplitSettings(count=2, folds=2, share=0.1), STREAMS)
     ten = split(included, participants, SplitSettings(count=10, folds=2, share=0.1), STREAMS)
     first = ten[ten["institution"].isin(["institution-1", "institution-2"])].reset_index(drop=True)
@@ -130,7 +115,7 @@ def test_more_institutions_of_a_share_leave_the_first_ones_as_they_are():
 
 
 def test_twins_stay_together_in_institutions_of_a_share():
-    included, participants = cohort([i % 2 for i in range(100)], twins=[(i, i + 50) for i in range(50)])
+    included, participants = split_tables([i % 2 for i in range(100)], twins=[(i, i + 50) for i in range(50)])
     table = split(included, participants, SplitSettings(count=5, folds=2, share=0.2), STREAMS)
     places = table.set_index("subject")
     assert len(places) == 100
@@ -139,7 +124,7 @@ def test_twins_stay_together_in_institutions_of_a_share():
 
 
 def test_a_share_of_a_fraction_of_a_subject_is_rounded_down():
-    included, participants = cohort([i % 2 for i in range(109)])
+    included, participants = split_tables([i % 2 for i in range(109)])
     table = split(included, participants, SplitSettings(count=10, folds=2, share=0.1), STREAMS)
     assert set(table["institution"].value_counts()) == {10}
 
@@ -160,17 +145,17 @@ def test_an_impossible_share_is_refused(settings, words):
 
 @pytest.mark.parametrize(("share", "held"), [(0.009, 0), (0.02, 2)])
 def test_a_share_of_fewer_subjects_than_folds_is_refused(share, held):
-    included, participants = cohort([0, 1] * 50)
+    included, participants = split_tables([0, 1] * 50)
     with pytest.raises(UserError, match=f"a share of {share} of 100 subjects is {held} in an institution, 3 folds"):
         split(included, participants, SplitSettings(count=2, folds=3, share=share), STREAMS)
 
 
-def test_shares_may_add_up_to_the_whole_cohort():
+def test_shares_may_add_up_to_the_whole_split_tables():
     assert SplitSettings(count=10, share=0.1).share == 0.1
 
 
 def test_excluded_subjects_are_not_split_and_unlabelled_ones_are_tested_in_no_fold():
-    included, participants = cohort([0, 1] * 10 + [None])
+    included, participants = split_tables([0, 1] * 10 + [None])
     included.loc[3, "included"] = False
     table = split(included, participants, SplitSettings(count=1, folds=2), STREAMS)
     assert "s003" not in set(table["subject"])
@@ -180,21 +165,21 @@ def test_excluded_subjects_are_not_split_and_unlabelled_ones_are_tested_in_no_fo
 
 
 def test_sites_are_institutions():
-    included, participants = cohort([0, 1] * 20, site=["B"] * 20 + ["A"] * 20)
+    included, participants = split_tables([0, 1] * 20, site=["B"] * 20 + ["A"] * 20)
     table = split(included, participants, SplitSettings(institutions="sites", folds=5), STREAMS)
     assert table["institution"].tolist() == ["B"] * 20 + ["A"] * 20
     assert counts(table, participants) == {(s, d): [2] * 5 for s in "AB" for d in (0, 1)}
 
 
 def test_leave_one_site_out_tests_each_site_once():
-    included, participants = cohort([0, 1, 1, 1, 0, 1], site=["C", "C", "A", "A", "B", "B"])
+    included, participants = split_tables([0, 1, 1, 1, 0, 1], site=["C", "C", "A", "A", "B", "B"])
     table = split(included, participants, SplitSettings(validation="leave_one_site_out"), STREAMS)
     assert table["institution"].tolist() == ["C", "C", "A", "A", "B", "B"]
     assert table["fold"].tolist() == [2, 2, 0, 0, 1, 1]
 
 
 def test_a_site_without_included_subjects_is_named_with_the_rule():
-    included, participants = cohort([0, 1, 1, 1, 0, 1], site=["C", "C", "A", "A", "B", "B"])
+    included, participants = split_tables([0, 1, 1, 1, 0, 1], site=["C", "C", "A", "A", "B", "B"])
     dropped = participants["site"] == "B"
     included.loc[dropped, ["included", "reason"]] = [[False, f"mean FD above 0.5 mm (0.{i})"] for i in (7, 8)]
     words = r"to test at site B, found none: all 2 leave \(most often: mean FD above 0.5 mm; .*; loosen that rule"
@@ -203,19 +188,19 @@ def test_a_site_without_included_subjects_is_named_with_the_rule():
 
 
 def test_a_site_with_all_subjects_tested_elsewhere_as_twins_is_named():
-    included, participants = cohort([0, 1, 1, 0], site=["A", "A", "B", "C"], twins=[(1, 2)])
+    included, participants = split_tables([0, 1, 1, 0], site=["A", "A", "B", "C"], twins=[(1, 2)])
     with pytest.raises(UserError, match=r"at site B, .*most often: twin of a subject at another site"):
         split(included, participants, SplitSettings(validation="leave_one_site_out"), STREAMS)
 
 
 def test_twins_at_two_sites_are_left_out_together():
-    included, participants = cohort([0, 1, 1, 0], site=["A", "A", "B", "B"], twins=[(1, 2)])
+    included, participants = split_tables([0, 1, 1, 0], site=["A", "A", "B", "B"], twins=[(1, 2)])
     table = split(included, participants, SplitSettings(validation="leave_one_site_out"), STREAMS)
     assert table["institution"].tolist() == ["A", "A", "A", "B"]
     assert table["fold"].tolist() == [0, 0, 0, 1]
 
 
-GROUPED = cohort([0, 1] * 20, site=["NYU"] * 20 + ["UCLA_1"] * 10 + ["UCLA_2"] * 10)
+GROUPED = split_tables([0, 1] * 20, site=["NYU"] * 20 + ["UCLA_1"] * 10 + ["UCLA_2"] * 10)
 
 
 def test_groups_of_sites_are_institutions():
@@ -249,20 +234,20 @@ def test_a_site_whose_subjects_all_leave_needs_no_group():
 
 
 def test_fewer_subjects_of_a_diagnosis_than_folds_are_refused():
-    tables = cohort([0] * 20 + [1] * 4)
+    tables = split_tables([0] * 20 + [1] * 4)
     words = r"institution-1 needs at least 5 different patients for 5 folds, it has 4; .*lower `count`"
     with pytest.raises(UserError, match=words):
         split(*tables, SplitSettings(count=1, folds=5), STREAMS)
 
 
 def test_twins_count_once_towards_the_folds():
-    tables = cohort([0] * 20 + [1] * 5, twins=[(20, 21)])
+    tables = split_tables([0] * 20 + [1] * 5, twins=[(20, 21)])
     with pytest.raises(UserError, match="5 different patients for 5 folds, it has 4"):
         split(*tables, SplitSettings(count=1, folds=5), STREAMS)
 
 
 def test_a_site_with_one_diagnosis_is_refused():
-    tables = cohort([0, 1] * 10 + [0] * 10, site=["A"] * 20 + ["B"] * 10)
+    tables = split_tables([0, 1] * 10 + [0] * 10, site=["A"] * 20 + ["B"] * 10)
     words = r"institution B needs at least 2 different patients for 2 folds, it has 0; .*merge it"
     with pytest.raises(UserError, match=words):
         split(*tables, SplitSettings(institutions="sites", folds=2), STREAMS)
@@ -274,7 +259,7 @@ CLASSES = ("class 1", "class 2", "class 3")
 def test_a_data_set_may_lack_a_class_that_another_has():
     """Two data sets of graphs, one of two and one of three classes: each is divided with its own."""
     site = ["AIDS"] * 20 + ["IMDB-MULTI"] * 30
-    tables = cohort([*([0, 1] * 10), *([0, 1, 2] * 10)], site=site)
+    tables = split_tables([*([0, 1] * 10), *([0, 1, 2] * 10)], site=site)
     settings = SplitSettings(institutions="sites", folds=5)
     drawn = split(*tables, settings, STREAMS, "class", CLASSES).merge(tables[1], on="subject")
     held = drawn.groupby(["institution", "diagnosis", "fold"]).size()
@@ -284,7 +269,7 @@ def test_a_data_set_may_lack_a_class_that_another_has():
 
 
 def test_a_data_set_with_too_few_graphs_of_its_own_class_is_sent_to_holdout():
-    tables = cohort([0] * 10 + [1] * 4, site=["MUTAG"] * 14)
+    tables = split_tables([0] * 10 + [1] * 4, site=["MUTAG"] * 14)
     words = r"institution MUTAG needs at least 5 different class 2 graphs for 5 folds, it has 4; lower `folds`, or use "
     with pytest.raises(UserError, match=words + "`validation: holdout`, or merge it with another institution"):
         split(*tables, SplitSettings(institutions="sites", folds=5), STREAMS, "class", CLASSES)
@@ -293,25 +278,25 @@ def test_a_data_set_with_too_few_graphs_of_its_own_class_is_sent_to_holdout():
 
 def test_fewer_subjects_than_institutions_times_folds_are_refused():
     with pytest.raises(UserError, match="5 institutions x 5 folds need at least 25 different subjects, 24 are"):
-        split(*cohort([0, 1] * 12), SplitSettings(), STREAMS)
+        split(*split_tables([0, 1] * 12), SplitSettings(), STREAMS)
     with pytest.raises(UserError, match="splits: 1 institution x 5 folds"):
-        split(*cohort([0, 1] * 2), SplitSettings(count=1), STREAMS)
+        split(*split_tables([0, 1] * 2), SplitSettings(count=1), STREAMS)
 
 
 def test_a_cohort_without_a_subject_to_split_is_refused():
     with pytest.raises(UserError, match="no included subject has a diagnosis"):
-        split(*cohort([None, None]), SplitSettings(), STREAMS)
+        split(*split_tables([None, None]), SplitSettings(), STREAMS)
 
 
 def test_a_subject_without_a_site_is_refused_where_sites_count():
-    tables = cohort([0, 1] * 4, site=["A"] * 4 + ["B"] * 3 + [None])
+    tables = split_tables([0, 1] * 4, site=["A"] * 4 + ["B"] * 3 + [None])
     with pytest.raises(UserError, match="s007"):
         split(*tables, SplitSettings(institutions="sites", folds=2), STREAMS)
 
 
 def test_one_site_cannot_be_left_out():
     with pytest.raises(UserError, match=r"at least 2 sites, found \['A'\]"):
-        split(*cohort([0, 1]), SplitSettings(validation="leave_one_site_out"), STREAMS)
+        split(*split_tables([0, 1]), SplitSettings(validation="leave_one_site_out"), STREAMS)
 
 
 @pytest.mark.data

@@ -221,6 +221,23 @@ class Files:
             yield self.case("fit_connectivity.py", "features", fold, features)
             yield self.case("build_graph.py", "graph", fold, graph)
 
+    def tangent_cases(self):
+        """The covariances, and features of fold 0 from them: all without labels, and some that are selected."""
+        covariances = str(self.folder / "covariances.safetensors")
+        yield {
+            "path": str(SCRIPTS / "compute_covariances.py"),
+            "input": {"series": str(self.folder / "series.safetensors")},
+            "output": {"covariances": covariances},
+            "params": {"shrinkage": 0.0, "by_run": False},
+        }
+        for name, selection in (("plain", "none"), ("selected", "rfe")):
+            settings = {"settings": asdict(FeatureSettings("tangent", selection=selection, selected=9))}
+            case = self.case("fit_connectivity.py", "features", 0, settings)
+            case["input"] |= {"whole": [], "covariances": [covariances]}
+            case["input"] |= {"participants": []} if name == "plain" else {}
+            case["output"]["features"] = str(self.folder / name)
+            yield case
+
     def case(self, script, output, fold, params):
         names = ("split.parquet", "participants.parquet", f"features-{fold}")
         split, participants, features = (str(self.folder / name) for name in names)
@@ -243,8 +260,7 @@ def ran(tmp_path_factory):
     diagnosis = np.arange(36) // 2 % 2
     turned = [diagnosis, *(np.where(fold == FOLD, 1 - diagnosis, diagnosis) for fold in range(3))]
     every = [Files(tmp_path_factory.mktemp("cohort"), labels) for labels in turned]
-    cases = [case for files in every for case in files.cases()]
-    run_scripts(cases)
+    run_scripts([*every[0].tangent_cases(), *(case for files in every for case in files.cases())])
     return every
 
 
@@ -275,24 +291,8 @@ class TestLeakage:
             expected = ran[0].connectivity[:, found.metadata["columns"]]
             assert found.arrays["features"].tobytes() == np.ascontiguousarray(expected).tobytes()
 
-    def test_tangent_features_are_fitted_on_covariances_and_need_labels_only_for_selection(self, tmp_path):
-        files = Files(tmp_path, np.arange(36) // 2 % 2)
-        shard = {
-            "path": str(SCRIPTS / "compute_covariances.py"),
-            "input": {"series": str(tmp_path / "series.safetensors")},
-            "output": {"covariances": str(tmp_path / "covariances.safetensors")},
-            "params": {"shrinkage": 0.0, "by_run": False},
-        }
-        jobs = {"covariances.safetensors": shard}
-        for name, selection in (("plain", "none"), ("selected", "rfe")):
-            settings = {"settings": asdict(FeatureSettings("tangent", selection=selection, selected=9))}
-            case = files.case("fit_connectivity.py", "features", 0, settings)
-            case["input"] |= {"whole": [], "covariances": [shard["output"]["covariances"]]}
-            case["output"]["features"] = str(tmp_path / name)
-            jobs[name] = case
-        jobs["plain"]["input"]["participants"] = []
-        run_scripts(jobs.values())
-        plain, selected = (read_arrays(tmp_path / name) for name in ("plain", "selected"))
+    def test_tangent_features_are_fitted_on_covariances_and_need_labels_only_for_selection(self, ran):
+        plain, selected = (read_arrays(ran[0].folder / name) for name in ("plain", "selected"))
         assert plain.arrays["features"].shape == (36, 36)
         assert np.array_equal(plain.arrays["features"][:, selected.metadata["columns"]], selected.arrays["features"])
 
@@ -313,7 +313,7 @@ class TestLeakage:
         """The cohort has 100 subjects, 1,000 connections, five institutions, five folds."""
         inside = {"ridge": [], "fedgcn": []}
         outside = []
-        for draw in range(20):
+        for draw in range(8):
             labels = balanced(np.arange(100) % 5, np.random.default_rng(200 + draw))
             noise = np.random.default_rng(draw).normal(size=(100, 1000)).astype(np.float32)
             plain = method_inputs(100, institutions=5, diagnosis=labels, features=noise, seed=draw)
@@ -323,14 +323,14 @@ class TestLeakage:
                 ("fedgcn", train_fedgcn(honest, QUICK, Run()).scores[..., 1]),
             ):
                 inside[name].append(mean_auc(honest, labels, scores))
-            if draw >= 5:
+            if draw >= 2:
                 continue
             cheating = with_rfe(plain, np.tile(labels, (5, 1)))
             outside.append(
                 mean_auc(plain, labels, ridge.train(cheating, RidgeSettings(alphas=(1.0,)), Run()).scores[..., 1])
             )
         for aucs in inside.values():
-            margin = student.ppf(0.975, 19) * np.std(aucs, ddof=1) / np.sqrt(20)
+            margin = student.ppf(0.975, 7) * np.std(aucs, ddof=1) / np.sqrt(8)
             assert abs(np.mean(aucs) - 0.5) <= margin
         assert np.mean(outside) > 0.8
 

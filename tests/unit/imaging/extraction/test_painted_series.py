@@ -25,7 +25,7 @@ pytestmark = [
 DATA = Path(os.environ.get("BRAINFED_DATA", "."))
 ATLASES = ("CC200", "CC400", "aal_mask_pad", "ez_mask_pad", "ho_mask_pad", "rois_3mm", "tt_mask_pad")
 SCALED = ExtractionSettings(detrend=False, standardise=True, high_pass=None, low_pass=None)
-VOLUMES = 60
+VOLUMES = 20
 BASELINE = 1000
 CUT = 20
 MNI3 = (from_matvec(np.diag([3.0, 3, 3]), (-90, -126, -72)), (61, 73, 61))

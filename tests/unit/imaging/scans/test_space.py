@@ -1,6 +1,7 @@
 """An image in an unexpected space is accepted with a warning; a resampling of its atlas is logged."""
 
 import logging
+from functools import cache
 from itertools import permutations
 
 import nibabel as nib
@@ -37,30 +38,41 @@ def grid(shape, affine):
     return apply_affine(affine, np.stack(np.meshgrid(*map(np.arange, shape), indexing="ij"), axis=-1))
 
 
-def atlas_of(affine=MNI3, shape=SHAPE3):
+@cache
+def octants():
     """Octants of the brain about (0, -18, 12) mm, numbered 1 ... 8."""
-    places = grid(shape, affine)
+    places = grid(SHAPE3, MNI3)
     octant = 1 + ((places > (0, -18, 12)) * (1, 2, 4)).sum(axis=-1)
     labels = np.where(inside_brain(places), octant, 0).astype(np.int32)
-    return Atlas("octants", labels, affine, np.arange(1, 9), tuple("12345678"))
+    return Atlas("octants", labels, MNI3, np.arange(1, 9), tuple("12345678"))
 
 
-def scan_of(affine=MNI3, shape=SHAPE3, claimed=None, noise=0.0, volumes=4):
-    """A brain on a grid; the header claims another affine."""
-    random = np.random.default_rng(0)
+def voxels_on(affine, shape, noise):
+    """(x, y, z, 4) voxels of a brain."""
     brain = inside_brain(grid(shape, affine))[..., None]
-    voxels = np.where(brain, random.normal(1000, 10, (*shape, volumes)), random.normal(0, noise, (*shape, volumes)))
-    return Scan("s1", "s1.nii.gz", voxels.astype(np.float32), affine if claimed is None else claimed, 2.0)
+    drawn = np.random.default_rng(0).standard_normal((*shape, 4), dtype=np.float32)
+    return drawn * np.where(brain, np.float32(10), np.float32(noise)) + brain * np.float32(1000)
+
+
+@cache
+def usual_voxels(noise):
+    return voxels_on(MNI3, SHAPE3, noise)
+
+
+def scan_of(affine=MNI3, shape=SHAPE3, claimed=None, noise=0.0):
+    """A brain on a grid; the header claims another affine."""
+    voxels = usual_voxels(noise).copy() if affine is MNI3 else voxels_on(affine, shape, noise)
+    return Scan("s1", "s1.nii.gz", voxels, affine if claimed is None else claimed, 2.0)
 
 
 def suspicion_of(scan):
-    return average_regions(scan, atlas_of()).suspicion
+    return average_regions(scan, octants()).suspicion
 
 
 @pytest.mark.parametrize("noise", [0.0, 5.0])
 def test_an_image_in_the_atlas_space_is_not_suspicious(noise):
     assert suspicion_of(scan_of(noise=noise)) == ""
-    assert average_regions(scan_of(), atlas_of()).resampled == ""
+    assert average_regions(scan_of(), octants()).resampled == ""
 
 
 @pytest.mark.parametrize(
@@ -73,7 +85,7 @@ def test_an_image_in_the_atlas_space_is_not_suspicious(noise):
     ],
 )
 def test_another_grid_is_followed_and_recorded(affine, shape, how):
-    found = average_regions(scan_of(affine, shape), atlas_of())
+    found = average_regions(scan_of(affine, shape), octants())
     assert (found.resampled, found.suspicion) == (how, "")
     assert (found.coverage > 0.98).all()
 
@@ -81,7 +93,7 @@ def test_another_grid_is_followed_and_recorded(affine, shape, how):
 def test_an_image_stored_from_right_to_left_keeps_its_sides():
     scan = scan_of(from_matvec(np.diag([-3.0, 3, 3]), (90, -126, -72)))
     voxels = scan.voxels + 100 * (grid(SHAPE3, scan.affine)[..., :1] > 0)
-    found = average_regions(Scan("s1", "", voxels, scan.affine, 2.0), atlas_of())
+    found = average_regions(Scan("s1", "", voxels, scan.affine, 2.0), octants())
     assert found.suspicion == ""
     right = np.arange(1, 9) % 2 == 0
     assert (found.means[:, right] > 1095).all()
@@ -151,7 +163,7 @@ def test_a_shard_logs_a_resampling_of_the_atlas_once_and_records_it(tmp_path, ca
     extraction = ExtractionSettings(detrend=False, high_pass=None, low_pass=None)
     settings = CohortSettings(source="nifti", extraction=extraction, min_timepoints=2)
     with caplog.at_level(logging.INFO):
-        extract_shard(scans, atlas_of(), settings, out)
+        extract_shard(scans, octants(), settings, out)
     said = [record.message for record in caplog.records if "resampled" in record.message]
     assert said == ["Atlas octants resampled from 3 mm to 2 mm (first for s1)"]
     quality = read_table(out.quality)

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
-from statsmodels.stats.multitest import multipletests
+
+from brainfed.evaluation.holm import holm
 
 FEWEST = 2
 """Fewest subjects of a group with a spread."""
@@ -95,7 +96,7 @@ def site_differences(values: pd.Series, site: pd.Series) -> SiteDifferences | No
         p = float(stats.ttest_ind(part, others, equal_var=False).pvalue)
         rows.append((name, len(part), float(part.mean()), float(others.mean()), cohen(part, others), p))
     sites = pd.DataFrame(rows, columns=["site", "subjects", "mean", "others", "effect", "p_holm"])
-    sites["p_holm"] = multipletests(sites["p_holm"].fillna(1.0), method="holm")[1]
+    sites["p_holm"] = holm(sites["p_holm"].fillna(1.0).to_numpy())
     pooled = np.concatenate(parts)
     between = sum(len(part) * (part.mean() - pooled.mean()) ** 2 for part in parts)
     total = ((pooled - pooled.mean()) ** 2).sum()

@@ -4,6 +4,7 @@ import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,7 @@ from support.reports.report_experiments import write_fused
 CAPTIONS = sorted(str(path) for path in (Path(__file__).parents[3] / "workflow" / "report").glob("*.rst"))
 SUBJECTS, REGIONS, FOLDS, REPEATS = 48, 14, 4, 2
 SPLIT = {"validation": "folds", "institutions": "random", "folds": FOLDS, "stratify": "label"}
+EMPTY = '<svg xmlns="http://www.w3.org/2000/svg"></svg>'
 POOLED = True
 """Whether a class means the same in all institutions."""
 INSTITUTIONS = ("institution-1", "institution-2")
@@ -101,20 +103,13 @@ def subject_ids() -> list[str]:
     return [f"zq-{number:04d}" for number in range(SUBJECTS)]
 
 
-def write_project(folder: Path, *, show_subjects: bool = False, **options: Any) -> Path:
-    """Draw the project (`draw_project`) under `folder`, write its report, and return the report."""
-    draw_project(folder, show_subjects=show_subjects, **options)
-    return write_page(folder, show_subjects=show_subjects, classes=options.get("classes", ()))
-
-
-def write_page(folder: Path, *, show_subjects: bool, classes: Sequence[str] = ()) -> Path:
-    """Write the report of a project that is drawn, and return it."""
-    outline = outline_of(folder, show_subjects=show_subjects, classes=classes)
+def write_page(folder: Path, page: Path, *, show_subjects: bool = False) -> Path:
+    """Write the report of a project that is drawn, with a second experiment that repeats a figure of the paper."""
+    outline = outline_of(folder, show_subjects=show_subjects)
     experiments = outline["cohorts"][0]["experiments"]
     experiments.append(with_figure(experiments[0]))
-    report = folder / "results" / "reports" / ("subjects.html" if show_subjects else "toy.html")
-    write_report(read(outline), CAPTIONS, [], str(report), PAPERS)
-    return report
+    write_report(read(outline), CAPTIONS, [], str(page), PAPERS)
+    return page
 
 
 def draw_project(
@@ -124,10 +119,17 @@ def draw_project(
     sites: int = 3,
     classes: Sequence[str] = (),
     predict: Callable[[str, int, Path], pd.DataFrame] | None = None,
+    pictures: bool = True,
 ) -> dict[str, Any]:
-    """Write every artefact of a made-up project but its report under `folder`, draw its figures; return its outline.
+    """Write every artefact of a made-up project but its report under `folder`; return its outline.
 
-    `predict` makes the predictions of a variant and repeat from the cohort's folder; without it they are drawn.
+    Args:
+        folder: of the project.
+        show_subjects: whether its subjects are shown one by one.
+        sites: number of them.
+        classes: names of classes; without any, patients and controls.
+        predict: makes the predictions of a variant and repeat from the cohort's folder; without it they are drawn.
+        pictures: whether its figures are drawn; otherwise each is an empty one.
     """
     cohort = folder / "results" / "toy"
     people = _write_cohort(cohort, sites, len(classes) or 2)
@@ -140,13 +142,13 @@ def draw_project(
                 folder_of_run = cohort / "methods" / name / f"repeat-{repeat}"
                 write_table(folder_of_run / "predictions.parquet", predict(name, repeat, cohort))
     outline = outline_of(folder, show_subjects=show_subjects, classes=classes)
-    _draw(outline["cohorts"][0], graph, splits, class_words("diagnosis", classes))
+    _draw(outline["cohorts"][0], graph, splits, class_words("diagnosis", classes), pictures)
     return outline
 
 
 def shared_project() -> Path:
-    """Folder of the project without its report, drawn once for all processes of a test run: to be read only."""
-    return made_once("shared-project", draw_project)
+    """Folder of a project of many sites, drawn once for all processes of a test run: to be read only."""
+    return made_once("shared-project", partial(draw_project, show_subjects=True, sites=13))
 
 
 def read(outline: Mapping[str, Any]) -> ReportOutline:
@@ -439,12 +441,10 @@ def outline_of(folder: Path, *, show_subjects: bool, classes: Sequence[str] = ()
     }
 
 
-def _draw(toy: Mapping[str, Any], graph: str, splits: list[str], words: ClassWords) -> None:
+def _draw(toy: Mapping[str, Any], graph: str, splits: list[str], words: ClassWords, pictures: bool) -> None:
     cohort = Path(toy["participants"]).parent
     experiment = toy["experiments"][0]
     figures = toy["figures"]
-    described = (toy["participants"], toy["included"], toy["measures"], toy["connections"])
-    draw_cohort(*described, [str(cohort / "coverage.parquet")], FlagSettings(), figures, words)
     outputs = {**figures, "summary": toy["connectivity"]}
     draw_connectivity([str(cohort / "shard.safetensors")], toy["participants"], toy["included"], None, outputs, words)
     outputs = {**figures, "table": str(cohort / "figures" / "homophily.tsv"), "site_trace": toy["site_trace"]}
@@ -466,6 +466,12 @@ def _draw(toy: Mapping[str, Any], graph: str, splits: list[str], words: ClassWor
     )
     members = [_write_members(path) for path in files["predictions"]]
     audit_experiment(order, files["predictions"], members, toy["included"], experiment["tables"]["audit"])
+    if not pictures:
+        for path in (*figures.values(), *experiment["figures"].values()):
+            write_text(path, EMPTY)
+        return
+    described = (toy["participants"], toy["included"], toy["measures"], toy["connections"])
+    draw_cohort(*described, [str(cohort / "coverage.parquet")], FlagSettings(), figures, words)
     inputs = {"predictions": files["predictions"], "histories": files["history"]}
     inputs |= {name: [experiment["tables"][name]] for name in ("runs", "tests", "gain")}
     inputs |= {"splits": splits if experiment.get("participants") else []}

@@ -78,7 +78,7 @@ def test_the_page_answers_a_reviewer(text):
 def test_the_page_answers_a_lab_about_its_data(text):
     for said in (
         "Motion and diagnosis: mean FD 0.",
-        "Site and diagnosis: guessing each site’s more frequent diagnosis is right for 52",
+        "Site and diagnosis: guessing each site’s more frequent diagnosis is right for 54",
         "Connectivity does not go with motion (QC-FC): none of 91 connections do",
         "The site explains",
         "Site and connectivity: a model names the site from a summary of connectivity no better than by naming the "

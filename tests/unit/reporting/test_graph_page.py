@@ -48,8 +48,7 @@ def page(tmp_path_factory):
         patch.setattr(report_project, "TWINS", {"fedavg-gin": "selftrain"})
         patch.setattr(report_project, "FOLDS", 1)
         patch.setattr(report_project, "SPLIT", SPLIT)
-        patch.setattr(report_project, "draw", lambda *_: None)
-        outline = report_project.draw_project(folder)
+        outline = report_project.draw_project(folder, pictures=False)
     _turn_into_graphs(outline["cohorts"][0], folder)
     return shown(report_project.page_of(outline))
 

@@ -19,12 +19,10 @@ HOLDOUT = {
 }
 
 
-@pytest.fixture(params=[1, 2])
-def repeats(request, monkeypatch):
+@pytest.fixture(autouse=True)
+def _one_test_set(monkeypatch):
     monkeypatch.setattr(report_project, "FOLDS", 1)
     monkeypatch.setattr(report_project, "SPLIT", HOLDOUT)
-    monkeypatch.setattr(report_project, "REPEATS", request.param)
-    return request.param
 
 
 def test_data_sets_with_classes_of_their_own_are_not_pooled(tmp_path, monkeypatch):
@@ -39,8 +37,10 @@ def test_data_sets_with_classes_of_their_own_are_not_pooled(tmp_path, monkeypatc
     assert set(tests["scope"]) == {"institution"}
 
 
-def test_the_page_says_what_was_tested_and_claims_no_p_of_one_run(tmp_path, repeats):
-    values = report_project.draw_project(tmp_path)
+@pytest.mark.parametrize("repeats", [1, 2])
+def test_the_page_says_what_was_tested_and_claims_no_p_of_one_run(tmp_path, repeats, monkeypatch):
+    monkeypatch.setattr(report_project, "REPEATS", repeats)
+    values = report_project.draw_project(tmp_path, pictures=False)
     outline, page = read_outline(values), report_project.page_of(values)
     text = " ".join(re.sub(r"<(style|script|svg)\b.*?</\1>|<[^>]+>", " ", page, flags=re.DOTALL).split())
     many = "s" if repeats > 1 else ""

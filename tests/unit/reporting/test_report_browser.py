@@ -2,32 +2,16 @@
 
 import json
 import re
-import shutil
-import subprocess
-from html import unescape
 from importlib.resources import files
-from pathlib import Path
 
 import pytest
 
 from brainfed.reporting.outcome.page import write_outcome
-from support.reports.report_project import draw_project, subject_ids, write_page
+from support.reports.browser import CHROMIUM, Browser
+from support.reports.report_project import shared_project, subject_ids, write_page
 from support.sites.study_outcome import SITES, outline_of
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-FLAGS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync", "--host-resolver-rules=MAP * ~NOTFOUND",
-)  # fmt: skip
-LISTEN = """<script>
-window.problems = [];
-addEventListener("error", (event) => problems.push(String(event.message || event.target.outerHTML)), true);
-for (const level of ["error", "warn"]) console[level] = (...words) => problems.push(words.join(" "));
-</script>"""
-MEASURE = """<script>
-const alternatives = new Map([...document.querySelectorAll(".drawing")]
-  .map((frame) => [frame, frame.querySelector("svg").getAttribute("aria-label")]));
-addEventListener("load", () => {
+MEASURE = """(() => {
   const all = (selector) => [...document.querySelectorAll(selector)];
   const folded = all("details.experiment").filter((part) => !part.open).length;
   all("details.experiment, details.fold, details.part").forEach((part) => { part.open = true; });
@@ -36,14 +20,14 @@ addEventListener("load", () => {
     folded,
     requests: performance.getEntriesByType("resource").map((entry) => entry.name)
       .filter((name) => !name.startsWith("data:")),
-    images: all(".drawing").map((frame) => ({ alt: alternatives.get(frame), name: frame.dataset.figure,
+    images: all(".drawing").map((frame) => ({ alt: frame.querySelector("[aria-label]").getAttribute("aria-label"),
       shown: frame.clientWidth * frame.clientHeight, width: frame.querySelector("svg").clientWidth,
       words: frame.textContent.trim().length })),
     charts: all("script.chart").length,
-    drawn: all(".drawing svg.marks").length,
-    buttons: all(".downloads button").map((button) => button.getAttribute("aria-label")),
     broken: all("a[href^='#']").map((link) => link.hash.slice(1)).filter((id) => !document.getElementById(id)),
     twice: all("[id]").map((node) => node.id).filter((id, index, ids) => ids.indexOf(id) !== index),
+    bare: all("table").filter((table) => !table.caption || !table.querySelector("th[scope]"))
+      .map((table) => table.outerHTML.slice(0, 200)),
     overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,
     width: innerWidth,
     text: document.body.innerText,
@@ -51,45 +35,43 @@ addEventListener("load", () => {
   const head = document.querySelector("table.sortable thead tr:last-child th:nth-child(2)");
   head.querySelector("button").click();
   seen.sorted = [...head.closest("table").tBodies[0].rows].map((row) => Number(row.cells[1].dataset.value));
-  document.documentElement.setAttribute("data-seen", JSON.stringify(seen));
-});
-</script>"""
+  return seen;
+})()"""
 
-AXE_CORE = (files("axe_core_python") / "axe.min.js").read_text(encoding="utf-8").replace("</script>", "<\\/script>")
-AXE = """<script>
-addEventListener("load", () => axe.run(document, {resultTypes: ["violations"], ...OPTIONS}).then(({violations}) => {
-  const found = violations.map(({id, impact, nodes}) => [id, impact, nodes.length, nodes[0].html.slice(0, 200)]);
-  document.documentElement.setAttribute("data-axe", JSON.stringify(found));
-}));
-</script>"""
+AXE_CORE = (files("axe_core_python") / "axe.min.js").read_text(encoding="utf-8")
+AXE = """axe.run(document, {resultTypes: ["violations"], ...OPTIONS}).then(({violations}) =>
+  violations.map(({id, impact, nodes}) => [id, impact, nodes.length, nodes[0].html.slice(0, 200)]))"""
 EVERYTHING: dict[str, object] = {}
 OF_LAYOUT = {"rules": {"color-contrast": {"enabled": False}}}
 OF_COLOURS = {"runOnly": ["color-contrast", "link-in-text-block"]}
 """Rules of axe: contrasts take most of its time, and are checked at one width in each colour scheme."""
-USE = """<script>
-const saved = [];
-URL.createObjectURL = (content) => { saved.push(content); return "data:,"; };
-HTMLAnchorElement.prototype.click = function () {};
-const wait = (check) => new Promise((done) => {
+WAIT = """const wait = (check) => new Promise((done) => {
   const timer = setInterval(() => { if (check()) { clearInterval(timer); done(); } }, 20);
-});
-const all = (selector, inside = document) => [...inside.querySelectorAll(selector)];
-addEventListener("load", async () => {
+  setTimeout(done, 100000);
+});"""
+USE = (
+    f"""(async () => {{
+  {WAIT}
+"""
+    + """
+  const saved = [];
+  URL.createObjectURL = (content) => { saved.push(content); return "data:,"; };
+  HTMLAnchorElement.prototype.click = function () {};
+  const all = (selector, inside = document) => [...inside.querySelectorAll(selector)];
   location.hash = all("section.secondary").at(-1).id;
   await wait(() => all("section.secondary > details.experiment").at(-1).open);
   all("details.experiment, details.fold, details.part").forEach((part) => { part.open = true; });
   await wait(() => all("script.chart").every((held) => held.previousElementSibling.querySelector("svg.marks")));
   const used = { charts: all("script.chart").length, roles: all(".drawing [role^='graphics']").length };
   const results = document.querySelector("[id^='results-']");
-  const names = (text) => all(".drawing", results).map((frame) => frame.textContent.includes(text));
-  used.before = names("LocalGCN").filter(Boolean).length;
-  const box = results.querySelector("details.methods input[value='localgcn']");
-  used.rows = all("tbody tr:not([hidden])", results.querySelector("table.sortable")).length;
-  box.click();
-  await wait(() => names("LocalGCN").filter(Boolean).length < used.before);
-  await new Promise((done) => setTimeout(done, 200));
-  used.after = names("LocalGCN").filter(Boolean).length;
-  used.left = all("tbody tr:not([hidden])", results.querySelector("table.sortable")).length;
+  const named = () => all(".drawing", results).filter((frame) => frame.textContent.includes("LocalGCN")).length;
+  const rows = () => all("tbody tr:not([hidden])", results.querySelector("table.sortable")).length;
+  used.before = named();
+  used.rows = rows();
+  results.querySelector("details.methods input[value='localgcn']").click();
+  await wait(() => named() < used.before && rows() < used.rows);
+  used.after = named();
+  used.left = rows();
   used.count = results.querySelector("details.methods .count").textContent;
   const scores = results.querySelector("table.sortable").closest(".scroll").nextElementSibling;
   scores.querySelector("button").click();
@@ -107,68 +89,59 @@ addEventListener("load", async () => {
   for (const kind of ["pointerover", "pointermove", "mouseover", "mousemove"]) {
     mark.dispatchEvent(new (kind.startsWith("p") ? PointerEvent : MouseEvent)(kind, options));
   }
-  await new Promise((done) => setTimeout(done, 100));
-  used.tooltip = document.querySelector("#vg-tooltip-element")?.innerText ?? "";
-  document.documentElement.setAttribute("data-used", JSON.stringify(used));
-});
-</script>"""
-WAY = """<script>
-addEventListener("load", () => {
+  const tooltip = () => document.querySelector("#vg-tooltip-element")?.innerText ?? "";
+  await wait(tooltip);
+  return { ...used, tooltip: tooltip() };
+})()"""
+)
+WAY = (
+    f"""(async () => {{
+  {WAIT}
+"""
+    + """
   const links = [...document.querySelectorAll("#cohort a[href^='#subject-']")];
   const link = links.find((one) => one.textContent === "zq-0003");
   link.click();
-  setTimeout(() => {
-    const person = document.getElementById(link.hash.slice(1));
-    const texts = (selector) => [...person.querySelectorAll(selector)].map((node) => node.textContent.trim());
-    document.documentElement.setAttribute("data-way", JSON.stringify({
-      subject: link.textContent,
-      open: person.open && person.closest("details.fold").open,
-      tables: texts("caption"), methods: texts("th .named"),
-      pictures: [...person.querySelectorAll("img")].map((picture) => picture.naturalWidth),
-    }));
-  }, 500);
-});
-</script>"""
-CAPTIONS = """<script>
-addEventListener("load", () => document.documentElement.setAttribute("data-bare", JSON.stringify(
-  [...document.querySelectorAll("table")].filter((table) => !table.caption || !table.querySelector("th[scope]"))
-    .map((table) => table.outerHTML.slice(0, 200)))));
-</script>"""
-
-DRAWN = """<script>
-addEventListener("load", () => {
-  const timer = setInterval(() => {
-    const chart = document.querySelector(".drawing svg.marks");
-    if (!chart) return;
-    clearInterval(timer);
-    const words = [...chart.querySelectorAll("text")].map((text) => text.textContent);
-    document.documentElement.setAttribute("data-drawn", JSON.stringify({problems, words}));
-  }, 20);
-});
-</script>"""
+  const person = document.getElementById(link.hash.slice(1));
+  const pictures = () => [...person.querySelectorAll("img")].map((picture) => picture.naturalWidth);
+  await wait(() => person.open && pictures().every((width) => width));
+  const texts = (selector) => [...person.querySelectorAll(selector)].map((node) => node.textContent.trim());
+  return {
+    subject: link.textContent, open: person.open && person.closest("details.fold").open,
+    tables: texts("caption"), methods: texts("th .named"), pictures: pictures(),
+  };
+})()"""
+)
+DRAWN = f"""(async () => {{
+  {WAIT}
+  const words = () => [...document.querySelectorAll(".drawing svg.marks text")].map((text) => text.textContent);
+  await wait(() => words().length);
+  return {{ problems, words: words() }};
+}})()"""
 
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(CHROMIUM is None, reason="needs a chromium on PATH (apt-get install chromium)"),
 ]
+SLOW = pytest.mark.full("The same page in another colour scheme or width takes seconds.")
 
 
 @pytest.fixture(scope="module")
-def drawn(tmp_path_factory):
-    """A project of many sites, and its subjects one by one."""
-    folder = tmp_path_factory.mktemp("project")
-    draw_project(folder, show_subjects=True, sites=14)
-    return folder
+def browser(tmp_path_factory):
+    opened = Browser(tmp_path_factory.mktemp("profile"))
+    yield opened
+    opened.close()
 
 
 @pytest.fixture(scope="module")
-def report(drawn):
-    return write_page(drawn, show_subjects=False)
+def report(tmp_path_factory):
+    return write_page(shared_project(), tmp_path_factory.mktemp("page") / "report.html")
 
 
 @pytest.fixture(scope="module")
-def asked(drawn):
-    return write_page(drawn, show_subjects=True)
+def asked(tmp_path_factory):
+    """The report that shows its subjects one by one."""
+    return write_page(shared_project(), tmp_path_factory.mktemp("page") / "asked.html", show_subjects=True)
 
 
 @pytest.fixture(scope="module")
@@ -180,143 +153,104 @@ def outcome(tmp_path_factory):
     return page
 
 
-def chromium(profile, *arguments):
-    command = [str(CHROMIUM), *FLAGS, f"--user-data-dir={profile}", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+@pytest.fixture(scope="module")
+def seen(browser, report):
+    """Width -> what a window of it shows of the report, all of it opened and a table sorted."""
+    found = {}
+    for width in (1280, 800, 500):
+        with browser.page(report, width) as page:
+            found[width] = page.value(MEASURE)
+    return found
 
 
-def look(report, tmp_path, width):
-    """What a window of this width shows of the report, measured by a script inside it."""
-    return measured(report, tmp_path, width, MEASURE, "data-seen")
-
-
-def measured(report, tmp_path, width, script, attribute, *flags, height=900):
-    """What a script at the end of the page leaves in an attribute of its root."""
-    page = report.read_text(encoding="utf-8")
-    before, _, after = page.rpartition("</body>")
-    page = before.replace("<head>", f"<head>{LISTEN}", 1) + f"{script}</body>{after}"
-    instrumented = tmp_path / "instrumented.html"
-    instrumented.write_text(page, encoding="utf-8")
-    arguments = (
-        f"--window-size={width},{height}",
-        "--hide-scrollbars",
-        "--virtual-time-budget=30000",
-        "--dump-dom",
-        *flags,
-    )
-    rendered = chromium(tmp_path / "profile", *arguments, instrumented.as_uri())
-    return json.loads(unescape(re.search(rf'{attribute}="([^"]*)"', rendered).group(1)))
-
-
-PATIENT = "--virtual-time-budget=300000"
-DARK = "--blink-settings=preferredColorScheme=0"
-
-
-def barriers(page, tmp_path, width, options, *flags):
+def barriers(page, options):
     """The violations that axe finds with these options."""
-    script = AXE.replace("OPTIONS", json.dumps(options))
-    return measured(page, tmp_path, width, f"<script>{AXE_CORE}</script>{script}", "data-axe", *flags)
+    page.value(f"{AXE_CORE}; 0")
+    return page.value(AXE.replace("OPTIONS", json.dumps(options)))
 
 
 @pytest.mark.parametrize(
-    ("width", "options", "flags"),
+    ("width", "options", "dark"),
     [
-        pytest.param(1280, EVERYTHING, (), marks=pytest.mark.full("All rules on the whole page take twenty seconds.")),
-        (500, OF_LAYOUT, ()),
-        pytest.param(500, OF_COLOURS, (DARK,), marks=pytest.mark.full("Each page in a browser takes five seconds.")),
+        pytest.param(1280, EVERYTHING, False, marks=SLOW),
+        (500, OF_LAYOUT, False),
+        pytest.param(500, OF_COLOURS, True, marks=SLOW),
     ],
 )
-def test_axe_finds_no_barrier(report, tmp_path, width, options, flags):
-    assert barriers(report, tmp_path, width, options, *flags) == []
+def test_axe_finds_no_barrier(browser, report, width, options, dark):
+    with browser.page(report, width, dark=dark) as page:
+        assert barriers(page, options) == []
 
 
-@pytest.mark.parametrize(
-    ("options", "found"),
-    [(EVERYTHING, {"color-contrast", "image-alt"}), (OF_LAYOUT, {"image-alt"}), (OF_COLOURS, {"color-contrast"})],
-)
-def test_axe_finds_a_barrier(tmp_path, options, found):
-    page = tmp_path / "grey.html"
+def test_axe_finds_a_barrier(browser, tmp_path):
+    grey = tmp_path / "grey.html"
     body = '<body style="background: #fff; color: #ddd"><p>hardly seen</p><img src="data:,"></body>'
-    page.write_text(f"<html><head></head>{body}</html>")
-    rules = {rule for rule, *_ in barriers(page, tmp_path, 1280, options)}
-    assert rules & {"color-contrast", "image-alt"} == found
-
-
-def test_every_table_has_a_caption_and_heads_with_a_scope(report, tmp_path):
-    assert measured(report, tmp_path, 1280, CAPTIONS, "data-bare") == []
+    grey.write_text(f"<html><head></head>{body}</html>")
+    with browser.page(grey, 1280) as page:
+        for options, expected in (
+            (EVERYTHING, {"color-contrast", "image-alt"}),
+            (OF_LAYOUT, {"image-alt"}),
+            (OF_COLOURS, {"color-contrast"}),
+        ):
+            rules = {rule for rule, *_ in barriers(page, options)}
+            assert rules & {"color-contrast", "image-alt"} == expected
 
 
 @pytest.mark.parametrize(
-    ("width", "flags"),
-    [
-        (500, ()),
-        *(
-            pytest.param(*case, marks=pytest.mark.full("Each page in a browser takes five seconds."))
-            for case in ((1280, ()), (1280, (DARK,)), (500, (DARK,)))
-        ),
-    ],
+    ("width", "dark"),
+    [(500, False), *(pytest.param(*case, marks=SLOW) for case in ((1280, False), (1280, True), (500, True)))],
 )
-def test_the_outcome_of_a_study_opens_without_errors_requests_overflow_or_barrier(outcome, tmp_path, width, flags):
-    seen = measured(outcome, tmp_path, width, MEASURE, "data-seen", *flags, height=2700)
-    assert (seen["width"], seen["charts"]) == (width, 1)
-    assert [seen[name] for name in ("problems", "requests", "broken", "twice")] == [[], [], [], []]
-    assert seen["overflow"] == 0
-    assert seen["sorted"] == sorted(seen["sorted"], reverse=True)
-    assert barriers(outcome, tmp_path, width, EVERYTHING, *flags) == []
-    assert measured(outcome, tmp_path, width, CAPTIONS, "data-bare", *flags) == []
-    drawn = measured(outcome, tmp_path, width, DRAWN, "data-drawn", PATIENT, *flags, height=2700)
+def test_the_outcome_of_a_study_opens_without_errors_requests_overflow_or_barrier(browser, outcome, width, dark):
+    with browser.page(outcome, width, 2700, dark=dark) as page:
+        drawn = page.value(DRAWN)
+        assert barriers(page, EVERYTHING) == []
+        seen = page.value(MEASURE)
     assert drawn["problems"] == [] and {"berlin", "oslo", "FedTangent"} <= set(drawn["words"])
+    assert (seen["width"], seen["charts"], seen["overflow"]) == (width, 1, 0)
+    assert [seen[name] for name in ("problems", "requests", "broken", "twice", "bare")] == [[]] * 5
+    assert seen["sorted"] == sorted(seen["sorted"], reverse=True)
 
 
 @pytest.mark.parametrize("width", [1280, 800, 500])
-def test_the_report_opens_without_errors_requests_or_overflow(report, tmp_path, width):
-    seen = look(report, tmp_path, width)
-    assert seen["width"] == width
-    assert seen["problems"] == []
-    assert seen["requests"] == []
-    assert seen["overflow"] == 0
-    assert seen["broken"] == []
-    assert seen["twice"] == []
+def test_the_report_opens_without_errors_requests_or_overflow_and_its_tables_have_captions(seen, width):
+    shown = seen[width]
+    assert (shown["width"], shown["overflow"]) == (width, 0)
+    assert [shown[name] for name in ("problems", "requests", "broken", "twice", "bare")] == [[]] * 5
 
 
-def test_every_figure_has_a_size_and_words(report, tmp_path):
-    seen = look(report, tmp_path, 1280)
-    images = seen["images"]
+def test_every_figure_has_a_size_and_words(seen):
+    images = seen[1280]["images"]
     assert len(images) == 36
     for image in images:
         assert len(image["alt"]) > 20
         assert image["shown"] > 10_000
         assert image["words"] > 10
     assert len({image["alt"] for image in images}) == 36
-    assert seen["folded"] == 5
+    assert seen[1280]["folded"] == 5
 
 
-def test_wide_figures_stay_readable_in_a_narrow_window_and_the_flow_chart_fits(report, tmp_path):
-    images = look(report, tmp_path, 500)["images"]
+def test_wide_figures_stay_readable_in_a_narrow_window_and_the_flow_chart_fits(seen):
+    images = seen[500]["images"]
     widths = {image["alt"]: image["width"] for image in images}
     headline, flow = images[0]["alt"], next(alt for alt in widths if alt.startswith("From the rows"))
     assert widths[headline] > 600
     assert 400 < widths[flow] < 500
-    images = look(report, tmp_path, 1280)["images"]
-    assert [500 < image["width"] < 600 for image in images if image["alt"] == flow] == [True]
+    assert [500 < image["width"] < 600 for image in seen[1280]["images"] if image["alt"] == flow] == [True]
 
 
-def test_a_click_sorts_a_table(report, tmp_path):
-    values = look(report, tmp_path, 1280)["sorted"]
+def test_a_click_sorts_a_table(seen):
+    values = seen[1280]["sorted"]
     assert len(values) == 9
     assert values == sorted(values, reverse=True)
 
 
-def test_subject_ids_are_shown_only_on_request(report, asked, tmp_path):
-    assert not any(subject in report.read_text(encoding="utf-8") for subject in subject_ids())
-    seen = look(asked, tmp_path, 1280)
-    assert "zq-0003" in seen["text"]
-    assert "zq-0005" in asked.read_text(encoding="utf-8")
-
-
-def test_an_issue_leads_to_the_way_of_its_subject(asked, tmp_path):
+def test_subject_ids_are_shown_only_on_request_and_an_issue_leads_to_the_way_of_its_subject(browser, report, asked):
     """A click on an id among the issues opens the subject: scan, connectivity and the scores of methods in front."""
-    way = measured(asked, tmp_path, 1280, WAY, "data-way")
+    assert not any(subject in report.read_text(encoding="utf-8") for subject in subject_ids())
+    assert "zq-0005" in asked.read_text(encoding="utf-8")
+    with browser.page(asked, 1280) as page:
+        way = page.value(WAY)
+        assert "zq-0003" in page.value(MEASURE)["text"]
     assert way["subject"] == "zq-0003"
     assert way["open"]
     assert way["tables"] == ["Scan of zq-0003", "Scores of zq-0003"]
@@ -324,17 +258,17 @@ def test_an_issue_leads_to_the_way_of_its_subject(asked, tmp_path):
     assert len(way["pictures"]) == 2 and all(width > 0 for width in way["pictures"])
 
 
-def test_the_report_prints_on_at_most_eight_pages(report, tmp_path):
-    printed = tmp_path / "report.pdf"
-    chromium(tmp_path / "profile", f"--print-to-pdf={printed}", "--no-pdf-header-footer", Path(report).as_uri())
-    content = printed.read_bytes()
+def test_the_report_prints_on_at_most_eight_pages(browser, report):
+    with browser.page(report, 1280) as page:
+        content = page.printed()
     assert content.startswith(b"%PDF")
     assert 3 <= len(re.findall(rb"/Type\s*/Page\b", content)) <= 8
 
 
-def test_charts_answer_a_reader(report, tmp_path):
+def test_charts_answer_a_reader(browser, report):
     """Every chart is drawn anew; the filter takes a method out of charts and tables; tooltips and downloads work."""
-    used = measured(report, tmp_path, 1280, USE, "data-used", PATIENT, height=30_000)
+    with browser.page(report, 1280, 30_000) as page:
+        used = page.value(USE)
     assert used["charts"] == 21
     assert used["roles"] == 0
     assert used["after"] < used["before"]

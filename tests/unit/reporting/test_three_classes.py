@@ -1,6 +1,7 @@
 """Three diagnoses from artefacts to the page: assembled, learnt, predicted, scored, drawn."""
 
 import html
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,7 @@ from brainfed.runtime.jobs.run import Run
 from brainfed.runtime.streams import Streams
 from brainfed.samples.assemble import assemble
 from brainfed.samples.results import check, predictions_table
-from support.reports.report_project import METHODS, write_project
+from support.reports.report_project import METHODS, draw_project, page_of
 
 CLASSES = ("CN", "MCI", "AD")
 PENALTY = {name: 10.0 ** (number - 4) for number, name in enumerate(METHODS)}
@@ -53,26 +54,30 @@ def _write_features(cohort, path):
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("three")
-    write_project(folder, sites=4, classes=CLASSES, predict=predict)
-    return folder
+def outline(tmp_path_factory):
+    return draw_project(tmp_path_factory.mktemp("three"), sites=4, classes=CLASSES, predict=predict)
 
 
 @pytest.fixture(scope="module")
-def page(project):
-    return html.unescape((project / "results" / "reports" / "toy.html").read_text(encoding="utf-8"))
+def tables(outline):
+    return outline["cohorts"][0]["experiments"][0]["tables"]
 
 
-def test_predictions_hold_one_score_a_class(project):
-    table = pd.read_parquet(project / "results/toy/methods/ridge-central/repeat-0/predictions.parquet")
+@pytest.fixture(scope="module")
+def page(outline):
+    return html.unescape(page_of(outline))
+
+
+def test_predictions_hold_one_score_a_class(tables):
+    methods = Path(tables["summary"]).parent / "methods"
+    table = pd.read_parquet(methods / "ridge-central" / "repeat-0" / "predictions.parquet")
     scores = ["score-CN", "score-MCI", "score-AD"]
     assert list(table.columns) == ["subject", "institution", "fold", *scores, "kind", "label"]
     assert (table[scores].to_numpy().argmax(axis=1) == table["label"]).mean() > 0.6
 
 
-def test_the_table_has_means_over_classes_and_a_row_a_class(project):
-    table = pd.read_csv(project / "results/toy/summary.tsv", sep="\t")
+def test_the_table_has_means_over_classes_and_a_row_a_class(tables):
+    table = pd.read_csv(tables["summary"], sep="\t")
     values = table[(table["scope"] == "pooled")].set_index(["variant", "metric"])["mean"]
     own = values["ridge-central"]
     assert own["recall"] == pytest.approx(np.mean([own[f"recall:{name}"] for name in CLASSES]))
@@ -82,8 +87,8 @@ def test_the_table_has_means_over_classes_and_a_row_a_class(project):
     assert np.isnan(values["majority"]["precision"])
 
 
-def test_the_confusion_matrix_counts_every_prediction(project):
-    table = pd.read_csv(project / "results/toy/confusion.tsv", sep="\t")
+def test_the_confusion_matrix_counts_every_prediction(tables):
+    table = pd.read_csv(tables["confusion"], sep="\t")
     own = table[table["variant"] == "ridge-central"]
     assert own["predictions"].sum() == 2 * 46
     assert set(own["label"]) == set(own["predicted"]) == set(CLASSES)

@@ -10,6 +10,7 @@ import pytest
 from latex2mathml.converter import convert
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+BUILT = pytest.mark.full("All pages take six seconds to build; their links and fences are checked without it.")
 
 
 @pytest.fixture(scope="module")
@@ -22,6 +23,7 @@ def site(tmp_path_factory) -> Path:
     return folder
 
 
+@BUILT
 def test_the_site_loads_nothing(site):
     pages = list(site.rglob("*.html"))
     assert len(pages) > len(list((REPOSITORY / "docs").rglob("*.md")))
@@ -31,6 +33,7 @@ def test_the_site_loads_nothing(site):
         assert not re.search(r"<script[^>]*mathjax", content, re.IGNORECASE), page
 
 
+@BUILT
 def test_every_equation_is_mathml(site):
     shown = 0
     for source in sorted((REPOSITORY / "docs").rglob("*.md")):

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from brainfed.cohort.class_words import ClassWords, class_words
 from brainfed.cohort.quality.crossings import crossings_of_checksums, crossings_of_likeness
@@ -85,6 +87,7 @@ METHODS = {
     "fedni": ("fedni", "FedNI", "federated", {"rounds": 10, "local_epochs": 10, "noise": 0.01}),
     "fedni-random-nodes": ("fedni", "FedNI", "federated", {"rounds": 10, "local_epochs": 10, "noise": 0.01}),
 }
+FEW = ("majority", "ridge-central", "localgcn", "fedgcn", "fedni")
 GENERATORS = {
     "fedsage-plus": {
         "inpainting": asdict(FedSageSettings()),
@@ -97,6 +100,12 @@ GENERATORS = {
     },
 }
 """Settings of the stages of methods that generate nodes."""
+
+
+def use_few_methods(patch: pytest.MonkeyPatch) -> None:
+    """Draw the projects of a test with one method of each kind."""
+    for name in ("METHODS", "TWINS"):
+        patch.setitem(globals(), name, {key: held for key, held in globals()[name].items() if key in FEW})
 
 
 def subject_ids() -> list[str]:
@@ -117,6 +126,7 @@ def draw_project(
     *,
     show_subjects: bool = False,
     sites: int = 3,
+    alone: int = 0,
     classes: Sequence[str] = (),
     predict: Callable[[str, int, Path], pd.DataFrame] | None = None,
     pictures: bool = True,
@@ -127,12 +137,13 @@ def draw_project(
         folder: of the project.
         show_subjects: whether its subjects are shown one by one.
         sites: number of them.
+        alone: the last so many subjects have a site each, beside those.
         classes: names of classes; without any, patients and controls.
         predict: makes the predictions of a variant and repeat from the cohort's folder; without it they are drawn.
         pictures: whether its figures are drawn; otherwise each is an empty one.
     """
     cohort = folder / "results" / "toy"
-    people = _write_cohort(cohort, sites, len(classes) or 2)
+    people = _write_cohort(cohort, sites, alone, len(classes) or 2)
     splits = _write_splits(cohort, people)
     graph = _write_graph(cohort, splits[0])
     for name in METHODS:
@@ -148,7 +159,7 @@ def draw_project(
 
 def shared_project() -> Path:
     """Folder of a project of many sites, drawn once for all processes of a test run: to be read only."""
-    return made_once("shared-project", partial(draw_project, show_subjects=True, sites=13))
+    return made_once("shared-project", partial(draw_project, show_subjects=True, alone=12))
 
 
 def read(outline: Mapping[str, Any]) -> ReportOutline:
@@ -161,13 +172,20 @@ def page_of(outline: Mapping[str, Any]) -> str:
     return render(read(outline), CAPTIONS, PAPERS)
 
 
-def _write_cohort(cohort: Path, sites: int, classes: int) -> pd.DataFrame:
+def words_of(page: str) -> str:
+    """The page's text without pictures, styles and tags."""
+    body = re.sub(r"<(style|script|svg)\b.*?</\1>|<[^>]+>", " ", page[page.index("<body") :], flags=re.DOTALL)
+    return " ".join(body.split())
+
+
+def _write_cohort(cohort: Path, sites: int, alone: int, classes: int) -> pd.DataFrame:
     random = np.random.default_rng(1)
     ids = subject_ids()
+    site = [number % sites if number < SUBJECTS - alone else number for number in range(SUBJECTS)]
     people = pd.DataFrame(
         {
             "subject": ids,
-            "site": [f"SITE_{number % sites}" for number in range(SUBJECTS)],
+            "site": [f"SITE_{number}" for number in site],
             "age": [float("nan") if number == 3 else float(random.uniform(8, 40)) for number in range(SUBJECTS)],
             "sex": ["male" if number % 3 else "female" for number in range(SUBJECTS)],
             "diagnosis": pd.array([number % classes for number in range(SUBJECTS)], dtype="Int8"),

@@ -2,6 +2,7 @@
 
 import copy
 import json
+from functools import cache
 from pathlib import Path
 
 import jsonschema
@@ -385,13 +386,19 @@ def test_a_config_that_cannot_be_extended_is_named(base, written, words):
     assert_says(complaint({"extends": "nowhere.yaml"}), *words)
 
 
+@cache
+def validator():
+    """That of the schema, which is valid itself."""
+    jsonschema.Draft202012Validator.check_schema(json.loads(schema()))
+    return jsonschema.Draft202012Validator(json.loads(schema()))
+
+
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
 def test_the_shipped_configs_are_valid(path, monkeypatch):
     monkeypatch.chdir(REPOSITORY)
     content = yaml.safe_load(path.read_text())
     assert load_plan(content).experiments
-    jsonschema.Draft202012Validator.check_schema(json.loads(schema()))
-    jsonschema.validate(content, json.loads(schema()), jsonschema.Draft202012Validator)
+    validator().validate(content)
 
 
 @pytest.mark.parametrize("path", PARTS, ids=lambda path: path.stem)
@@ -422,7 +429,7 @@ def test_there_are_shipped_configs():
 def test_the_schema_refuses_what_the_workflow_refuses(changes):
     complaint(config(**changes))
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(config(**changes), json.loads(schema()), jsonschema.Draft202012Validator)
+        validator().validate(config(**changes))
 
 
 @pytest.mark.parametrize("word", [False, "off", "none", None])

@@ -30,19 +30,18 @@ def simulated(
     people = subjects // copies
     label = np.repeat(rng.integers(0, classes, people), copies)
     own = np.repeat(rng.normal(0, spread, people), copies)
-    rows = []
+    subject = [f"s{number:04d}" for number in range(subjects)]
+    names = ["score-a", "score-b", "score-c"][:classes] if classes > 2 else ["other", "score"]
+    parts = []
     for repeat in range(repeats):
         fold = np.repeat(rng.permutation(np.arange(people) % folds), copies)
         for model in range(folds):
             confidence = own + np.repeat(rng.normal(0, noise, people), copies) + leak * (fold != model)
             scores = scores_of(confidence, label, kind, classes, rng)
-            rows += [
-                (repeat, model, f"s{subject:04d}", fold[subject] != model, *scores[subject], kind, label[subject])
-                for subject in range(subjects)
-            ]
-    names = ["score-a", "score-b", "score-c"][:classes] if classes > 2 else ["other", "score"]
-    table = pd.DataFrame(rows, columns=["repeat", "fold", "subject", "trained", *names, "kind", "label"])
-    table = table.drop(columns="other", errors="ignore").assign(institution="east")
+            held = {"repeat": repeat, "fold": model, "subject": subject, "trained": fold != model}
+            held |= dict(zip(names, scores.T, strict=True)) | {"kind": kind, "label": label, "institution": "east"}
+            parts.append(pd.DataFrame(held))
+    table = pd.concat(parts, ignore_index=True).drop(columns="other", errors="ignore")
     return tuple(table[table["trained"] == trained].drop(columns="trained") for trained in (False, True))
 
 

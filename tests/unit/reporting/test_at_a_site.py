@@ -9,7 +9,7 @@ import pytest
 from brainfed.reporting.at_site.sentences import study_sentences
 from brainfed.reporting.outline import SharedStudy, read_outline
 from brainfed.reporting.variants import ShownVariant
-from support.reports.report_project import outline_of, page_of, shared_project
+from support.reports.report_project import outline_of, page_of, shared_project, words_of
 
 STUDY = {"sites": ["berlin", "madrid", "oslo"], "site": "oslo", "sets": 6}
 SHARED = SharedStudy(("berlin", "madrid", "oslo"), "oslo", 0)
@@ -17,12 +17,6 @@ LOCAL = ShownVariant("ridge-local", "ridge", "Ridge", "linear", {"training": "lo
 TANGENT = ShownVariant("fedtangent", "fedtangent", "FedTangent", "federated", topology="federated")
 MLP = ShownVariant("fedmlp", "fedmlp", "FedMLP", "federated", topology="federated")
 ADVICE = "the coordinator adds localgcn to the study before it begins"
-
-
-def words(page):
-    """The page's text without pictures, styles and tags."""
-    body = re.sub(r"<(style|script|svg)\b.*?</\1>|<[^>]+>", " ", page[page.index("<body>") :], flags=re.DOTALL)
-    return " ".join(body.split())
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +37,7 @@ def page(outline):
 
 
 def test_the_headline_names_the_sites_that_trained_together(page):
-    head = words(page[: page.index("</header>")].replace("<details", "<cut").partition("<cut")[0])
+    head = words_of(page[: page.index("</header>")].replace("<details", "<cut").partition("<cut")[0])
     for said in (
         "toy: oslo, in a study with berlin and madrid",
         "Can three institutions predict",
@@ -71,7 +65,7 @@ def test_the_paragraph_for_an_article_names_them_too(page):
 
 
 def test_no_pooled_twin_is_missed_and_the_coordinator_adds_the_local_one(page):
-    text = words(page)
+    text = words_of(page)
     assert f"no local twin in this experiment: {ADVICE}." in text
     assert f"have no twin alone here: {ADVICE}." in text
     assert "trained at oslo alone. No data of several sites are in one place" in text
@@ -83,7 +77,7 @@ def test_no_pooled_twin_is_missed_and_the_coordinator_adds_the_local_one(page):
 def test_a_page_without_an_answer_names_the_sites_as_well(outline):
     shuffled = copy.deepcopy(outline)
     shuffled["cohorts"][0]["experiments"][0]["labels"] = "permuted"
-    head = words(page_of(shuffled).partition("</header>")[0])
+    head = words_of(page_of(shuffled).partition("</header>")[0])
     assert "toy: oslo, in a study with berlin and madrid" in head
     assert "The sites berlin, madrid and oslo trained together." in head
 

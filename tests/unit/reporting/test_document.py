@@ -2,6 +2,7 @@
 
 import copy
 import re
+from contextlib import chdir
 from pathlib import Path
 
 import numpy as np
@@ -26,34 +27,7 @@ from brainfed.runtime.artefacts import write_table, write_tsv
 from brainfed.runtime.errors import UserError
 from support.reports.chart_rows import rows_of
 from support.reports.report_experiments import read, write_fidelity
-from support.reports.report_project import CAPTIONS, outline_of, page_of, shared_project, with_figure
-
-
-@pytest.fixture(scope="module")
-def folder():
-    return shared_project()
-
-
-@pytest.fixture
-def outline(folder):
-    return outline_of(folder, show_subjects=False)
-
-
-@pytest.fixture(scope="module")
-def page(folder):
-    """The page of the outline as it is."""
-    return page_of(outline_of(folder, show_subjects=False))
-
-
-@pytest.fixture(scope="module")
-def text(page):
-    return words(page)
-
-
-def words(page):
-    """The page's text without pictures, styles and tags."""
-    body = re.sub(r"<(style|script|svg)\b.*?</\1>|<[^>]+>", " ", page[page.index("<body>") :], flags=re.DOTALL)
-    return " ".join(body.split())
+from support.reports.report_project import CAPTIONS, outline_of, page_of, shared_project, with_figure, words_of
 
 
 def test_the_page_answers_a_reviewer(text):
@@ -78,7 +52,7 @@ def test_the_page_answers_a_reviewer(text):
 def test_the_page_answers_a_lab_about_its_data(text):
     for said in (
         "Motion and diagnosis: mean FD 0.",
-        "Site and diagnosis: guessing each site’s more frequent diagnosis is right for 54",
+        "Site and diagnosis: guessing each site’s more frequent diagnosis is right for 65",
         "Connectivity does not go with motion (QC-FC): none of 91 connections do",
         "The site explains",
         "Site and connectivity: a model names the site from a summary of connectivity no better than by naming the "
@@ -97,11 +71,29 @@ def test_a_cohort_without_motion_or_series_lists_missing_measures(outline, tmp_p
     write_table(tmp_path / "connections.parquet", connections)
     paths = {name: str(tmp_path / f"{name}.parquet") for name in ("measures", "connections")}
     outline["cohorts"][0] |= paths
-    text = words(page_of(outline))
+    text = words_of(page_of(outline))
     assert "Not measured: motion (mean FD), repetition time, temporal signal-to-noise ratio, scan length" in text
     assert "QC-FC):" not in text
     assert "Motion and diagnosis" not in text
     assert "mean connectivity" not in text
+
+
+@pytest.fixture(scope="module")
+def other(tmp_path_factory):
+    """A page with fidelity, without graphs, of sites left out, and with paths of this computer in its config."""
+    folder = tmp_path_factory.mktemp("other")
+    outline = outline_of(shared_project(), show_subjects=False)
+    cohort = outline["cohorts"][0]
+    experiment = cohort["experiments"][0]
+    for name in ("graph", "homophily", "degrees"):
+        del cohort["figures"][name]
+    experiment["split"] = experiment["split"] | {"validation": "leave_one_site_out"}
+    (own,) = (variant for variant in experiment["variants"] if variant["name"] == "fedni")
+    own["fidelity"] = [write_fidelity(folder / "repeat-0.json")]
+    inside, outside = folder / "resources" / "inside.tsv", folder.parent / "elsewhere" / "outside.tsv"
+    outline["config"] = {"cohorts": {"toy": {"phenotypes": str(inside), "files": [str(outside), "data/{subject}.1D"]}}}
+    with chdir(folder):
+        return page_of(outline)
 
 
 def test_the_same_artefacts_give_the_same_page(outline, page):
@@ -110,18 +102,19 @@ def test_the_same_artefacts_give_the_same_page(outline, page):
 
 def test_two_cohorts_and_two_experiments_share_no_anchor(outline):
     cohort = outline["cohorts"][0]
-    cohort["experiments"].append({**cohort["experiments"][0], "name": "again", "title": "Once more"})
     outline["cohorts"].append({**copy.deepcopy(cohort), "name": "second"})
+    outline["cohorts"][1]["experiments"][0]["title"] = "Once more"
+    cohort["experiments"].append({**cohort["experiments"][0], "name": "again"})
     page = page_of(outline)
     anchors = re.findall(r'\sid="([^"]+)"', page)
     assert len(anchors) == len(set(anchors))
     assert {"results-toy-methods", "results-toy-again", "results-second-methods"} <= set(anchors)
-    assert "second: Once more" in words(page)
+    assert "second: Once more" in words_of(page)
 
 
 def test_a_null_control_claims_nothing_about_federation(outline):
     outline["cohorts"][0]["experiments"][0]["labels"] = "permuted"
-    text = words(page_of(outline))
+    text = words_of(page_of(outline))
     assert "Null control, labels shuffled: mean AUC from" in text
     assert "This is an illustration: at least 20 permutations make a test." in text
     assert "Labels were shuffled inside every institution and fold" in text
@@ -130,8 +123,7 @@ def test_a_null_control_claims_nothing_about_federation(outline):
     assert "Beside the paper" not in text
 
 
-def test_a_clustered_experiment_is_scored_twice_and_its_clusters_are_drawn(outline, text, tmp_path):
-    experiment = outline["cohorts"][0]["experiments"][0]
+def test_a_clustered_experiment_is_scored_twice_and_its_clusters_are_drawn(outline, text, tmp_path, experiment):
     assert "by two scorings" not in text
     names = [variant["name"] for variant in experiment["variants"]]
     runs = pd.read_csv(experiment["tables"]["runs"], sep="\t")
@@ -142,7 +134,7 @@ def test_a_clustered_experiment_is_scored_twice_and_its_clusters_are_drawn(outli
     experiment["figures"]["clusters"] = experiment["figures"]["gain"]
     experiment["variants"][names.index("fedgcn")]["clusters"] = True
     page = page_of(outline)
-    clustered = words(page)
+    clustered = words_of(page)
     assert (
         "Scoring by the best of several models on the test data adds .023 to FedGCN; the ranking uses the last"
         in clustered
@@ -152,18 +144,30 @@ def test_a_clustered_experiment_is_scored_twice_and_its_clusters_are_drawn(outli
     assert '<a href="#figure-clusters-cohort-toy-experiment-methods">A picture under Learning</a>' in page
 
 
-def test_a_cohort_without_graphs_says_so(outline):
-    figures = outline["cohorts"][0]["figures"]
-    for name in ("graph", "homophily", "degrees"):
-        del figures[name]
-    assert "No method of this cohort uses a population graph." in words(page_of(outline))
+def test_what_a_cohort_does_not_have_is_not_on_its_page(other, tmp_path_factory):
+    """No graph; no comparison with a paper of another protocol; no path of this computer."""
+    assert "No method of this cohort uses a population graph." in words_of(other)
+    assert "Beside the paper" not in words_of(other)
+    assert str(tmp_path_factory.getbasetemp()) not in other
+    assert "phenotypes: resources/inside.tsv" in other
+    assert "- outside.tsv" in other
+    assert "- data/{subject}.1D" in other
+
+
+def test_fidelity_stands_beside_its_baselines_and_promises_no_interval_that_does_not_exist(other):
+    text = words_of(other)
+    assert "Generated against true neighbours" in text
+    beside = "mean of the visible neighbours 0.200, the subject itself 0.090"
+    assert f"features: centred cosine FedNI 0.120 {beside} no better than: mean of the visible neighbours" in text
+    assert "rank correlations and the F1 of edges have none" in text
+    assert "1.20 are predicted (ratio 0.13) and 0.50 generated, after rounding and cap (ratio 0.05)" in text
 
 
 def test_an_experiment_of_both_scopes_points_at_their_picture(outline, text):
     cohort = outline["cohorts"][0]
     assert "shows both." not in text
     cohort["figures"]["scopes"] = cohort["figures"]["graph"]
-    drawn = words(page_of(outline))
+    drawn = words_of(page_of(outline))
     assert "under two readings of the local graphs" in drawn
     assert "shows both." not in drawn
     own = {variant["name"]: variant for variant in cohort["experiments"][0]["variants"]}
@@ -183,23 +187,6 @@ def test_the_answer_is_stated_once(text):
     assert text.count("FedNI, with an AUC of") == 1
 
 
-def test_the_paper_stands_beside_its_own_protocol_only(outline):
-    experiment = outline["cohorts"][0]["experiments"][0]
-    experiment["split"] = experiment["split"] | {"validation": "leave_one_site_out"}
-    assert "Beside the paper" not in words(page_of(outline))
-
-
-def test_paths_of_this_computer_are_not_printed(outline, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    inside, outside = tmp_path / "resources" / "inside.tsv", tmp_path.parent / "elsewhere" / "outside.tsv"
-    outline["config"] = {"cohorts": {"toy": {"phenotypes": str(inside), "files": [str(outside), "data/{subject}.1D"]}}}
-    page = page_of(outline)
-    assert str(tmp_path.parent) not in page
-    assert "phenotypes: resources/inside.tsv" in page
-    assert "- outside.tsv" in page
-    assert "- data/{subject}.1D" in page
-
-
 def test_the_page_describes_the_generated_nodes(text):
     for said in (
         "What the new nodes do",
@@ -213,29 +200,18 @@ def test_the_page_describes_the_generated_nodes(text):
         assert said in text
 
 
-def test_without_a_generator_the_page_mentions_none(outline):
-    experiment = outline["cohorts"][0]["experiments"][0]
+def test_without_a_generator_the_page_mentions_none(outline, experiment):
     experiment["variants"] = [variant for variant in experiment["variants"] if not variant.get("fused")]
-    text = words(page_of(outline))
+    text = words_of(page_of(outline))
     assert "What the new nodes do" not in text
     assert "method classifier peak memory (MiB)" in text
     assert "Subgraph federated learning" not in text
 
 
-def test_fidelity_stands_beside_its_baselines(outline, tmp_path):
-    experiment = outline["cohorts"][0]["experiments"][0]
-    (own,) = (variant for variant in experiment["variants"] if variant["name"] == "fedni")
-    own["fidelity"] = [write_fidelity(tmp_path / "repeat-0.json")]
-    text = words(page_of(outline))
-    assert "Generated against true neighbours" in text
-    beside = "mean of the visible neighbours 0.200, the subject itself 0.090"
-    assert f"features: centred cosine FedNI 0.120 {beside} no better than: mean of the visible neighbours" in text
-
-
 def test_readings_stand_in_one_table(outline):
     """FedGCN alone has a variant of every reading: of LocalGCN's epochs it reads nothing, and keeps its score."""
     outline["cohorts"][0]["experiments"][0]["figure"] = "readings"
-    text = words(page_of(outline))
+    text = words_of(page_of(outline))
     nearest = "Nearest to the paper\u2019s accuracies on another cohort of FedGCN: as shipped, mean distance"
     assert f"Readings of the paper {nearest}" in text
     assert "reading LocalGCN paper .600 FedGCN paper .644 FedSage+ paper .658 FedNI paper .667 mean absolute" in text
@@ -257,7 +233,7 @@ def test_the_figure_of_a_group_is_shown_once(outline):
 def test_an_experiment_with_a_figure_has_its_finding(outline):
     experiments = outline["cohorts"][0]["experiments"]
     experiments.append(with_figure(experiments[0]))
-    text = words(page_of(outline))
+    text = words_of(page_of(outline))
     finding = "Accuracy: nothing differs significantly from Ridge (central); AUC: Majority class significantly below"
     assert f"Generated nodes against random ones : {finding}" in text
     assert text.count(finding) == 2
@@ -281,11 +257,11 @@ def test_variants_with_neighbours_chosen_by_diagnosis_are_named(outline, text):
     own = {variant["name"]: variant for variant in outline["cohorts"][0]["experiments"][0]["variants"]}
     own["fedgcn"]["stages"]["features"]["selection"] = "rfe"
     own["ridge-central"]["stages"]["features"]["selection"] = "rfe"
-    features = words(page_of(outline))
+    features = words_of(page_of(outline))
     assert "diagnoses are not used to build the graph, except by FedGCN, whose graphs, or the features" in features
     assert "from what the graph compares, principal components, 5-fold" in features
     own["fedni"]["stages"]["graph"]["embedding"] = "rfe"
-    both = words(page_of(outline))
+    both = words_of(page_of(outline))
     assert "except by FedGCN, FedNI, whose graphs, or the features that they compare, are chosen on the" in both
     assert "principal components or, where recursive elimination chose them on the training labels" in both
     assert "never used to build the graph" not in both
@@ -297,13 +273,14 @@ def judged(text):
     return [effect == "significant" for effect in effects]
 
 
-@pytest.mark.parametrize("difference", [0.02, 0.05, 0.08])
-def test_the_page_never_contradicts_itself(difference, outline, tmp_path):
+@pytest.mark.parametrize(
+    "difference", [0.05, *(pytest.param(clear, marks=pytest.mark.full("A clear case.")) for clear in (0.02, 0.08))]
+)
+def test_the_page_never_contradicts_itself(difference, outline, tmp_path, experiment):
     """FedNI minus FedGCN: one word in the paragraph and the table, none in the verdict.
 
     The middle one is significant alone and among the methods, and not among all methods, metrics and scopes.
     """
-    experiment = outline["cohorts"][0]["experiments"][0]
     runs = pd.read_csv(experiment["tables"]["runs"], sep="\t")
     ours = runs["variant"].eq("fedni") & runs["scope"].eq("institution")
     wobble = 0.02 * np.random.default_rng(5).standard_normal(int(ours.sum()))
@@ -315,7 +292,7 @@ def test_the_page_never_contradicts_itself(difference, outline, tmp_path):
     tables = experiment["tables"] | {"runs": str(tmp_path / "runs.tsv"), "tests": str(tmp_path / "tests.tsv")}
     experiment |= {"tables": tables, "reference": "fedni"}
     page = page_of(outline)
-    said = judged(words(page))
+    said = judged(words_of(page))
     held = tests.query("metric == 'auc' and scope == 'institution'").set_index("variant")["p_holm"]
     assert said == [bool(held["fedgcn"] < 0.05)]
     verdict = re.search(r"<h1[^>]*>(.*?)</h1>", page)[1]
@@ -376,15 +353,6 @@ def test_untimed_and_timed_preparation_are_distinct(text):
     assert "generator 81.9 k, discriminator 20.5 k" in text
 
 
-def test_the_fidelity_note_promises_no_interval_that_does_not_exist(outline, tmp_path):
-    experiment = outline["cohorts"][0]["experiments"][0]
-    (own,) = (variant for variant in experiment["variants"] if variant["name"] == "fedni")
-    own["fidelity"] = [write_fidelity(tmp_path / "repeat-0.json")]
-    text = words(page_of(outline))
-    assert "rank correlations and the F1 of edges have none" in text
-    assert "1.20 are predicted (ratio 0.13) and 0.50 generated, after rounding and cap (ratio 0.05)" in text
-
-
 def test_captions_claim_no_test_that_was_not_made():
     texts = {Path(path).stem: Path(path).read_text(encoding="utf-8") for path in CAPTIONS}
     assert "Neighbouring cells were not tested against each other." in texts["surface"]
@@ -394,13 +362,12 @@ def test_captions_claim_no_test_that_was_not_made():
     assert "8 NVIDIA GeForce 3090 GPUs" in FEDNI_SAYS["table6"]
 
 
-def test_a_linear_model_shows_what_drives_it(outline, text, tmp_path):
+def test_a_linear_model_shows_what_drives_it(outline, text, tmp_path, experiment):
     assert "What drives the prediction" not in text
     pairs = np.array([["", f"A-{number:02d}", "<B>"] for number in range(40)])
     values = np.linspace(-2, 2, 40) + 0.1 * np.random.default_rng(0).standard_normal((6, 1, 40))
     patterns = Patterns(values, pairs, ())
     planted = planted_table("ridge-central", patterns, {("<B>", "A-39"): 1})
-    experiment = outline["cohorts"][0]["experiments"][0]
     tables = {name: str(tmp_path / f"{name}.tsv") for name in ("patterns", "planted", "views")}
     write_tsv(tables["patterns"], strongest_table("ridge-central", patterns, {}))
     write_tsv(tables["planted"], planted)
@@ -408,7 +375,7 @@ def test_a_linear_model_shows_what_drives_it(outline, text, tmp_path):
     write_tsv(tables["views"], pd.DataFrame(importance, columns=VIEW_COLUMNS))
     experiment["tables"] = experiment["tables"] | tables
     experiment["figures"] = experiment["figures"] | {"patterns": experiment["figures"]["forest"]}
-    explained = words(page_of(outline))
+    explained = words_of(page_of(outline))
     for said in (
         "What drives the prediction These connections change most along with the prediction: in subjects that a linear "
         "model takes for patients the raised ones are higher",
@@ -423,7 +390,7 @@ def test_a_linear_model_shows_what_drives_it(outline, text, tmp_path):
         assert said in explained
     write_tsv(tables["planted"], planted.iloc[:0])
     write_tsv(tables["views"], no_rows(VIEW_COLUMNS))
-    unplanted = words(page_of(outline))
+    unplanted = words_of(page_of(outline))
     assert "The simulation changes" not in unplanted
     assert "Loss of AUC when one view" not in unplanted
 

@@ -17,24 +17,9 @@ from brainfed.reporting.scored import read_scored
 from brainfed.reporting.tables.audit import Leak, read_audit, read_leaks
 from brainfed.reporting.variants import ShownVariant
 from brainfed.runtime.artefacts import canonical_json, write_text, write_tsv
-from support.reports.report_project import outline_of, page_of, shared_project
+from support.reports.report_project import page_of
 
 FRAME = Box(0, 0, 600, 300)
-
-
-@pytest.fixture(scope="module")
-def folder():
-    return shared_project()
-
-
-@pytest.fixture
-def outline(folder):
-    return outline_of(folder, show_subjects=False)
-
-
-@pytest.fixture
-def experiment(outline):
-    return outline["cohorts"][0]["experiments"][0]
 
 
 def audited(experiment):
@@ -207,8 +192,7 @@ def test_bytes_are_those_of_all_stages_both_ways(experiment):
     assert (sent["majority"], sent["fedgcn"], sent["fedni"]) == (0, 2 * 2048, 2048 + 4_000_000)
 
 
-def test_the_page_shows_what_models_reveal(outline):
-    page = page_of(outline)
+def test_the_page_shows_what_models_reveal(page):
     text = " ".join(re.sub("<[^>]+>", " ", page[page.index('<section id="leakage">') :]).split())
     assert "what the models reveal of their training subjects" in text
     assert "8 models of each method; up to 1 shadow model a subject." in text

@@ -1,7 +1,5 @@
 """The page of an experiment with one test set a repeat, also where that is a single run."""
 
-import re
-
 import pandas as pd
 import pytest
 
@@ -23,6 +21,7 @@ HOLDOUT = {
 def _one_test_set(monkeypatch):
     monkeypatch.setattr(report_project, "FOLDS", 1)
     monkeypatch.setattr(report_project, "SPLIT", HOLDOUT)
+    report_project.use_few_methods(monkeypatch)
 
 
 def test_data_sets_with_classes_of_their_own_are_not_pooled(tmp_path, monkeypatch):
@@ -42,7 +41,7 @@ def test_the_page_says_what_was_tested_and_claims_no_p_of_one_run(tmp_path, repe
     monkeypatch.setattr(report_project, "REPEATS", repeats)
     values = report_project.draw_project(tmp_path, pictures=False)
     outline, page = read_outline(values), report_project.page_of(values)
-    text = " ".join(re.sub(r"<(style|script|svg)\b.*?</\1>|<[^>]+>", " ", page, flags=re.DOTALL).split())
+    text = report_project.words_of(page)
     many = "s" if repeats > 1 else ""
     tested = (pd.read_parquet(outline.cohorts[0].experiments[0].splits[0])["fold"] == 0).sum()
     assert f"Scores are means over {repeats} test{many} of {tested} people, " in text

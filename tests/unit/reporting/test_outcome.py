@@ -17,17 +17,12 @@ from brainfed.reporting.outcome.tables import score_table, site_table
 from brainfed.reporting.outcome.words import outcome_screen
 from brainfed.reporting.variants import places
 from support.reports.chart_rows import rows_of
+from support.reports.report_project import words_of
 from support.sites.study_outcome import FOLDS, REPEATS, SITES, VARIANTS, outline_of, sent
 
 
 def results(outline, number=0):
     return read_results(outline, outline.experiments[number])
-
-
-def words(page):
-    """The page's text without pictures, styles and tags."""
-    body = re.sub(r"<(style|script|svg)\b.*?</\1>|<[^>]+>", " ", page[page.index("<body>") :], flags=re.DOTALL)
-    return " ".join(body.split())
 
 
 def facts(outline):
@@ -113,7 +108,7 @@ def test_the_facts_say_on_whom_how_sure_and_what_is_known_of_other_sites(outline
 
 
 def test_the_page_says_what_it_cannot_know_and_how_the_study_ran(outline):
-    text = words(render_outcome(outline))
+    text = words_of(render_outcome(outline))
     for said in (
         "Methods cannot be compared person by person here: predictions stay at the sites",
         "it is not the AUC of all people together",
@@ -137,7 +132,7 @@ def test_a_site_without_a_class_has_a_dash_with_a_reason_and_counts_in_the_total
     folds = one_class.counts[VARIANTS[1]]
     without = [fold for fold in folds if fold.site != "madrid"]
     assert result.variants[1].values["accuracy"].mean == of_all(folds, "accuracy") != of_all(without, "accuracy")
-    text = words(render_outcome(one_class))
+    text = words_of(render_outcome(one_class))
     assert "A dash: madrid tested no subjects of some class" in text
     assert "Two sites are too few" in text and "1 degree of freedom" in text
     assert "nan" not in text.lower()
@@ -147,7 +142,7 @@ def test_small_folds_are_counted_as_left_out(tmp_path):
     outline = outline_of(tmp_path, {**SITES, "oslo": (6, 6)}, repeats=1)
     result = results(outline)
     assert (result.missing, result.expected) == (5, 15)
-    text = words(render_outcome(outline))
+    text = words_of(render_outcome(outline))
     assert "5 of 15 folds of sites have no row: a site does not send counts of fewer than 5 tested people" in text
     assert "oslo: 5 of 5 folds" in text
     assert site_table(result, outline.words).rows[0].cells[3].note == "no row"
@@ -161,13 +156,13 @@ def test_a_variant_without_rows_has_a_row_of_dashes(tmp_path):
     cells = score_table(result, outline.words).rows[2].cells
     assert {cell.text for cell in cells} == {"\u2013"} and cells[0].note == "no row"
     assert result.missing == 0
-    text = words(render_outcome(outline))
+    text = words_of(render_outcome(outline))
     assert "Ridge, federated has a balanced accuracy of" in text and "nan" not in text.lower()
 
 
 def test_a_study_without_any_row_says_so(tmp_path):
     outline = outline_of(tmp_path, scores={site: [] for site in SITES})
-    text = words(render_outcome(outline))
+    text = words_of(render_outcome(outline))
     assert "no site sent a row, as none has a fold with 5 tested people or more" in text
     assert "30 of 30 folds of sites have no row" in text and "nan" not in text.lower()
 
@@ -180,8 +175,8 @@ def test_few_tests_have_no_interval(tmp_path):
     result = results(outline)
     assert not any(row.cells[0].note for row in score_table(result, outline.words).rows)
     page = render_outcome(outline)
-    assert "3 tests (folds of all repeats) are too few to show their spread" in words(page)
-    assert "Filled dot: all sites. Below it" in words(page) and "together with the 95 % interval" not in page
+    assert "3 tests (folds of all repeats) are too few to show their spread" in words_of(page)
+    assert "Filled dot: all sites. Below it" in words_of(page) and "together with the 95 % interval" not in page
 
 
 def test_names_of_classes_are_text_and_no_html(tmp_path):
@@ -192,7 +187,7 @@ def test_names_of_classes_are_text_and_no_html(tmp_path):
     page = render_outcome(outline_of(tmp_path, sites, folds=2, repeats=1, names=names, cohort=cohort))
     assert "<script>alert" not in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page and "A&amp;D" in page
-    assert "sensitivity" not in words(page) and "Guessing has 0.33" in words(page)
+    assert "sensitivity" not in words_of(page) and "Guessing has 0.33" in words_of(page)
 
 
 def test_the_page_loads_nothing(outline):
@@ -227,7 +222,7 @@ def test_several_experiments_have_a_section_each(tmp_path):
     experiments = {"methods": {"variants": list(VARIANTS), "reference": "ridge-local"}, "joint": second}
     page = render_outcome(outline_of(tmp_path, folds=2, repeats=1, experiments=experiments))
     assert 'id="results-methods"' in page and 'href="#results-joint"' in page and 'id="results-joint"' in page
-    assert "the difference from the reference FedTangent" in words(page)
+    assert "the difference from the reference FedTangent" in words_of(page)
     ids = re.findall(r'\sid="([^"]+)"', re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL))
     assert len(ids) == len(set(ids))
 
@@ -253,7 +248,7 @@ def test_sites_left_out_have_an_interval_over_sites_alone(left_out):
 
 
 def test_the_page_says_that_sites_were_left_out(left_out):
-    page = words(render_outcome(left_out))
+    page = words_of(render_outcome(left_out))
     assert "Can models of other sites predict autism from brain scans at a site that took no part?" in page
     assert "tested at one that took no part, Ridge, federated has a balanced accuracy of" in page
     assert "each site left out in turn, 2 repeats" in page

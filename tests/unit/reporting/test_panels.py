@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pytest
 from jinja2 import DictLoader
 
 from brainfed import reporting
@@ -18,21 +17,11 @@ from brainfed.reporting.panels.generic import GENERIC
 from brainfed.reporting.panels.panel import Panel, Place
 from brainfed.reporting.papers.paper import Cited, Paper
 from brainfed.runtime.artefacts import write_arrays
-from support.reports.report_project import CAPTIONS, outline_of, page_of, shared_project
+from support.reports.report_project import CAPTIONS, page_of
 
 SOURCES = sorted(file for file in Path(reporting.__path__[0]).rglob("*") if file.suffix in (".py", ".j2"))
 ALSO_A_FIGURE = {"motion"}
 """Methods whose name is also that of a figure of the cohort."""
-
-
-@pytest.fixture(scope="module")
-def folder():
-    return shared_project()
-
-
-@pytest.fixture
-def outline(folder):
-    return outline_of(folder, show_subjects=False)
 
 
 def toy(**changes):
@@ -71,10 +60,10 @@ def test_a_new_family_has_its_panel_and_its_citation_on_the_page(outline):
     assert "A toy" not in without
 
 
-def test_what_changed_nothing_is_said_beside_each_number(outline, tmp_path):
+def test_what_changed_nothing_is_said_beside_each_number(outline, page, tmp_path):
     """Scores, tests and gains of a method with ComBat that compared no two sites."""
     sentence = "ComBat changed nothing for FedGCN: no institution has two sites"
-    assert sentence not in page_of(outline)
+    assert sentence not in page
     variants = outline["cohorts"][0]["experiments"][0]["variants"]
     (method,) = [one for one in variants if one["name"] == "fedgcn"]
     write_arrays(tmp_path / "features.safetensors", {"features": np.zeros((1, 1))}, {"harmonised": {"one": []}})
@@ -83,13 +72,13 @@ def test_what_changed_nothing_is_said_beside_each_number(outline, tmp_path):
     assert page_of(outline).count(sentence) == 3
 
 
-def test_a_page_without_families_has_the_parts_of_any_method(outline):
-    page = render(read_outline(outline), CAPTIONS, [])
+def test_a_page_without_families_has_the_parts_of_any_method(outline, page):
+    bare = render(read_outline(outline), CAPTIONS, [])
     for title in ("All scores", "Right and wrong predictions", "What crosses between institutions", "Cost of every"):
-        assert title in page
+        assert title in bare
     for title in ("Beside the paper", "What the new nodes do", "is shown beside the methods that its paper"):
-        assert title in page_of(outline)
-        assert title not in page
+        assert title in page
+        assert title not in bare
 
 
 def test_a_note_on_privacy_is_printed_once_a_page(outline):

@@ -5,7 +5,7 @@ import pytest
 from brainfed.reporting.experiment_section import experiment_section
 from brainfed.reporting.pictures import read_captions
 from brainfed.runtime.artefacts import read_table, write_table
-from support.reports.report_project import CAPTIONS, outline_of, read, shared_project
+from support.reports.report_project import CAPTIONS, read
 
 WHOLE = "4-fold cross-validation; 2 repeats (8 test folds)"
 
@@ -23,9 +23,7 @@ WHOLE = "4-fold cross-validation; 2 repeats (8 test folds)"
         ),
     ],
 )
-def test_one_institution_is_singular(drawn, one, two, tmp_path):
-    outline = outline_of(shared_project(), show_subjects=False)
-    (experiment,) = outline["cohorts"][0]["experiments"]
+def test_one_institution_is_singular(drawn, one, two, outline, experiment, tmp_path):
     experiment["split"] = {**experiment["split"], "institutions": drawn}
     assert setting(outline) == f"{two}; {WHOLE}"
     for number, path in enumerate(experiment["splits"]):

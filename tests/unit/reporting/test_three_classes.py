@@ -16,7 +16,7 @@ from brainfed.runtime.jobs.run import Run
 from brainfed.runtime.streams import Streams
 from brainfed.samples.assemble import assemble
 from brainfed.samples.results import check, predictions_table
-from support.reports.report_project import METHODS, draw_project, page_of
+from support.reports.report_project import METHODS, draw_project, page_of, use_few_methods
 
 CLASSES = ("CN", "MCI", "AD")
 PENALTY = {name: 10.0 ** (number - 4) for number, name in enumerate(METHODS)}
@@ -55,7 +55,9 @@ def _write_features(cohort, path):
 
 @pytest.fixture(scope="module")
 def outline(tmp_path_factory):
-    return draw_project(tmp_path_factory.mktemp("three"), sites=4, classes=CLASSES, predict=predict)
+    with pytest.MonkeyPatch.context() as patch:
+        use_few_methods(patch)
+        return draw_project(tmp_path_factory.mktemp("three"), sites=4, classes=CLASSES, predict=predict)
 
 
 @pytest.fixture(scope="module")

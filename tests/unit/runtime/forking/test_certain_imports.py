@@ -1,18 +1,18 @@
-"""What a script is certain to import, and nothing else."""
+"""What a script is certain to import, and nothing else; hundreds of jobs pay for each import with seconds."""
 
+import json
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 import pytest
 
+from brainfed.methods.inpainter import inpainter_of
+from brainfed.methods.registry import METHODS
 from brainfed.runtime.forking import server
 from brainfed.runtime.forking.imports import HERE, certain_imports
-
-SCRIPTS = [
-    HERE / "scripts" / f"{name}.py" for name in ("build_graph", "draw_connectivity", "fuse_graph", "write_report")
-]
 
 
 def imports_of(tmp_path: Path, text: str) -> set[str]:
@@ -47,16 +47,106 @@ def test_an_entry_point_in_the_parameters_counts(tmp_path: Path) -> None:
     assert "torch" in imports_of(tmp_path, text)
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
-def test_a_script_imports_what_is_certain(script: Path, tmp_path: Path) -> None:
-    """Of all its statements, those in functions of what it imports included, none runs but those found."""
-    statements = [
-        line.strip() for line in script.read_text().splitlines() if line.lstrip().startswith(("from ", "import "))
-    ]
-    text = "\n".join(statement for statement in statements if not statement.endswith("("))
-    (tmp_path / "imports.py").write_text(text + "\nimport sys\nprint(*sys.modules)\n")
-    done = subprocess.run([sys.executable, tmp_path / "imports.py"], capture_output=True, text=True, check=True)
-    assert certain_imports(tmp_path / "imports.py") <= set(done.stdout.split())
+# With empty modules in the place of all other packages: what these import is not asked, and takes seconds.
+IMPORTED = """
+import json, os, sys
+from importlib.machinery import ModuleSpec
+from unittest.mock import MagicMock
+
+class Finder:
+    def find_spec(self, name, path, target=None):
+        root = name.partition(".")[0]
+        return None if root == "brainfed" or root in sys.stdlib_module_names else ModuleSpec(name, self)
+
+    def create_module(self, spec):
+        return MagicMock(name=spec.name, __name__=spec.name, __path__=[])
+
+    def exec_module(self, module):
+        pass
+
+sys.meta_path.insert(0, Finder())
+for path, text in json.loads(sys.argv[1]).items():
+    if os.fork() == 0:
+        exec(text, {})
+        names = [name for name, module in sys.modules.items() if isinstance(module, MagicMock)]
+        print(json.dumps([path, names]), flush=True)
+        os._exit(0)
+    assert os.wait()[1] == 0, path
+"""
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["build_graph", "draw_connectivity", "fuse_graph", "write_report"],
+        pytest.param(["*"], marks=pytest.mark.full("All scripts import all of the library.")),
+    ],
+)
+def test_a_script_imports_what_is_certain(names: list[str]) -> None:
+    scripts = [script for name in names for script in (HERE / "scripts").glob(f"{name}.py")]
+    texts = {str(script): "\n".join(map(str.strip, statements_of(script))) for script in scripts}
+    command = [sys.executable, "-c", IMPORTED, json.dumps(texts)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    found = dict(json.loads(line) for line in done.stdout.splitlines())
+    assert found.keys() == texts.keys()
+    assert [path for path, imported in found.items() if not certain_imports(Path(path)) <= set(imported)] == []
+
+
+def statements_of(script: Path) -> list[str]:
+    lines = script.read_text().splitlines()
+    return [line for line in lines if line.lstrip().startswith(("from ", "import ")) and not line.endswith("(")]
+
+
+Imports = list[set[str]]
+LINEAR = ("majority", "phenotype", "motion", "ridge", "svm", "logistic")
+UNUSED = {"torch_geometric", "nilearn", "nibabel", "statsmodels", "matplotlib", "networkx", "pydantic", "opacus"}
+BY_A_JOB = """
+import json, sys
+from brainfed.runtime.entry import resolve
+
+exec(sys.argv[1])
+found = []
+for entries in json.loads(sys.argv[2]):
+    for entry in entries:
+        resolve(entry)
+    found.append([*sys.modules])
+print(json.dumps(found))
+"""
+
+
+def by_statements(groups: list[list[str]], tmp_path: Path) -> Imports:
+    """What training jobs of some entry points import, and those before them."""
+    script = (HERE / "scripts" / "train_method.py").read_text()
+    entries = [[f"# {entry}\n" for group in groups[: place + 1] for entry in group] for place in range(len(groups))]
+    return [imports_of(tmp_path, script + "".join(lines)) for lines in entries]
+
+
+def by_jobs(groups: list[list[str]], _: Path) -> Imports:
+    """The same with what other packages import."""
+    statements = "\n".join(map(str.strip, statements_of(HERE / "scripts" / "train_method.py")))
+    command = [sys.executable, "-c", BY_A_JOB, statements, json.dumps(groups)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return [set(names) for names in json.loads(done.stdout)]
+
+
+@pytest.mark.parametrize(
+    "look", [by_statements, pytest.param(by_jobs, marks=pytest.mark.full("It imports all that trains."))]
+)
+def test_a_training_job_imports_nothing_that_it_does_not_use(
+    look: Callable[[list[list[str]], Path], Imports], tmp_path: Path
+) -> None:
+    linear = [METHODS[name].entry for name in LINEAR]
+    graphs = [method.entry for method in METHODS.values() if method.needs == ("connectomes",)]
+    rest = [method.entry for name, method in METHODS.items() if name not in LINEAR and method.entry not in graphs]
+    generators = [inpainter.train for method in METHODS.values() if (inpainter := inpainter_of(method))]
+    found = look([linear, rest, generators, graphs], tmp_path)
+    for_linear, for_methods, for_generators, for_graphs = (
+        {name.partition(".")[0] for name in names} for names in found
+    )
+    assert "sklearn" in for_linear and "torch" not in for_linear
+    assert "torch" in for_methods
+    assert not UNUSED & for_generators
+    assert UNUSED & for_graphs <= {"torch_geometric", "networkx"}, "GIN's convolutions, the minimum cut"
 
 
 @pytest.mark.parametrize(("cuda", "left"), [("None", {"numpy", "torch"}), ("'13.0'", {"numpy"})])

@@ -8,7 +8,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,51 +22,71 @@ from support.processes.awaited import until_true
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="jobs are forked on Linux alone")
 
+HANGS_AFTER_S = 600
 Start = Callable[..., "subprocess.Popen[str]"]
 
 
-@pytest.fixture
-def owner() -> "Iterator[subprocess.Popen[bytes]]":
+Owner = subprocess.Popen[bytes]
+
+
+@contextmanager
+def owning() -> Iterator[Owner]:
     """The process of a run."""
-    process = subprocess.Popen(["sleep", "600"])
+    process = subprocess.Popen(["sleep", "3600"])
     yield process
     process.kill()
     process.wait()
 
 
+@pytest.fixture(scope="module")
+def run() -> Iterator[Owner]:
+    with owning() as owner:
+        yield owner
+
+
 @pytest.fixture
-def start(owner: "subprocess.Popen[bytes]", tmp_path: Path) -> Start:
-    """Start a script as Snakemake would: with its forking process, or by itself where `forks` is `off`."""
+def owner() -> Iterator[Owner]:
+    """A test that names this has a run of its own."""
+    with owning() as owner:
+        yield owner
 
-    def started(text: str, forks: str = "", **options: object) -> "subprocess.Popen[str]":
-        script = tmp_path / "tmp.job.py"
-        script.write_text(text)
-        environment = {"BRAINFED_FORKS": forks or name_of(owner), "OMP_NUM_THREADS": "3", "GREETING": "good day"}
-        return subprocess.Popen(
-            [SHELL, "-c", f"{options.pop('before', '')}{sys.executable} {script}"],
-            env=os.environ | variables_of_the_shell() | environment | dict(options.pop("environment", {})),  # type: ignore[call-overload]
-            cwd=tmp_path,
-            stdin=options.pop("stdin", subprocess.DEVNULL),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            **options,
-        )
 
-    return started
+@pytest.fixture
+def start(request: pytest.FixtureRequest, tmp_path: Path) -> Start:
+    named = "owner" if "owner" in request.fixturenames else "run"
+    return partial(started, tmp_path, request.getfixturevalue(named))
+
+
+def started(
+    folder: Path, owner: Owner, text: str, forks: str = "", before: str = "", **options: Any
+) -> "subprocess.Popen[str]":
+    """Start a script as Snakemake would: with the forking process of a run, or by itself where `forks` is `off`."""
+    script = folder / "tmp.job.py"
+    script.write_text(text)
+    own = {"BRAINFED_FORKS": forks or name_of(owner), "OMP_NUM_THREADS": "3", "GREETING": "good day"}
+    return subprocess.Popen(
+        [SHELL, "-c", f"{before}{sys.executable} {script}"],
+        env=os.environ | variables_of_the_shell() | own | options.pop("environment", {}),
+        cwd=folder,
+        stdin=options.pop("stdin", subprocess.DEVNULL),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **options,
+    )
 
 
 def variables_of_the_shell() -> dict[str, str]:
     return {"BRAINFED_PYTHON": sys.executable, "BRAINFED_BLOCKED": BLOCKING}
 
 
-def name_of(owner: "subprocess.Popen[bytes]") -> str:
+def name_of(owner: Owner) -> str:
     return f"{owner.pid}-test"
 
 
 def printed(job: "subprocess.Popen[str]") -> str:
     """What a job that succeeds writes to its output."""
-    output, errors = job.communicate(timeout=60)
+    output, errors = job.communicate(timeout=HANGS_AFTER_S)
     assert job.returncode == 0, errors
     return output
 
@@ -73,15 +96,19 @@ def listens(name: str) -> bool:
         return trial.connect_ex(client.address(name)) == 0
 
 
-def processes_of(owner: "subprocess.Popen[bytes]") -> list[int]:
+def processes_of(owner: Owner) -> list[int]:
     """The forking process of a run, its nodes and jobs."""
     found = subprocess.run(["pgrep", "-f", f"forking.server {name_of(owner)}"], capture_output=True, check=False)
     return [int(word) for word in found.stdout.split()]
 
 
+def state(process: int) -> str:
+    return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+
+
 def is_running(process: int) -> bool:
     try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        return state(process) != "Z"
     except OSError:
         return False
 
@@ -126,7 +153,7 @@ def test_a_job_has_the_streams_folder_variables_signals_and_path_of_its_own(star
     found = []
     for forks in ("", "off"):
         job = start(SURROUNDINGS, forks, preexec_fn=nohup, environment={"PYTHONPATH": "further"})
-        output, errors = job.communicate(timeout=60)
+        output, errors = job.communicate(timeout=HANGS_AFTER_S)
         assert (job.returncode, errors) == (0, "to errors\n")
         found.append(json.loads(output))
     forked, by_itself = found
@@ -177,7 +204,7 @@ def test_a_fork_draws_other_numbers_than_the_next(start: Start) -> None:
 )
 def test_a_job_ends_as_its_script(start: Start, text: str, code: int, said: str, forks: str) -> None:
     job = start(text, forks)
-    _, errors = job.communicate(timeout=60)
+    _, errors = job.communicate(timeout=HANGS_AFTER_S)
     assert (job.returncode, said in errors) == (code, True), errors
 
 
@@ -194,8 +221,10 @@ def stop(number, frame):
 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1):
     signal.signal(number, stop)
 print(os.getpid(), flush=True)
-time.sleep(60)
+time.sleep(600)
 """
+CHILD = "import subprocess\nprint(subprocess.Popen(['sleep', '600']).pid, os.getpid()"
+WITH_CHILD = WAITING.replace("print(os.getpid()", CHILD)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1])
@@ -203,7 +232,7 @@ def test_a_signal_to_the_client_reaches_the_job(start: Start, number: signal.Sig
     job = start(WAITING)
     assert job.stdout is not None and int(job.stdout.readline()) != job.pid
     job.send_signal(number)
-    output, _ = job.communicate(timeout=60)
+    output, _ = job.communicate(timeout=HANGS_AFTER_S)
     assert (job.returncode, output) == (7, f"stopped by {number.value}\n")
 
 
@@ -236,6 +265,7 @@ STARTS = int(os.environ.get("BRAINFED_CASES", "12"))
     ],
     ids=["forked", "by itself", "forked after commands", "by itself after commands", "any script"],
 )
+@pytest.mark.usefixtures("owner")
 def test_no_interrupt_is_lost_while_a_job_starts(start: Start, text: str, forks: str, span: float, before: str) -> None:
     """Whenever it comes: before the process that runs the script is known, while it imports, and while it works."""
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -243,20 +273,16 @@ def test_no_interrupt_is_lost_while_a_job_starts(start: Start, text: str, forks:
         job, number = start(text, forks, before=before), numbers[case % 3]
         time.sleep(span * case / STARTS)
         job.send_signal(number)
-        _, errors = job.communicate(timeout=30)
+        _, errors = job.communicate(timeout=HANGS_AFTER_S)
         if text == OF_OURS:
             assert job.returncode == -number or (job.returncode == 130 and f"stopped by {number.name} before" in errors)
         assert job.returncode != 0, errors
 
 
 def test_a_job_is_paused_with_its_client(start: Start) -> None:
-    further = "import subprocess\nprint(os.getpid(), subprocess.Popen(['sleep', '60']).pid"
-    job = start(WAITING.replace("print(os.getpid()", further))
+    job = start(WITH_CHILD)
     assert job.stdout is not None
-    process, child = map(int, job.stdout.readline().split())
-
-    def state(number: int) -> str:
-        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0]
+    child, process = map(int, job.stdout.readline().split())
 
     job.send_signal(signal.SIGTSTP)
     until_true(lambda: state(process) == state(child) == state(job.pid) == "T")
@@ -264,14 +290,13 @@ def test_a_job_is_paused_with_its_client(start: Start) -> None:
     until_true(lambda: state(process) == state(child) == "S")
     os.kill(child, signal.SIGKILL)
     job.send_signal(signal.SIGTERM)
-    job.communicate(timeout=20)
+    job.communicate(timeout=HANGS_AFTER_S)
     assert job.returncode == 7
 
 
-def test_a_signal_to_all_processes_leaves_the_jobs_to_their_clients(
-    start: Start, owner: "subprocess.Popen[bytes]"
-) -> None:
-    job = start("import os\nimport time\nprint(os.getpid(), flush=True)\ntime.sleep(1)\nprint('ended')\n")
+def test_a_signal_to_all_processes_leaves_the_jobs_to_their_clients(start: Start, owner: Owner) -> None:
+    text = "import os\nimport sys\nprint(os.getpid(), flush=True)\nsys.stdin.read()\nprint('ended')\n"
+    job = start(text, stdin=subprocess.PIPE)
     assert job.stdout is not None
     own = int(job.stdout.readline())
     helpers = [process for process in processes_of(owner) if process != own]
@@ -282,15 +307,16 @@ def test_a_signal_to_all_processes_leaves_the_jobs_to_their_clients(
     assert listens(name_of(owner))
 
 
+@pytest.mark.usefixtures("owner")
 def test_a_job_that_ends_while_its_node_is_busy_leaves_the_others_alone(start: Start) -> None:
-    text = "import os\nimport sys\nprint(os.getppid(), flush=True)\nsys.stdin.read()\nprint('ended')\n"
+    text = "import os\nimport sys\nprint(os.getpid(), os.getppid(), flush=True)\nsys.stdin.read()\nprint('ended')\n"
     short, long = (start(text, stdin=subprocess.PIPE) for _ in range(2))
     assert short.stdout is not None and long.stdout is not None and short.stdin is not None
-    node = int(short.stdout.readline())
-    assert int(long.stdout.readline()) == node
+    process, node = map(int, short.stdout.readline().split())
+    assert int(long.stdout.readline().split()[1]) == node
     os.kill(node, signal.SIGSTOP)
     short.stdin.close()
-    time.sleep(0.3)
+    until_true(lambda: not is_running(process))
     short.send_signal(signal.SIGTERM)
     time.sleep(0.3)
     os.kill(node, signal.SIGCONT)
@@ -307,20 +333,16 @@ def test_a_job_without_a_stream_starts_by_itself(tmp_path: Path, stream: str) ->
 
 
 def test_a_client_that_is_killed_takes_its_job_along(start: Start) -> None:
-    text = WAITING.replace(
-        "print(os.getpid()", "import subprocess\nprint(os.getpid(), subprocess.Popen(['sleep', '60']).pid"
-    )
-    job = start(text)
+    job = start(WITH_CHILD)
     assert job.stdout is not None
     processes = [int(word) for word in job.stdout.readline().split()]
     job.kill()
     until_true(lambda: not any(map(is_running, processes)))
 
 
-def test_the_forking_process_ends_with_its_owner_and_lets_a_job_end(
-    start: Start, owner: "subprocess.Popen[bytes]"
-) -> None:
-    job = start("import time\nprint('begun', flush=True)\ntime.sleep(1)\nprint('ended')\n")
+def test_the_forking_process_ends_with_its_owner_and_lets_a_job_end(start: Start, owner: Owner) -> None:
+    text = "import sys\nprint('begun', flush=True)\nsys.stdin.read()\nprint('ended')\n"
+    job = start(text, stdin=subprocess.PIPE)
     assert job.stdout is not None and job.stdout.readline() == "begun\n"
     assert listens(name_of(owner))
     owner.kill()
@@ -330,12 +352,13 @@ def test_the_forking_process_ends_with_its_owner_and_lets_a_job_end(
     assert printed(start("print('by itself')\n")) == "by itself\n"
 
 
+@pytest.mark.usefixtures("owner")
 def test_a_job_whose_node_is_killed_fails_with_a_sentence_and_goes_with_it(start: Start) -> None:
     job = start("import os\nimport time\nprint(os.getpid(), os.getppid(), flush=True)\ntime.sleep(60)\n")
     assert job.stdout is not None
     process, node = map(int, job.stdout.readline().split())
     os.kill(node, signal.SIGKILL)
-    _, errors = job.communicate(timeout=60)
+    _, errors = job.communicate(timeout=HANGS_AFTER_S)
     assert job.returncode == 1
     assert "a helper process of this run was killed, perhaps because memory ran out; start the same command" in errors
     until_true(lambda: not is_running(process))
@@ -345,11 +368,16 @@ def test_a_job_whose_node_is_killed_fails_with_a_sentence_and_goes_with_it(start
 def test_jobs_beside_each_other_each_have_their_own_end(start: Start) -> None:
     jobs = []
     for code in range(6):
-        jobs.append(start(f"import time\nprint({code}, flush=True)\ntime.sleep(0.3)\nraise SystemExit({code})\n"))
+        text = f"import sys\nprint({code}, flush=True)\nsys.stdin.read()\nraise SystemExit({code})\n"
+        jobs.append(start(text, stdin=subprocess.PIPE))
         assert jobs[-1].stdout is not None and jobs[-1].stdout.readline() == f"{code}\n"
-    assert [job.wait(timeout=60) for job in jobs] == list(range(6))
+    for job in jobs:
+        assert job.stdin is not None
+        job.stdin.close()
+    assert [job.wait(timeout=HANGS_AFTER_S) for job in jobs] == list(range(6))
 
 
+@pytest.mark.usefixtures("owner")
 def test_a_process_with_a_second_thread_forks_no_job(start: Start, tmp_path: Path) -> None:
     folder = tmp_path / "libraries"
     folder.mkdir()
@@ -383,7 +411,7 @@ def test_a_job_with_a_sitecustomize_of_its_own_runs_it(start: Start, tmp_path: P
     assert printed(start(text, environment={"PYTHONPATH": "libraries"})) == "True\n"
 
 
-def test_a_folder_that_cannot_be_read_harms_no_other_job(start: Start, owner: "subprocess.Popen[bytes]") -> None:
+def test_a_folder_that_cannot_be_read_harms_no_other_job(start: Start, owner: Owner) -> None:
     printed(start("import numpy\n"))
     before = processes_of(owner)
     assert printed(start("import numpy\nprint('done')\n", environment={"PYTHONPATH": 300 * "x"})) == "done\n"
@@ -396,7 +424,7 @@ def test_any_other_command_is_run_as_it_is() -> None:
     assert done.stdout == "as it is\n"
 
 
-def test_nothing_is_left_after_many_jobs(start: Start, owner: "subprocess.Popen[bytes]") -> None:
+def test_nothing_is_left_after_many_jobs(start: Start, owner: Owner) -> None:
     for number in range(3):
         printed(start(f"import numpy\nprint({number})\n"))
     assert len(processes_of(owner)) >= 2
@@ -433,7 +461,7 @@ if {waits}:
 @pytest.mark.parametrize("forks", ["", "off"])
 def test_a_job_ends_as_a_python_does(start: Start, tmp_path: Path, waits: bool, forks: str) -> None:
     job = start(LAST_WORDS.format(waits=waits), forks)
-    assert job.communicate(timeout=60) == (f"no line end{', and late' if waits else ''}", "nor here")
+    assert job.communicate(timeout=HANGS_AFTER_S) == (f"no line end{', and late' if waits else ''}", "nor here")
     assert job.returncode == 0
     assert (tmp_path / "at-exit").exists()
     assert (tmp_path / "left-open").read_text() == "all of it"
@@ -443,7 +471,7 @@ def test_what_cannot_be_printed_is_an_error_at_the_end(start: Start) -> None:
     found = []
     for forks in ("", "off"):
         job = start("import os\nos.close(1)\nprint('to nobody')\n", forks)
-        job.communicate(timeout=60)
+        job.communicate(timeout=HANGS_AFTER_S)
         found.append(job.returncode)
     assert found[0] == found[1] != 0
 

@@ -12,6 +12,6 @@ with lease(snakemake.resources.gpu) as leased:
     (folder / f"begun-{snakemake.wildcards.number}").touch()
     while len(list(folder.glob("begun-*"))) < 2 and time.monotonic() < begun + 60:
         time.sleep(0.1)
-    time.sleep(2)
+    time.sleep(0.5)
     held = {"devices": leased.uuids, "message": leased.message, "begun": begun, "ended": time.monotonic()}
 Path(snakemake.output[0]).write_text(json.dumps(held))

@@ -7,7 +7,7 @@ import os
 from types import SimpleNamespace
 
 __version__ = "2.13.0+cu130"
-version = SimpleNamespace(cuda="13.0")
+version = SimpleNamespace(cuda={cuda!r})
 
 
 class Ones:
@@ -35,8 +35,8 @@ cuda = SimpleNamespace(
 """
 
 
-def write_fake_torch(folder: Path) -> Path:
-    """The folder to put on PYTHONPATH."""
+def write_fake_torch(folder: Path, cuda: str | None = "13.0") -> Path:
+    """The folder to put on PYTHONPATH, with a torch of that CUDA."""
     folder.mkdir()
-    (folder / "torch.py").write_text(SOURCE)
+    (folder / "torch.py").write_text(SOURCE.replace("{cuda!r}", repr(cuda)))
     return folder

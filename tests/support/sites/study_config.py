@@ -1,5 +1,8 @@
 """The config of a study between two sites."""
 
+import json
+from functools import cache
+
 import yaml
 
 from brainfed.configuration.loading import load_plan, overlay
@@ -18,4 +21,9 @@ study: {sites: [oslo, berlin], address: "hub.example.org:9092", accept_reconstru
 
 def planned(changes=None):
     """The plan of the study with changes."""
-    return load_plan(overlay(yaml.safe_load(STUDY), changes or {}))
+    return _planned(json.dumps(changes or {}))
+
+
+@cache
+def _planned(changes):
+    return load_plan(overlay(yaml.safe_load(STUDY), json.loads(changes)))

@@ -16,37 +16,21 @@ from brainfed.federation.apart.exchange import ABSENT, LARGEST, LEAVE, OPEN, REP
 from brainfed.federation.apart.packet import Packet
 from brainfed.federation.apart.sealed import SEALED
 from brainfed.federation.apart.site_error import SiteError
-from brainfed.methods.fedtangent.settings import FederatedRidgeSettings
-from brainfed.methods.fedtangent.train import train_ridge_federated
 from brainfed.methods.logistic_federated.logistic_federated import FederatedLogisticSettings
 from brainfed.methods.logistic_federated.train import train as train_logistic
-from brainfed.methods.mlp.fedmlp import FedMLPSettings
-from brainfed.methods.mlp.train import train_fedmlp
 from brainfed.runtime.errors import UserError
-from brainfed.runtime.jobs.checkpoints import Checkpoint
 from brainfed.runtime.jobs.run import Run
-from support.samples.method_inputs import method_inputs
 from support.sites.apart_sites import only_nodes
 from support.sites.sites_in_threads import NAMES, Desks, Site, conversation, numbers
-
-INPUTS = method_inputs(45, 12, folds=3)
-ROUNDS = 4
-
-
-def mlp(inputs, **changes):
-    return train_fedmlp(inputs, FedMLPSettings(rounds=ROUNDS, local_epochs=1, **changes), Run())
+from support.sites.small_studies import INPUTS, ended, mlp, resumable_in, ridge, same, simulated, started
 
 
 def mlp_by_subjects(inputs):
     return mlp(inputs, weighting="subjects")
 
 
-def ridge(inputs):
-    return train_ridge_federated(inputs, FederatedRidgeSettings(alphas=(1.0, 10.0)), Run())
-
-
 def logistic(inputs):
-    return train_logistic(inputs, FederatedLogisticSettings(costs=(0.1, 1.0), max_rounds=5), Run())
+    return train_logistic(inputs, FederatedLogisticSettings(costs=(0.1,), max_rounds=4), Run())
 
 
 class Wire:
@@ -63,22 +47,16 @@ class Wire:
         return [request for _, request in self.left if request.kind in kinds]
 
 
-def studied(train, desks, **options):
-    sites = {code: Site(desks, INPUTS, code, train, only_nodes, secure=True) for code in NAMES}
-    for site in sites.values():
-        site.start()
-    conversation(desks, **options).run()
-    for site in sites.values():
-        site.join(60)
-    return {code: site.outcome for code, site in sites.items()}
+def studied(train, desks, talk=None, **options):
+    sites = started(desks, train, secure=True)
+    (talk or conversation(desks, **options)).run()
+    return ended(sites)
 
 
 @pytest.mark.parametrize("train", [mlp, mlp_by_subjects, ridge, logistic])
 def test_scores_are_those_of_a_simulation_and_no_number_leaves_open(train):
     wire = Wire()
-    expected = train(INPUTS)
-    for code, outcome in studied(train, Desks(leaving=wire)).items():
-        np.testing.assert_allclose(outcome.scores, expected.scores[:, INPUTS.members(code)], rtol=0, atol=1e-6)
+    same(studied(train, Desks(leaving=wire)), train, atol=1e-6)
     sealed = wire.of(REPLY, TOTAL)
     assert sealed and all(SEALED in request.about and not request.tensors for request in sealed)
     assert all("samples" not in request.about for request in sealed)
@@ -114,28 +92,20 @@ def with_losses(times, wait):
     desks = Desks()
     desks.leaving = Losing(desks, times)
     desks.coordinator = Coordinator(NAMES, 2, SecureSums(desks, 2))
-    sites = {code: Site(desks, INPUTS, code, mlp, only_nodes, secure=True) for code in NAMES}
-    for site in sites.values():
-        site.start()
-    Conversation(desks, desks.coordinator, wait, None).run()
-    for site in sites.values():
-        site.join(60)
+    outcomes = studied(mlp, desks, Conversation(desks, desks.coordinator, wait, None))
     assert desks.leaving.times < times
-    return {code: site.outcome for code, site in sites.items()}
+    return outcomes
 
 
 def test_a_mean_waits_for_a_site_that_is_lost_in_its_sum():
-    expected = mlp(INPUTS)
-    for code, outcome in with_losses(3, wait=20.0).items():
-        np.testing.assert_allclose(outcome.scores, expected.scores[:, INPUTS.members(code)], rtol=0, atol=1e-6)
+    same(with_losses(3, wait=20.0), mlp, atol=1e-6)
 
 
 def test_a_mean_goes_on_without_a_site_that_is_late_in_its_sum():
     """The site's number is in no sum of that round: the others go on from a mean of two."""
-    expected = mlp(INPUTS)
-    found = with_losses(10**9, wait=0.5)
+    found = with_losses(10**9, wait=0.3)
     assert all(np.isfinite(outcome.scores).any() for outcome in found.values())
-    assert np.nanmax(np.abs(found[0].scores - expected.scores[:, INPUTS.members(0)])) > 1e-4
+    assert np.nanmax(np.abs(found[0].scores - simulated(mlp)[:, INPUTS.members(0)])) > 1e-4
 
 
 def test_a_sum_of_all_waits_for_a_site_that_is_lost_in_it():
@@ -147,9 +117,7 @@ def test_a_sum_of_all_waits_for_a_site_that_is_lost_in_it():
             return Packet("absent")
         return request
 
-    expected = ridge(INPUTS)
-    for code, outcome in studied(ridge, Desks(leaving=leaving)).items():
-        np.testing.assert_allclose(outcome.scores, expected.scores[:, INPUTS.members(code)], rtol=0, atol=1e-9)
+    same(studied(ridge, Desks(leaving=leaving)), ridge, atol=1e-9)
     assert lost["times"] == 3
 
 
@@ -158,17 +126,12 @@ def test_a_site_that_stays_away_from_a_sum_is_named():
         return Packet("absent") if code == 1 and request.kind == MASKED else request
 
     with pytest.raises(UserError, match=r"of every site to add up unseen, found none of 'site-1'; start"):
-        studied(ridge, Desks(leaving=leaving), wait=1.0)
+        studied(ridge, Desks(leaving=leaving), wait=0.3)
 
 
 def test_a_site_whose_job_was_started_again_is_asked_for_its_new_request_at_once(tmp_path):
     """The coordinator holds a request of the earlier job, which no sum can be made of."""
-    wire, begun = Wire(), []
-
-    def resumable(inputs):
-        name = f".{inputs.institution[0]}.predictions.parquet.0123456789abcdef.checkpoint"
-        settings = FedMLPSettings(rounds=ROUNDS, local_epochs=1)
-        return train_fedmlp(inputs, settings, Run(checkpoint=Checkpoint(tmp_path / name, "key")))
+    wire, begun, resumable = Wire(), [], resumable_in(tmp_path)
 
     def leaving(code, request):
         if code == 0 and SEALED in request.about and request.about.get("round") == 2 and not begun:
@@ -179,11 +142,9 @@ def test_a_site_whose_job_was_started_again_is_asked_for_its_new_request_at_once
         return wire(code, request)
 
     desks = Desks(leaving=leaving)
-    expected = mlp(INPUTS)
     outcomes = studied(resumable, desks)
     begun[0].join(60)
-    np.testing.assert_allclose(begun[0].outcome.scores, expected.scores[:, INPUTS.members(0)], rtol=0, atol=1e-6)
-    np.testing.assert_allclose(outcomes[1].scores, expected.scores[:, INPUTS.members(1)], rtol=0, atol=1e-6)
+    same({0: begun[0].outcome, 1: outcomes[1]}, mlp, atol=1e-6)
     assert len(wire.of(ABSENT)) == 1
 
 

@@ -1,7 +1,6 @@
 """A full disk: one sentence with the file, its size and the remedy, and nothing half-written."""
 
 import errno
-import json
 import os
 import shutil
 import subprocess
@@ -19,6 +18,7 @@ from brainfed.runtime.artefacts import atomic, read_arrays, write_arrays, write_
 from brainfed.runtime.block_writer import writing_blocks
 from brainfed.runtime.disk import FullDiskError, full_disk, is_full
 from brainfed.runtime.jobs.checkpoints import Checkpoint
+from support.processes.job_scripts import Scripts
 
 LARGE = 10**6
 
@@ -112,32 +112,33 @@ def test_a_state_that_does_not_fit_keeps_the_one_before_and_the_job_running(
 
 
 JOB = """
-import json, logging, sys
-from types import SimpleNamespace
+import logging
 import numpy as np
 from brainfed.runtime.artefacts import write_arrays
-from brainfed.scripting.job import job
-log, output, size = json.loads(sys.argv[1])
-with job(SimpleNamespace(log=[log], params={}, input={}, output=[], resources={}, scriptdir="/absent")):
+with job(snakemake):
     for _ in range(100):
         logging.getLogger("brainfed.cohort").info("words " * 1000)
-    write_arrays(output, {"x": np.ones(size)}, {})
+    write_arrays(given['output'], {"x": np.ones(given['size'])}, {})
 """
 
 
-@pytest.mark.parametrize("room_for_output", [True, False])
-@pytest.mark.parametrize("room_for_log", [True, False])
+TWICE = pytest.mark.full("Two of the four are enough for each change.")
+
+
+@pytest.mark.parametrize(
+    ("room_for_log", "room_for_output"),
+    [(True, False), (False, True), pytest.param(True, True, marks=TWICE), pytest.param(False, False, marks=TWICE)],
+)
 def test_a_job_whose_log_is_full_ends_as_without_it(
-    small: Path, tmp_path: Path, room_for_log: bool, room_for_output: bool
+    scripts: Scripts, small: Path, tmp_path: Path, room_for_log: bool, room_for_output: bool
 ) -> None:
-    log = small / "rule.log"
     if not room_for_log:
         (small / "filler").write_bytes(b"x" * 2**18)
     output = (tmp_path if room_for_output else small) / "out.safetensors"
-    given = json.dumps([str(log), str(output), LARGE])
-    ended = subprocess.run([sys.executable, "-c", JOB, given], capture_output=True, text=True, timeout=60)
+    scripts.given |= {"log": [str(small / "rule.log")], "output": str(output), "size": LARGE}
+    ended = scripts.run(JOB)
     assert "Traceback" not in ended.stderr and "Logging error" not in ended.stderr
-    assert ended.returncode == (0 if room_for_output else 1)
+    assert ended.code == (0 if room_for_output else 1)
     if room_for_output:
         assert read_arrays(output).arrays["x"].shape == (LARGE,)
     else:
@@ -145,18 +146,18 @@ def test_a_job_whose_log_is_full_ends_as_without_it(
         assert not output.exists()
 
 
-def test_without_room_for_a_log_a_job_logs_to_stderr(tmp_path: Path) -> None:
+def test_without_room_for_a_log_a_job_logs_to_stderr(scripts: Scripts, tmp_path: Path) -> None:
     fails = """
+import logging
+from brainfed.runtime.jobs import job as module
 def configure(path):
     if path is not None:
         raise OSError(28, "No space left on device", path)
     logging.basicConfig(level=logging.INFO, force=True)
 module.configure = configure
 """
-    imports = "from brainfed.runtime.jobs import job as module\nfrom brainfed.scripting.job import job" + fails
-    body = JOB.replace("from brainfed.scripting.job import job", imports)
-    given = json.dumps(["logs/rule.log", str(tmp_path / "out"), 3])
-    ended = subprocess.run([sys.executable, "-c", body, given], capture_output=True, text=True, timeout=60)
-    assert ended.returncode == 0
+    scripts.given |= {"log": ["logs/rule.log"], "output": str(tmp_path / "out"), "size": 3}
+    ended = scripts.run(fails + JOB)
+    assert ended.code == 0
     assert "logs/rule.log: there is no room for this file" in ended.stderr
     assert "words words" in ended.stderr

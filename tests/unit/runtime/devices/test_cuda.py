@@ -1,65 +1,26 @@
 """Errors of CUDA at the start of a job or in the middle of it: each names the remedy."""
 
 import json
-import os
-import subprocess
 import sys
-import textwrap
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-import brainfed
 from brainfed.runtime.devices.cuda import check_cuda, lost_device, using_cuda
 from brainfed.runtime.errors import UserError
 from support.processes.fake_driver import FakeDriver
 from support.processes.fake_torch import write_fake_torch
+from support.processes.job_scripts import Scripts
 
-PACKAGE = Path(brainfed.__file__).parents[1]
 UUID = "GPU-aaaa-1"
-SCRIPT = """
-import json, sys
-from types import SimpleNamespace
-from brainfed.scripting.job import job
-snakemake = SimpleNamespace(log=["rule.log"], params={}, input={}, output=[],
-    resources={"gpu": 1}, scriptdir=sys.argv[1])
-with job(snakemake, gpu=True) as running:
-    import torch
-"""
-
-
-class Jobs:
-    """Runs GPU jobs on one fake device, with a fake torch."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        kept = {
-            name: value for name, value in os.environ.items() if not name.startswith(("CUDA_", "SLURM_", "BRAINFED_"))
-        }
-        path = os.pathsep.join([str(write_fake_torch(folder / "torch")), str(PACKAGE)])
-        self.environment = kept | FakeDriver(folder, [UUID]).environment | {"PYTHONPATH": path}
-
-    def run(self, body: str) -> "subprocess.CompletedProcess[str]":
-        source = SCRIPT + textwrap.indent(textwrap.dedent(body), "    ")
-        return subprocess.run(
-            [sys.executable, "-c", source, str(PACKAGE / "scripts")],
-            cwd=self.folder,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-
-    @property
-    def log(self) -> str:
-        return (self.folder / "rule.log").read_text()
 
 
 @pytest.fixture
-def jobs(tmp_path: Path) -> Jobs:
-    return Jobs(tmp_path)
+def jobs(scripts: Scripts, tmp_path: Path) -> Scripts:
+    """GPU jobs on one fake device, with a fake torch."""
+    scripts.see(FakeDriver(tmp_path, [UUID]), write_fake_torch(tmp_path / "torch"))
+    return scripts
 
 
 def failing_torch(sentence: str) -> SimpleNamespace:
@@ -163,37 +124,37 @@ def test_without_a_device_none_is_blamed() -> None:
         raise RuntimeError("CUDA error: unknown error")
 
 
-def test_a_job_whose_device_fails_ends_in_one_sentence_and_keeps_the_traceback(jobs: Jobs) -> None:
-    done = jobs.run("raise RuntimeError('CUDA error: unspecified launch failure')")
-    assert done.returncode == 1
+def test_a_job_whose_device_fails_ends_in_one_sentence_and_keeps_the_traceback(jobs: Scripts) -> None:
+    done = jobs.run_in_job("raise RuntimeError('CUDA error: unspecified launch failure')")
+    assert done.code == 1
     assert done.stderr.count("\n") == 1
     assert done.stderr.startswith(
         f"GPU {UUID}: CUDA error: unspecified launch failure; the device or its driver failed"
     )
-    assert "Traceback (most recent call last)" in jobs.log
-    assert jobs.log.endswith(done.stderr)
+    assert "Traceback (most recent call last)" in done.log
+    assert done.log.endswith(done.stderr)
 
 
-def test_a_job_on_a_broken_cuda_never_begins(jobs: Jobs) -> None:
+def test_a_job_on_a_broken_cuda_never_begins(jobs: Scripts) -> None:
     jobs.environment["FAKE_CUDA"] = "CUDA error: system not yet initialized"
-    done = jobs.run("print('begun')")
-    assert (done.returncode, done.stdout) == (1, "")
+    done = jobs.run_in_job("print('begun')")
+    assert (done.code, done.stdout) == (1, "")
     assert done.stderr.startswith(f"GPU {UUID}: the installed torch 2.13.0+cu130 cannot use it (CUDA error: system")
-    assert "Traceback" not in jobs.log
+    assert "Traceback" not in done.log
 
 
-def test_timing_includes_the_memory_of_the_gpu(jobs: Jobs) -> None:
-    done = jobs.run("print(json.dumps(running.timing()))")
+def test_timing_includes_the_memory_of_the_gpu(jobs: Scripts) -> None:
+    done = jobs.run_in_job("print(json.dumps(running.timing()))")
     timing = json.loads(done.stdout)
     assert timing["peak_gpu_memory_mb"] == 3.0
     assert timing["device"] == "cuda:0 (Fake H200)"
     assert done.stderr == ""
 
 
-def test_a_waiting_job_names_the_log_of_the_holder(jobs: Jobs) -> None:
-    done = jobs.run("""
+def test_a_waiting_job_names_the_log_of_the_holder(jobs: Scripts) -> None:
+    done = jobs.run_in_job("""
         import os, pathlib
         (place,) = pathlib.Path(os.environ["BRAINFED_LOCKS"]).glob("*.0.lock")
         print(place.read_text())
     """)
-    assert json.loads(done.stdout)["purpose"] == str(jobs.folder / "rule.log")
+    assert json.loads(done.stdout)["purpose"] == str(jobs.log)

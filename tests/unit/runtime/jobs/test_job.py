@@ -3,78 +3,15 @@
 import json
 import os
 import signal
-import subprocess
-import sys
-import textwrap
-import time
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-import brainfed
 from brainfed.runtime.provenance import file_digest, machine, versions
-
-SCRIPTS = Path(brainfed.__file__).parents[1] / "scripts"
-
-HANGS_AFTER_S = 600
-"""More than a hundred times as long as a quiet machine needs."""
-PREAMBLE = """
-import json, os, sys
-from types import SimpleNamespace
-from brainfed.scripting.job import job
-from brainfed.runtime.errors import UserError
-given = json.loads(sys.argv[1])
-snakemake = SimpleNamespace(
-    log=given["log"], params={"given": given["params"]}, resources=given["resources"], scriptdir=given["scriptdir"],
-    input={}, output=[],
-)
-"""
-
-
-@dataclass
-class Ended:
-    code: int
-    stdout: str
-    stderr: str
-    log: str
-
-
-class Scripts:
-    """Starts scripts as Snakemake does: a process of their own and a `snakemake` object."""
-
-    def __init__(self, folder: Path) -> None:
-        self.log = folder / "logs" / "rule.log"
-        self.given: dict[str, object] = {
-            "log": [str(self.log)],
-            "params": {},
-            "resources": {"gpu": 1},
-            "scriptdir": str(SCRIPTS),
-        }
-        hidden = {"CUDA_VISIBLE_DEVICES": "", "BRAINFED_LOCKS": str(folder / "locks")}
-        kept = {name: value for name, value in os.environ.items() if name != "SLURM_JOB_ID"}
-        self.environment = {**kept, **hidden}
-
-    def start(self, body: str) -> "subprocess.Popen[str]":
-        source = PREAMBLE + textwrap.dedent(body)
-        return subprocess.Popen(
-            [sys.executable, "-c", source, json.dumps(self.given)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=self.environment,
-        )
-
-    def run(self, body: str) -> Ended:
-        process = self.start(body)
-        stdout, stderr = process.communicate(timeout=HANGS_AFTER_S)
-        return Ended(process.returncode, stdout, stderr, self.log.read_text() if self.log.exists() else "")
-
-
-@pytest.fixture
-def scripts(tmp_path: Path) -> Scripts:
-    return Scripts(tmp_path)
+from support.processes.awaited import until_true
+from support.processes.fake_driver import FakeDriver
+from support.processes.fake_torch import write_fake_torch
+from support.processes.job_scripts import HANGS_AFTER_S, Scripts
 
 
 def test_a_job_that_ends_well_says_nothing_on_stderr(scripts: Scripts) -> None:
@@ -174,22 +111,29 @@ def test_a_stopped_job_cleans_up(scripts: Scripts, how: signal.Signals, tmp_path
     assert "Traceback" not in scripts.log.read_text()
 
 
-@pytest.mark.parametrize(("params", "threads"), [({}, 1), ({"threads": 2}, 2)])
-@pytest.mark.parametrize("imported", ["os", "numpy", "torch"])
+@pytest.mark.parametrize(
+    ("before", "inside", "params", "threads"),
+    [
+        ("os", "numpy", {"threads": 2}, 2),
+        ("numpy, torch", "numpy, torch", {}, 1),
+        pytest.param("os", "torch", {}, 1, marks=pytest.mark.full("Torch takes a second to import.")),
+    ],
+)
 def test_compute_threads_come_from_the_parameters(
-    scripts: Scripts, params: dict[str, int], threads: int, imported: str
+    scripts: Scripts, before: str, inside: str, params: dict[str, int], threads: int
 ) -> None:
     scripts.given["params"] = params
-    scripts.environment["OMP_NUM_THREADS"] = "2"
+    scripts.environment["OMP_NUM_THREADS"] = str(3 - threads)
     ended = scripts.run(f"""
-        import {imported}
+        import {before}
         with job(snakemake) as running:
-            import numpy, torch
+            import {inside}
             from threadpoolctl import threadpool_info
             pools = {{pool["num_threads"] for pool in threadpool_info()}}
-            print(running.threads, torch.get_num_threads(), *pools, os.environ["OPENBLAS_NUM_THREADS"])
+            pools |= {{torch.get_num_threads()}} if "torch" in sys.modules else set()
+            print(running.threads, *pools, os.environ["OPENBLAS_NUM_THREADS"])
     """)
-    assert ended.stdout.split() == [str(threads)] * 4
+    assert ended.stdout.split() == [str(threads)] * 3
 
 
 def test_an_installed_copy_in_place_of_the_workflow_s_package_is_refused(scripts: Scripts, tmp_path: Path) -> None:
@@ -203,11 +147,7 @@ def test_an_installed_copy_in_place_of_the_workflow_s_package_is_refused(scripts
 
 
 def test_a_gpu_job_holds_a_device_before_torch_is_imported(scripts: Scripts, tmp_path: Path) -> None:
-    program = tmp_path / "nvidia-smi"
-    program.write_text("#!/bin/sh\necho 0, GPU-aaaa-1, 0, 80000\n")
-    program.chmod(0o755)
-    del scripts.environment["CUDA_VISIBLE_DEVICES"]
-    scripts.environment["BRAINFED_NVIDIA_SMI"] = str(program)
+    scripts.see(FakeDriver(tmp_path, ["GPU-aaaa-1"]), write_fake_torch(tmp_path / "torch", cuda=None))
     ended = scripts.run("with job(snakemake, gpu=True): print('ran')")
     assert ended.log.splitlines()[0].endswith("GPU GPU-aaaa-1, 1 thread(s)")
     assert (ended.code, ended.stdout) == (1, "")
@@ -216,11 +156,7 @@ def test_a_gpu_job_holds_a_device_before_torch_is_imported(scripts: Scripts, tmp
 
 
 def test_a_job_that_waits_for_a_device_can_be_stopped(scripts: Scripts, tmp_path: Path) -> None:
-    program = tmp_path / "nvidia-smi"
-    program.write_text("#!/bin/sh\necho 0, GPU-aaaa-1, 0, 80000\n")
-    program.chmod(0o755)
-    del scripts.environment["CUDA_VISIBLE_DEVICES"]
-    scripts.environment["BRAINFED_NVIDIA_SMI"] = str(program)
+    scripts.see(FakeDriver(tmp_path, ["GPU-aaaa-1"]))
     holder = scripts.start("""
         from brainfed.runtime.devices.lease import lease
         with lease(1):
@@ -229,9 +165,7 @@ def test_a_job_that_waits_for_a_device_can_be_stopped(scripts: Scripts, tmp_path
     """)
     assert holder.stdout is not None and holder.stdout.readline() == "held\n"
     waiting = scripts.start("with job(snakemake, gpu=True): print('ran')")
-    deadline = time.monotonic() + HANGS_AFTER_S
-    while not (scripts.log.exists() and scripts.log.read_text()) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    until_true(lambda: scripts.log.exists() and scripts.log.read_text() != "")
     waiting.terminate()
     stdout, stderr = waiting.communicate(timeout=HANGS_AFTER_S)
     holder.kill()

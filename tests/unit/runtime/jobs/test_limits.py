@@ -4,13 +4,12 @@ import os
 import signal
 import sys
 import threading
-from pathlib import Path
 
 import pytest
 
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.limits import LEAST_MB, LEAST_OF_A_THREAD_MB, require_room
-from unit.runtime.jobs.test_job import Ended, Scripts
+from support.processes.job_scripts import Ended, Scripts
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits of other systems are others")
 
@@ -39,18 +38,14 @@ DEATHS = {
 }
 
 
-@pytest.fixture
-def scripts(tmp_path: Path) -> Scripts:
-    return Scripts(tmp_path)
-
-
 def run(scripts: Scripts, mebibytes: int, body: str, kind: str = "AS") -> Ended:
     scripts.given["limit"] = mebibytes
     return scripts.run(LIMITED.format(kind=kind) + f"with job(snakemake):\n    {body}")
 
 
-@pytest.mark.parametrize("death", DEATHS)
-@pytest.mark.parametrize(("kind", "option"), [("AS", "v"), ("DATA", "d")])
+@pytest.mark.parametrize(
+    ("death", "kind", "option"), [*((death, "AS", "v") for death in DEATHS), ("killed", "DATA", "d")]
+)
 def test_a_job_that_a_library_ends_has_a_sentence(scripts: Scripts, death: str, kind: str, option: str) -> None:
     ended = run(scripts, 1500, DEATHS[death], kind)
     said = ended.stderr.splitlines()[-1]

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 __version__ = "2.13.0+cu130"
 version = SimpleNamespace(cuda={cuda!r})
+threads = 99
 
 
 class Ones:
@@ -24,8 +25,13 @@ def zeros(count, *, device):
     return Ones()
 
 
-def set_num_threads(threads):
-    pass
+def set_num_threads(number):
+    global threads
+    threads = number
+
+
+def get_num_threads():
+    return threads
 
 
 cuda = SimpleNamespace(

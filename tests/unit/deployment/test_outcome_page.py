@@ -7,19 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from brainfed.deployment.outcome_page import outcome_outline, said_time, write_outcome_page
+from brainfed.deployment.outcome_page import outcome_outline, said_time
 from support.sites.study_outcome import SITES, VARIANTS, sent, write_study
-
-
-def test_the_page_is_written_with_the_number_of_steps(tmp_path):
-    place = write_study(tmp_path, folds=2, repeats=1)
-    rows, _ = sent(tmp_path, folds=2, repeats=1)
-    page = tmp_path / "outcome.html"
-    write_outcome_page(place, rows, 1234, page)
-    shown = page.read_text(encoding="utf-8")
-    assert "1,234 rounds and sums of all sites" in shown
-    assert "Exact numbers of 13 different sets of each site’s people were added up" in shown
-    assert "privacy budget" not in shown
 
 
 def test_the_end_has_its_time_zone():
@@ -43,6 +32,7 @@ def test_a_study_that_ends_leaves_the_page_and_names_it(tmp_path, monkeypatch, c
     pytest.importorskip("flwr", reason="flwr is not installed: make install-sites")
     from brainfed.deployment import coordinate as module
     from brainfed.deployment.flower.certificates import make_certificate, make_key_pair
+    from brainfed.reporting.outcome import page
 
     monkeypatch.chdir(tmp_path)
     place = write_study(tmp_path, folds=2, repeats=1)
@@ -56,7 +46,7 @@ def test_a_study_that_ends_leaves_the_page_and_names_it(tmp_path, monkeypatch, c
 
     def ends(*_):
         assert not (federation / "outcome.html").exists()
-        (federation / "outcome.json").write_text(json.dumps({"steps": 7, "scores": rows}))
+        (federation / "outcome.json").write_text(json.dumps({"steps": 1234, "scores": rows}))
 
     run = SimpleNamespace(process=SimpleNamespace(poll=None))
     for name, stub in {
@@ -64,6 +54,11 @@ def test_a_study_that_ends_leaves_the_page_and_names_it(tmp_path, monkeypatch, c
         "together": lambda: nullcontext([]), "_follow": ends,
     }.items():  # fmt: skip
         monkeypatch.setattr(module, name, stub)
+    monkeypatch.setattr(page, "vega", lambda: "")
     module.coordinate(place.config)
-    assert "Can three institutions predict" in (federation / "outcome.html").read_text(encoding="utf-8")
+    shown = (federation / "outcome.html").read_text(encoding="utf-8")
+    assert "Can three institutions predict" in shown
+    assert "1,234 rounds and sums of all sites" in shown
+    assert "Exact numbers of 13 different sets of each site’s people were added up" in shown
+    assert "privacy budget" not in shown
     assert capsys.readouterr().err.splitlines()[-1] == f"the page to read: {federation / 'outcome.html'}"

@@ -111,19 +111,25 @@ def test_a_stopped_job_cleans_up(scripts: Scripts, how: signal.Signals, tmp_path
     assert "Traceback" not in scripts.log.read_text()
 
 
+REAL = pytest.mark.full("Torch takes a second to import.")
+
+
 @pytest.mark.parametrize(
-    ("before", "inside", "params", "threads"),
+    ("before", "inside", "params", "threads", "torch"),
     [
-        ("os", "numpy", {"threads": 2}, 2),
-        ("numpy, torch", "numpy, torch", {}, 1),
-        pytest.param("os", "torch", {}, 1, marks=pytest.mark.full("Torch takes a second to import.")),
+        ("os", "numpy", {"threads": 2}, 2, "fake"),
+        ("numpy, torch", "numpy, torch", {}, 1, "fake"),
+        pytest.param("numpy, torch", "numpy, torch", {}, 1, "real", marks=REAL),
+        pytest.param("os", "torch", {}, 1, "real", marks=REAL),
     ],
 )
 def test_compute_threads_come_from_the_parameters(
-    scripts: Scripts, before: str, inside: str, params: dict[str, int], threads: int
+    scripts: Scripts, tmp_path: Path, before: str, inside: str, params: dict[str, int], threads: int, torch: str
 ) -> None:
     scripts.given["params"] = params
     scripts.environment["OMP_NUM_THREADS"] = str(3 - threads)
+    if torch == "fake":
+        scripts.environment["PYTHONPATH"] = str(write_fake_torch(tmp_path / "torch"))
     ended = scripts.run(f"""
         import {before}
         with job(snakemake) as running:

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import brainfed
+from support.processes.awaited import HANGS_AFTER_S
 from support.processes.fake_driver import FakeDriver
 
 PACKAGE = Path(brainfed.__file__).parents[1]
-HANGS_AFTER_S = 600
-"""More than a hundred times as long as a quiet machine needs."""
 PREAMBLE = """
 import json, os, sys
 from types import SimpleNamespace

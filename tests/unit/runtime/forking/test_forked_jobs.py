@@ -18,11 +18,10 @@ import pytest
 from brainfed.runtime.forking import client
 from brainfed.runtime.forking.server import most_nodes
 from brainfed.runtime.forking.shell import BLOCKING, SHELL
-from support.processes.awaited import until_true
+from support.processes.awaited import HANGS_AFTER_S, until_true
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="jobs are forked on Linux alone")
 
-HANGS_AFTER_S = 600
 Start = Callable[..., "subprocess.Popen[str]"]
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from brainfed.runtime.provenance import file_digest, machine, versions
-from support.processes.awaited import until_true
+from support.processes.awaited import HANGS_AFTER_S, until_true
 from support.processes.fake_driver import FakeDriver
 from support.processes.fake_torch import write_fake_torch
-from support.processes.job_scripts import HANGS_AFTER_S, Scripts
+from support.processes.job_scripts import Scripts
 
 
 def test_a_job_that_ends_well_says_nothing_on_stderr(scripts: Scripts) -> None:

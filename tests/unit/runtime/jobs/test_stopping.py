@@ -22,10 +22,8 @@ from brainfed.runtime.jobs import stopping
 from brainfed.runtime.jobs.checkpoints import Checkpoint, checkpoint_path
 from brainfed.runtime.jobs.run import Run
 from brainfed.runtime.jobs.stopping import SIGNALS, _runs_snakemake, stop_asked, stoppable, stopped_by, whole
+from support.processes.awaited import HANGS_AFTER_S, until_true
 from support.samples.inpainting_inputs import inpainting_inputs
-
-HANGS_AFTER_S = 600
-"""More than a hundred times as long as a quiet machine needs."""
 
 
 def ask() -> None:
@@ -271,12 +269,11 @@ def test_a_job_whose_workflow_was_killed_stops(tmp_path: Path) -> None:
         f"import subprocess; subprocess.run(['bash', '-c', 'set -euo pipefail; {sys.executable} {script}; true'])"
     )
     workflow = subprocess.Popen([sys.executable, "snakemake"], cwd=tmp_path)
-    _wait_for(tmp_path / "running")
+    until_true((tmp_path / "running").exists)
     assert not (tmp_path / "stopped").exists()
     workflow.kill()
     workflow.wait()
-    _wait_for(tmp_path / "stopped")
-    assert (tmp_path / "stopped").exists()
+    until_true((tmp_path / "stopped").exists)
 
 
 @pytest.mark.parametrize(
@@ -309,13 +306,6 @@ def test_the_shell_between_is_not_snakemake() -> None:
 def test_a_line_that_cannot_be_read_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stopping, "_ancestors", lambda: iter([os.getppid(), 2**22 + 1]))
     assert stopping._line_to_workflow() == ()
-
-
-def _wait_for(path: Path) -> None:
-    deadline = time.monotonic() + HANGS_AFTER_S
-    while not path.exists():
-        assert time.monotonic() < deadline, f"no {path.name}"
-        time.sleep(0.05)
 
 
 def wait_until_it_sleeps(pid: int) -> None:

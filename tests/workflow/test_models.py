@@ -15,9 +15,10 @@ pytestmark = pytest.mark.workflow
 
 SUBJECTS = 37
 """No other axis is as long."""
-OWN = ["own-reference", "logistic-federated", "fedmlp", "localmlp"]
+OWN = ["own-reference", "fedmlp"]
 """Variants whose institutions differ in scaling, weights or reference."""
-KEPT = ["ridge-central", "ridge-federated", "fedtangent", *OWN]
+KEPT = ["ridge-federated", *OWN]
+"""`unit/methods/test_kept_models.py` keeps those of every method."""
 VARIANTS = {
     "own-reference": {"method": "fedtangent", "features": {"reference": "institution"}},
     "left-out": {"method": "fedgcn", "rounds": 1},
@@ -40,7 +41,7 @@ def kept(tmp_path_factory) -> Project:
 
 
 def configure(project: Project, models: list[str]) -> None:
-    compared = {"methods": {"variants": [*KEPT, "left-out"], "reference": "ridge-central"}}
+    compared = {"methods": {"variants": [*KEPT, "left-out"], "reference": "ridge-federated"}}
     project.configure(split=SPLIT, variants=VARIANTS, experiments=compared, models=models)
 
 

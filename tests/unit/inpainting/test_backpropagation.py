@@ -41,6 +41,7 @@ def test_the_gradient_that_is_carried_on_is_that_of_backward_to_the_byte(rows, c
     assert bool(found[0].any()) == (rows > 0)
 
 
+@pytest.mark.full("A new interpreter trains three generators, and what it guards is the time of an import.")
 def test_generators_are_trained_without_symbolic_algebra():
     command = [sys.executable, "-c", TRAINED]
     environment = {**os.environ, "PYTHONPATH": TESTS}

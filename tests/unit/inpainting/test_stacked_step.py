@@ -56,12 +56,23 @@ def unequal(**changes):
     return inpainting_inputs(subjects=120, fitted=fitted, **changes)
 
 
-@pytest.mark.parametrize("phenotypes", [("sex", "age"), ("sex",), ("age",), ()])
 @pytest.mark.parametrize(
-    "changes",
-    [{}, {"reconstruction": "sum"}, {"reconstruction": "mean"}, {"discriminator": False}, {"count": "printed"},
-     {"d_interval": 2}, {"federated": "both", "alpha": 0.7, "beta": 1.3}, {"masking": "random"}],
-)  # fmt: skip
+    ("phenotypes", "changes"),
+    [
+        (("sex", "age"), {}),
+        (("sex",), {}),
+        (("age",), {}),
+        ((), {}),
+        (("sex",), {"reconstruction": "sum"}),
+        (("age",), {"reconstruction": "mean"}),
+        ((), {"discriminator": False}),
+        (("sex", "age"), {"discriminator": False}),
+        (("sex", "age"), {"count": "printed"}),
+        (("age",), {"d_interval": 2}),
+        (("sex", "age"), {"federated": "both", "alpha": 0.7, "beta": 1.3}),
+        (("sex",), {"masking": "random"}),
+    ],
+)
 def test_together_equals_one_after_the_other(steps, phenotypes, changes):
     inputs = unequal(phenotypes=phenotypes)
     settings = InpaintingSettings(rounds=2, local_epochs=3, **changes)

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import t as student
 from sklearn.metrics import roc_auc_score
 
 from brainfed.methods.fglbc.settings import POOLED_SERIES
@@ -14,8 +13,7 @@ from brainfed.runtime.entry import resolve
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.results import check
-from support.samples.graph_cohort import with_labels
-from support.samples.method_inputs import balanced, diagnosis_of
+from support.samples.method_inputs import diagnosis_of
 from support.samples.series_cohort import WINDOW, exchanged, series_inputs
 
 LOCAL, CENTRAL = ("stgcn-local", "gnn-local"), ("stgcn-central", "gnn-central")
@@ -35,7 +33,7 @@ def outcome_of(name, inputs, run=None, steps=2, **settings):
     return resolve(method.entry)(inputs, method.settings(**given), run or Run())
 
 
-def cohort(subjects=36, **changes):
+def cohort(subjects=24, **changes):
     return series_inputs(subjects, folds=2, **changes)
 
 
@@ -58,42 +56,13 @@ def test_an_effect_is_found_without_noise(name):
     assert roc_auc_score(diagnosis_of(inputs), own_scores(inputs, outcome)) > 0.65
 
 
-@pytest.mark.parametrize("name", ["fglbc-no-dp", "gnn-central"])
-def test_permuted_labels_leave_nothing_to_learn(name):
-    plain, aucs = cohort(), []
-    for permutation in range(16):
-        labels = balanced(plain.institution, np.random.default_rng(100 + permutation))
-        null = cohort(diagnosis=labels, seed=permutation)
-        null = replace(null, start=plain.start, series=plain.series)
-        scores = outcome_of(name, null, steps=3).scores[..., 1]
-        tested = [null.tested(fold) for fold in range(null.folds)]
-        aucs.append(np.mean([roc_auc_score(labels[mask], scores[fold, mask]) for fold, mask in enumerate(tested)]))
-    margin = student.ppf(0.975, 15) * np.std(aucs, ddof=1) / 4
-    assert np.mean(aucs) - margin <= 0.5 <= np.mean(aucs) + margin
-
-
-@every_method
-@both_splits
-def test_labels_of_tested_subjects_reach_no_prediction_of_their_fold(name, split):
-    inputs = cohort(split=split)
-    before, truth = outcome_of(name, inputs), diagnosis_of(inputs)
-    check(inputs, before)
-    for fold in range(2):
-        after = outcome_of(name, with_labels(inputs, np.where(inputs.tested(fold), 1 - truth, truth)))
-        assert after.scores[fold].tobytes() == before.scores[fold].tobytes()
-        assert after.round_scores[:, fold].tobytes() == before.round_scores[:, fold].tobytes()
-        assert after.member_scores[fold].tobytes() == before.member_scores[fold].tobytes()
-        other = inputs.tested(1 - fold)
-        assert (after.scores[1 - fold] != before.scores[1 - fold])[other].any()
-
-
 @pytest.mark.parametrize("adjacency", ["subject", "cohort_mean"])
 @pytest.mark.parametrize("name", [*LOCAL, *CENTRAL, *PLAIN])
 @both_splits
 def test_the_series_of_a_tested_subject_changes_its_own_prediction_alone(name, split, adjacency):
     """In its fold. In another, where all train in every step, it changes others."""
     inputs = cohort(split=split)
-    settings = {"adjacency": adjacency, "batch": 0 if name in PLAIN else 36}
+    settings = {"adjacency": adjacency, "batch": 0 if name in PLAIN else 24}
     before = outcome_of(name, inputs, **settings).scores[..., 1]
     subject = int(np.flatnonzero(inputs.tested(1))[0])
     other = np.random.default_rng(0).standard_normal((inputs.lengths[subject], inputs.regions))
@@ -126,7 +95,7 @@ def test_windows_of_a_subject_count_once(name):
 
 
 def test_longer_scans_of_an_institution_take_no_more_steps_and_weigh_no_more():
-    short, long = (cohort(lengths=np.where(np.arange(36) % 3 == 0, length, 15)) for length in (15, 60))
+    short, long = (cohort(lengths=np.where(np.arange(24) % 3 == 0, length, 15)) for length in (15, 60))
     found = [outcome_of("fglbc", inputs) for inputs in (short, long)]
     assert found[0].privacy == found[1].privacy
     np.testing.assert_array_equal(found[0].shares[0], found[1].shares[0])
@@ -194,7 +163,7 @@ def test_pooled_all_series_cross(name):
 
 @pytest.mark.parametrize("name", [*LOCAL, *PLAIN])
 def test_an_institution_of_as_many_subjects_as_a_layer_has_weights_stops_nothing(name):
-    inputs = cohort(split="leave-one-site-out")
+    inputs = cohort(36, split="leave-one-site-out")
     wide = {"hidden": WINDOW} if "gnn" in name else {"channels": WINDOW}
     assert np.bincount(inputs.institution).tolist() == [WINDOW] * 3
     assert outcome_of(name, inputs, **wide).crossings

@@ -7,12 +7,14 @@ import pytest
 from scipy.stats import t as student
 
 from brainfed.evaluation.metrics import auc
+from brainfed.samples.results import check
 from support.samples.method_inputs import balanced, diagnosis_of, method_inputs, scrambled
-from support.samples.quick_methods import METHOD_OF, first_of_each, in_tiers, is_solved, outcome_of, topology_of
+from support.samples.quick_methods import METHOD_OF, first_of_each, in_tiers, is_solved, outcome_of, read_by, topology_of
 
 TRAINED = first_of_each([name for name in METHOD_OF if not is_solved(name)], lambda name: METHOD_OF[name].name)
 ON_FEATURES = [name for name in TRAINED if "features" in METHOD_OF[name].needs]
 OTHERS = [name for name in TRAINED if name not in ON_FEATURES]
+PERMUTATIONS = 15
 every_method = pytest.mark.parametrize("name", in_tiers(ON_FEATURES))
 both_protocols = pytest.mark.parametrize("protocol", ["transductive", "inductive"])
 both_splits = pytest.mark.parametrize("split", ["random", "leave-one-site-out"])
@@ -22,13 +24,16 @@ both_splits = pytest.mark.parametrize("split", ["random", "leave-one-site-out"])
 @both_protocols
 @both_splits
 def test_labels_of_tested_subjects_reach_no_prediction_of_their_fold(name, protocol, split):
-    inputs = method_inputs(75, 28, split=split, protocol=protocol)
+    inputs = method_inputs(36, 28, folds=2, split=split, protocol=protocol)
     before = outcome_of(name, inputs)
+    check(read_by(name, inputs), before)
     for fold in range(inputs.folds):
         after = outcome_of(name, scrambled(inputs, fold))
         assert after.scores[fold].tobytes() == before.scores[fold].tobytes()
         if before.round_scores is not None:
             assert after.round_scores[:, fold].tobytes() == before.round_scores[:, fold].tobytes()
+        if before.member_scores is not None:
+            assert after.member_scores[fold].tobytes() == before.member_scores[fold].tobytes()
         others = np.arange(inputs.folds) != fold
         assert (after.scores[others] != before.scores[others]).any(where=np.isfinite(before.scores[others]))
 
@@ -43,14 +48,14 @@ def test_labels_of_tested_subjects_reach_no_prediction_from_graphs_or_series(nam
 @every_method
 @both_splits
 def test_features_of_a_tested_subject_move_its_own_inductive_prediction_only(name, split):
-    inputs = method_inputs(90, 200, split=split, protocol="inductive")
+    inputs = method_inputs(60, 100, folds=3, split=split, protocol="inductive")
     before = outcome_of(name, inputs).scores[..., 1][1]
     subject = int(np.flatnonzero(inputs.tested(1))[0])
     features = inputs.features[0].copy()
     features[subject] = 3 - 2 * features[subject]
-    changed = method_inputs(90, 200, split=split, protocol="inductive", features=features)
+    changed = method_inputs(60, 100, folds=3, split=split, protocol="inductive", features=features)
     after = outcome_of(name, replace(changed, labels=inputs.labels, fold=inputs.fold)).scores[..., 1][1]
-    others = np.arange(90) != subject
+    others = np.arange(60) != subject
     assert after[others].tobytes() == before[others].tobytes()
     assert after[subject] != before[subject]
 
@@ -58,15 +63,17 @@ def test_features_of_a_tested_subject_move_its_own_inductive_prediction_only(nam
 @every_method
 @both_protocols
 def test_permuted_labels_leave_nothing_to_learn(name, protocol):
-    plain = method_inputs(90, 20, effect=1.5)
+    plain = method_inputs(60, 20, folds=3, effect=1.5)
     aucs = []
-    for permutation in range(20):
+    for permutation in range(PERMUTATIONS):
         labels = balanced(plain.institution, np.random.default_rng(100 + permutation))
-        null = method_inputs(90, 20, diagnosis=labels, features=plain.features[0], seed=permutation, protocol=protocol)
+        null = method_inputs(
+            60, 20, folds=3, diagnosis=labels, features=plain.features[0], seed=permutation, protocol=protocol
+        )
         scores = outcome_of(name, null).scores[..., 1]
         tested = [null.tested(fold) for fold in range(null.folds)]
         aucs.append(np.mean([auc(labels[mask], scores[fold, mask]) for fold, mask in enumerate(tested)]))
-    margin = student.ppf(0.975, 19) * np.std(aucs, ddof=1) / np.sqrt(20)
+    margin = student.ppf(0.975, PERMUTATIONS - 1) * np.std(aucs, ddof=1) / np.sqrt(PERMUTATIONS)
     assert np.mean(aucs) - margin <= 0.5 <= np.mean(aucs) + margin
 
 

@@ -65,7 +65,7 @@ def sent(rows, *names):
 
 def unchanged(split):
     """A cohort whose graphs stay inside institutions."""
-    return method_inputs(45, 10, split=split)
+    return method_inputs(39, 10, folds=2, split=split)
 
 
 def changed(before, split, content):
@@ -75,7 +75,7 @@ def changed(before, split, content):
         return relabelled(before, np.where(own, 1 - diagnosis_of(before), diagnosis_of(before)))
     if content == "features":
         features = np.where(own[:, None], 3 - 2 * before.features[0], before.features[0])
-        return relabelled(method_inputs(45, 10, split=split, features=features), diagnosis_of(before))
+        return relabelled(method_inputs(39, 10, folds=2, split=split, features=features), diagnosis_of(before))
     known = before.phenotypes
     sex, age = np.where(own, 1 - known.sex, known.sex), np.where(own, 50 - known.age, known.age)
     other = replace(known, sex=sex, age=age, mean_fd=np.where(own, 3 * known.mean_fd, known.mean_fd))

@@ -93,8 +93,8 @@ def test_every_topology_scores_tested_and_training_subjects(topology, split, pri
 
 
 def test_it_learns_what_there_is_to_learn():
-    inputs = method_inputs(subjects=300, dimensions=FEATURES, institutions=3, folds=3, effect=3.0, seed=4)
-    settings = schedule(rounds=20, batch=16, learning_rate=0.5, privacy="accountant", epsilon=5.0, delta=1e-3)
+    inputs = method_inputs(subjects=180, dimensions=FEATURES, institutions=3, folds=2, effect=3.0, seed=4)
+    settings = schedule(rounds=10, batch=16, learning_rate=0.5, privacy="accountant", epsilon=5.0, delta=1e-3)
     for options in (settings, replace(settings, privacy="none")):
         outcome = train_private(training_of(inputs, "federated", options))
         predicted = np.nanargmax(np.nan_to_num(outcome.scores, nan=-1), axis=2)

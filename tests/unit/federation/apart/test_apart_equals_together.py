@@ -1,6 +1,7 @@
 """Institutions that are apart find what a simulation finds: the same scores, and the same ledger."""
 
 from dataclasses import dataclass, replace
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -104,12 +105,17 @@ def added(ledgers):
     return {key: tuple(held.tolist()) for key, held in sums.items()}
 
 
+@cache
+def of_nodes(name, precision):
+    train, settings = NODES[name]
+    inputs = method_inputs(48, 30, folds=2)
+    return Compared.of(lambda held: train(held, settings, Run(precision=precision)), inputs, only_nodes)
+
+
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize("name", NODES)
 def test_methods_on_features_and_population_graphs(name, precision):
-    train, settings = NODES[name]
-    inputs = method_inputs(60, 30, folds=3)
-    compared = Compared.of(lambda held: train(held, settings, Run(precision=precision)), inputs, only_nodes)
+    compared = of_nodes(name, precision)
     assert compared.difference <= TOLERANCE
     assert compared.ledgers[0] == compared.ledgers[1]
 
@@ -216,8 +222,7 @@ def test_tangent_features_at_a_reference_of_all_sites(reference):
 
 @pytest.mark.parametrize("name", NODES)
 def test_all_that_leaves_a_site_is_declared(name):
-    train, settings = NODES[name]
-    compared = Compared.of(lambda held: train(held, settings, Run()), method_inputs(60, 30, folds=3), only_nodes)
+    compared = of_nodes(name, "float64")
     declared = {row["name"] for row in compared.expected.crossings}
     sent = [each for asked in compared.asked.values() for each in asked if each.kind != OPEN]
     names = {name for each in sent for name in each.tensors}
@@ -227,9 +232,7 @@ def test_all_that_leaves_a_site_is_declared(name):
 @pytest.mark.parametrize("name", [name for name in NODES if name.startswith(("ridge", "fedtangent", "logistic"))])
 def test_the_sums_that_a_site_sends_once_have_the_size_that_its_ledger_records(name):
     """The ledger counts one fold; a site has trained in each. Numbers of subjects are recorded once a fold."""
-    train, settings = NODES[name]
-    inputs = method_inputs(60, 30, folds=3)
-    compared = Compared.of(lambda held: train(held, settings, Run(precision="float64")), inputs, only_nodes)
+    compared = of_nodes(name, "float64")
     for code, asked in compared.asked.items():
         rows = compared.found[code].crossings
         recorded = {row["name"]: row["bytes"] for row in rows if row["direction"] == "upload"}
@@ -238,4 +241,4 @@ def test_the_sums_that_a_site_sends_once_have_the_size_that_its_ledger_records(n
             for key, array in tensors.items():
                 sent[key] += array.nbytes
         once = {key for key, total in sent.items() if total and key != "training-subjects"}
-        assert once and {key: sent[key] for key in once} == {key: inputs.folds * recorded[key] for key in once}
+        assert once and {key: sent[key] for key in once} == {key: compared.inputs.folds * recorded[key] for key in once}

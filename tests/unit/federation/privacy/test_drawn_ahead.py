@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from brainfed.federation.message import Message
-from brainfed.federation.privacy import drawn_ahead
+from brainfed.federation.privacy import drawn_ahead, weight_noise
 from brainfed.federation.privacy.drawn_ahead import DrawnAhead
 from brainfed.federation.privacy.weight_noise import WeightNoise
 from brainfed.runtime.streams import Streams
@@ -47,6 +47,17 @@ def test_institutions_that_change_from_round_to_round_get_their_own_noise():
     for number, chosen in enumerate([(0, 1), (1, 2), (0,), (0, 1, 2), (2,)]):
         assert equal(added(plain, [number], chosen), added(ahead, [number], chosen))
     assert {number for _, number in ahead.ahead.waiting} == {4}
+
+
+def test_threads_start_where_there_is_much_to_draw_and_change_no_byte(monkeypatch):
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
+    started, pool = [], weight_noise.ThreadPoolExecutor
+    monkeypatch.setattr(weight_noise, "ThreadPoolExecutor", lambda count: started.append(count) or pool(count))
+    few = added(WeightNoise(0.1, Streams(3), FOLDS), [0])
+    assert not started
+    monkeypatch.setattr(weight_noise, "WORTH_THREADS", 1)
+    assert equal(added(WeightNoise(0.1, Streams(3), FOLDS), [0]), few)
+    assert started == [3]
 
 
 @pytest.mark.parametrize("secret", ["", "of a site"])

@@ -18,6 +18,9 @@ from brainfed.federation.privacy.drawn_ahead import DrawnAhead, Stream
 from brainfed.federation.privacy.in_pieces import add_normal
 from brainfed.runtime.streams import Streams
 
+WORTH_THREADS = 1 << 20
+"""Numbers of a round; fewer are drawn sooner than threads start."""
+
 
 def generator_of(streams: Streams, purpose: str, *parts: int | str) -> torch.Generator:
     """Torch's generator of a keyed stream, on the CPU."""
@@ -98,6 +101,10 @@ class WeightNoise:
                 noise = self._drawn(slot.stream, slot.weights.shape, number)
                 slot.weights.add_(noise.to(slot.weights), alpha=self.scale)
 
+        if torch.get_num_threads() == 1 or sum(slot.weights.numel() for slot in slots) < WORTH_THREADS:
+            for slot in slots:
+                add(slot)
+            return
         with ThreadPoolExecutor(torch.get_num_threads()) as pool:
             list(pool.map(add, slots))
 

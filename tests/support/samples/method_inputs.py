@@ -20,7 +20,7 @@ def method_inputs(
     subjects: int = 60,
     dimensions: int = 30,
     institutions: int = 3,
-    folds: int = 5,
+    folds: int = 3,
     effect: float = 1.0,
     seed: int = 0,
     protocol: Literal["transductive", "inductive"] = "transductive",

@@ -316,7 +316,7 @@ class TestLeakage:
         for draw in range(8):
             labels = balanced(np.arange(100) % 5, np.random.default_rng(200 + draw))
             noise = np.random.default_rng(draw).normal(size=(100, 1000)).astype(np.float32)
-            plain = method_inputs(100, institutions=5, diagnosis=labels, features=noise, seed=draw)
+            plain = method_inputs(100, institutions=5, folds=5, diagnosis=labels, features=noise, seed=draw)
             honest = with_rfe(plain, plain.labels)
             for name, scores in (
                 ("ridge", ridge.train(honest, RidgeSettings(alphas=(1.0,)), Run()).scores[..., 1]),

@@ -123,7 +123,7 @@ def test_motion_reads_framewise_displacement_only():
 
 
 def test_displacement_unknown_for_all_subjects_has_no_information():
-    inputs = with_phenotypes(method_inputs(), mean_fd=np.full(60, np.nan))
+    inputs = with_phenotypes(method_inputs(folds=5), mean_fd=np.full(60, np.nan))
     scores = scores_of("motion", inputs)
     np.testing.assert_allclose(scores[np.isfinite(scores)], 0.5, atol=1e-6)
 

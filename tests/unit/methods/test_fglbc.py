@@ -50,8 +50,8 @@ def test_all_variants_are_tried():
 
 @pytest.mark.parametrize("name", [*LOCAL, *CENTRAL, *PLAIN])
 def test_an_effect_is_found_without_noise(name):
-    inputs = cohort(60)
-    outcome = outcome_of(name, inputs, steps=15)
+    inputs = cohort(60, effect=6.0)
+    outcome = outcome_of(name, inputs, steps=10)
     check(inputs, outcome)
     assert roc_auc_score(diagnosis_of(inputs), own_scores(inputs, outcome)) > 0.65
 

@@ -322,7 +322,9 @@ def test_more_classes_than_two_are_scored(name):
 def test_a_federation_equals_algorithm_1_in_loops(name, split):
     shifted = with_shifted_patients(cohort(12, institutions=3, split=split))
     inputs = inputs_for(METHODS["gahfl"], shifted)
-    settings = settings_of(name, rounds=3, learning_rate=0.05, models=("gru", "slstm", "bilstm"), model="lstm", batch=5)
+    settings = settings_of(
+        name, rounds=3, local_epochs=1, learning_rate=0.05, models=("gru", "slstm", "bilstm"), model="lstm", batch=5
+    )
     method = METHODS[SHIPPED_VARIANTS[name]["method"]]
     found = resolve(method.entry)(inputs, settings, Run(precision="float64")).scores
     np.testing.assert_allclose(found, scores(inputs, settings, method.name), rtol=1e-6, atol=1e-9)
@@ -366,7 +368,7 @@ def with_noise_from_the_second_round(monkeypatch):
 def test_uploads_count_where_they_are_said_to_teach(name, monkeypatch):
     """Noise in their place changes what follows from a round with a taught share, and nothing else."""
     inputs = cohort(24)
-    steps = {"rounds": 3, "local_epochs": 1, "global_epochs": 8, "learning_rate": 0.02}
+    steps = {"rounds": 3, "local_epochs": 1, "global_epochs": 6, "learning_rate": 0.03}
     readings = [{}] if name == "fedet" else [{"self_evaluation": when, "pool": pool} for when, pool in READINGS]
     plain = [outcome_of(name, inputs, **steps, **reading) for reading in readings]
     with_noise_from_the_second_round(monkeypatch)

@@ -63,9 +63,7 @@ def with_copies(inputs):
     for first, second in pairs_of(inputs):
         source[second] = first
     held, features = inputs.phenotypes, inputs.features[0][source]
-    made = method_inputs(
-        len(source), features.shape[1], folds=FOLDS, features=features, diagnosis=diagnosis_of(inputs)
-    )
+    made = method_inputs(len(source), features.shape[1], folds=FOLDS, features=features, diagnosis=diagnosis_of(inputs))
     copied = {name: getattr(held, name)[source] for name in ("site", "sex", "age", "mean_fd")}
     return replace(made, phenotypes=replace(held, **copied))
 
@@ -138,8 +136,8 @@ def audit_of(train, inputs, repeats=3):
 
 @cache
 def audits():
-    """Of real models of eight cohorts; 200 features name every subject, its head motion alone hardly any."""
-    cohorts = [method_inputs(60, 200, effect=0.0, seed=seed) for seed in range(8)]
+    """Of real models of six cohorts; 200 features name every subject, its head motion alone hardly any."""
+    cohorts = [method_inputs(60, 200, effect=0.0, seed=seed) for seed in range(6)]
     of_all = [audit_of(overfitted, inputs) for inputs in cohorts]
     return of_all, [audit_of(lambda inputs: outcome_of("motion", inputs), inputs) for inputs in cohorts]
 

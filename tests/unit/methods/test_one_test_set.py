@@ -14,8 +14,8 @@ every_method = pytest.mark.parametrize("name", in_tiers(first_of_each(METHOD_OF,
 
 
 def inputs_of(name, **changes):
-    """Five folds of 60 subjects, of graphs, or of region series."""
-    return read_by(name, method_inputs(60, 28, **changes))
+    """Three folds of 45 subjects, of graphs, or of region series."""
+    return read_by(name, method_inputs(45, 28, **changes))
 
 
 def with_one_test_set(inputs):
@@ -45,7 +45,7 @@ def test_those_who_only_train_have_no_score(name):
 
 @every_method
 def test_training_subjects_of_one_class_in_an_institution_stop_nothing(name):
-    inputs = inputs_of(name, diagnosis=np.where(np.arange(60) % 3 == 0, 0, np.arange(60) // 3 % 2))
+    inputs = inputs_of(name, diagnosis=np.where(np.arange(45) % 3 == 0, 0, np.arange(45) // 3 % 2))
     inputs = with_one_test_set(inputs)
     own = inputs.institution == 0
     assert set(inputs.labels[0, own]) == {-1, 0}

@@ -48,7 +48,7 @@ def test_it_is_the_pattern_of_the_whole_covariance(name, standardise, shape):
     assert abs(model.pattern[3]) < 1e-12
 
 
-def mixed(subjects=2000, seed=0):
+def mixed(subjects=1200, seed=0):
     """Haufe's example (Sec. 2.1) in ten channels: signal and distractor in the first, the distractor in the second."""
     rng = np.random.default_rng(seed)
     labels = np.arange(subjects) % 2
@@ -93,7 +93,7 @@ def test_the_size_of_a_score_does_not_count_and_its_sign_does():
 def test_one_pattern_a_fold_in_single_precision(name, training):
     inputs = method_inputs()
     found = patterns(name, inputs, training)
-    assert (found.shape, found.dtype) == ((5, 1, 30), np.float32)
+    assert (found.shape, found.dtype) == ((3, 1, 30), np.float32)
     # The first fifth of the features lie higher in patients.
     assert (found[:, 0, :6].mean(axis=1) > 2 * np.abs(found[:, 0, 6:].mean(axis=1))).all()
 
@@ -140,7 +140,7 @@ def test_a_fold_s_pattern_knows_nothing_of_the_subjects_that_it_tests(name, trai
     )
     found = patterns(name, elsewhere, training)
     assert found[2].tobytes() == expected[2].tobytes()
-    assert all(found[fold].tobytes() != expected[fold].tobytes() for fold in (0, 1, 3, 4))
+    assert all(found[fold].tobytes() != expected[fold].tobytes() for fold in (0, 1))
 
 
 @every_method
@@ -151,7 +151,7 @@ def test_every_one_of_several_classes_has_a_pattern_against_the_rest(name):
     features[np.arange(90), diagnosis] += 3
     three = replace(relabelled(inputs, diagnosis), features=(features,), classes=3)
     found = patterns(name, three)
-    assert found.shape == (5, 3, 30)
+    assert found.shape == (3, 3, 30)
     assert (found.argmax(axis=2) == np.arange(3)).all()
 
 
@@ -163,7 +163,7 @@ def test_a_federated_pattern_knows_nothing_of_tested_subjects_either(name):
         scrambled(inputs, 2), features=(np.where(tested[:, None], 7 - 3 * inputs.features[0], inputs.features[0]),)
     )
     expected, found = (resolve(method.entry)(one, method.settings(), Run()).patterns for one in (inputs, elsewhere))
-    assert (found.shape, found.dtype) == ((5, 1, 30), np.float32)
+    assert (found.shape, found.dtype) == ((3, 1, 30), np.float32)
     np.testing.assert_array_equal(found[2], expected[2])
     assert (found[0] != expected[0]).any()
 

@@ -172,6 +172,7 @@ def test_opacus_finds_the_same_gradients(network):
         torch.testing.assert_close(weight.grad_sample, expected[name])
 
 
+@pytest.mark.full("A new interpreter imports torch; what it guards is the time of a start.")
 def test_importing_the_networks_imports_no_opacus():
     code = "import sys, brainfed.models.st_gcn, brainfed.models.region_gnn; sys.exit('opacus' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -44,14 +44,14 @@ def test_labels_of_tested_subjects_reach_no_prediction_of_their_fold(name, split
 
 
 def test_it_is_the_choice_of_single_trainings():
-    inputs = method_inputs(90, 40, effect=0.7)
+    inputs = method_inputs(90, 40, folds=4, effect=0.7)
     settings = FedMLPSettings(**SHORT, **ROUNDS)
     plain = replace(settings, choose="none")
     inner, truth, chosen = inner_inputs(inputs), diagnosis_of(inputs), []
     tried = [train_fedmlp(inner, replace(plain, weight_decay=decay), Run()).round_scores for decay in DECAYS]
     found = train_fedmlp(inputs, settings, Run())
-    for fold in range(5):
-        held_out = [(inputs.fold == (fold + 1) % 5) & (inputs.institution == code) for code in range(3)]
+    for fold in range(inputs.folds):
+        held_out = [(inputs.fold == (fold + 1) % inputs.folds) & (inputs.institution == code) for code in range(3)]
         losses = {
             (decay, number): np.mean([log_loss(truth[own], scores[number, fold, own, 1]) for own in held_out])
             for decay, scores in zip(DECAYS, tried, strict=True)

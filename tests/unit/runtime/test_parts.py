@@ -1,17 +1,22 @@
-"""Parts that a killed process left are removed; those of a living one are not."""
+"""What is half-written: parts that a killed process left, and the lock of a folder."""
 
+import errno
+import fcntl
 import os
 import platform
+import signal
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 
 import pytest
 
 from brainfed.runtime.artefacts import write_text
+from brainfed.runtime.errors import UserError
+from brainfed.runtime.folder_lock import folder_lock
 from brainfed.runtime.jobs.checkpoints import Checkpoint, checkpoint_path
 from brainfed.runtime.parts import DAY, _begun, part_of
+from support.processes.awaited import HANGS_AFTER_S
 
 
 @pytest.fixture(autouse=True)
@@ -44,28 +49,22 @@ def test_a_part_names_its_file_host_and_process(tmp_path: Path) -> None:
     assert {name.rsplit(".", 2)[0] for name in parts} == {f".f.tar.gz.{host}.{os.getpid()}"}
 
 
+BEGINS = """
+from brainfed.runtime.artefacts import atomic
+with atomic("f.txt") as temporary:
+    temporary.write_text("first")
+    print("begun", flush=True)
+    input()
+"""
+
+
 def test_a_writer_that_began_before_this_process_ends_well(tmp_path: Path) -> None:
-    source = textwrap.dedent("""
-        from brainfed.runtime.artefacts import atomic
-        with atomic("f.txt") as temporary:
-            temporary.write_text("first")
-            print("begun", flush=True)
-            input()
-    """)
-    first = subprocess.Popen(
-        [sys.executable, "-c", source],
-        cwd=tmp_path,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert first.stdout is not None
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    first = subprocess.Popen([sys.executable, "-c", BEGINS], cwd=tmp_path, text=True, **pipes)
     assert first.stdout.readline() == "begun\n"
-    second = "from brainfed.runtime.artefacts import write_text; write_text('f.txt', 'second')"
-    subprocess.run([sys.executable, "-c", second], cwd=tmp_path, check=True)
+    write_text(tmp_path / "f.txt", "second")
     assert (tmp_path / "f.txt").read_text() == "second"
-    _, complaint = first.communicate("\n", timeout=60)
+    _, complaint = first.communicate("\n", timeout=HANGS_AFTER_S)
     assert (first.returncode, complaint) == (0, "")
     assert (tmp_path / "f.txt").read_text() == "first"
     assert [path.name for path in tmp_path.iterdir()] == ["f.txt"]
@@ -107,3 +106,77 @@ def test_a_state_that_a_living_process_writes_is_not_forgotten_with_the_others(t
     begin(checkpoint_path(output, "bbbb"), gone)
     checkpoint.remove()
     assert [path.name for path in tmp_path.iterdir()] == [live.name]
+
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from brainfed.runtime.folder_lock import folder_lock
+with folder_lock(Path(sys.argv[1]), "run", "stop it"):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_a_second_process_is_refused_until_the_first_is_killed(tmp_path, capsys):
+    lock = tmp_path / "join.lock"
+    command = [sys.executable, "-c", HOLD, str(lock)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=tmp_path) as first:
+        try:
+            assert first.stdout is not None and first.stdout.readline() == "held\n"
+            held = rf"expected no other run, found one that runs \(on .*: process {first.pid} in {tmp_path}\); stop it"
+            with pytest.raises(UserError, match=held), folder_lock(lock, "run", "stop it"):
+                pytest.fail("held by two")
+            first.send_signal(signal.SIGKILL)
+            first.wait(10)
+        finally:
+            first.kill()
+    with folder_lock(lock, "run", "stop it"):
+        assert f"process {os.getpid()} in " in lock.read_text()
+    assert lock.read_text() == ""
+    assert capsys.readouterr().err == ""
+
+
+def test_a_lock_is_free_after_its_body(tmp_path):
+    held = []
+    for number in range(2):
+        with folder_lock(tmp_path / "join.lock", "run", "stop it"):
+            held.append(number)
+    assert held == [0, 1]
+
+
+def test_a_lock_that_a_run_on_another_machine_did_not_give_back_is_told(tmp_path, capsys):
+    lock = tmp_path / ".lock"
+    lock.write_text("on node7: process 12 in /shared/clone")
+    with folder_lock(lock, "run", "stop it"):
+        said = capsys.readouterr().err
+    assert "a run on node7: process 12 in /shared/clone did not give the lock back" in said
+    with folder_lock(lock, "run", "stop it"):
+        assert capsys.readouterr().err == ""
+
+
+def test_a_disk_without_locks_is_told_and_holds_nobody_up(tmp_path, capsys, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with folder_lock(tmp_path / ".lock", "run that writes these results", "wait"):
+        said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "this disk keeps no locks (No locks available); make sure that no other run that writes these" in said
+
+
+def test_a_folder_in_which_nothing_can_be_written_holds_nobody_up(tmp_path, capsys, monkeypatch):
+    with folder_lock(tmp_path / "none" / ".lock", "run", "stop it"):
+        assert capsys.readouterr().err == ""
+    # The lock of another user, who let others read it.
+    lock = tmp_path / ".lock"
+    lock.touch()
+    opened = type(lock).open
+    monkeypatch.setattr(
+        type(lock),
+        "open",
+        lambda path, mode, **more: opened(path, mode, **more) if mode == "r" else opened(path.parent, mode),
+    )
+    with folder_lock(lock, "run", "stop it"), pytest.raises(UserError), folder_lock(lock, "run", "stop it"):
+        pytest.fail("held by two")

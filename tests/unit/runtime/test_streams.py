@@ -1,9 +1,11 @@
-"""Random streams: the same purpose draws the same numbers, whatever else is drawn."""
+"""Random numbers: streams by their keys, and generators by their seeds."""
 
 import numpy as np
+import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from brainfed.runtime.seeded import seeded
 from brainfed.runtime.streams import Streams
 
 parts = st.lists(st.integers(0, 10_000), max_size=4).map(tuple)
@@ -59,3 +61,22 @@ def test_a_secret_keys_what_protects_subjects_and_nothing_else() -> None:
         assert secret.key(purpose, 3) != Streams(1, secret="of another").key(purpose, 3)
     for purpose in ("weights", "dropout", "fold"):
         assert secret.key(purpose, 3) == known.key(purpose, 3)
+
+
+def test_torch_draws_as_after_its_own_seeding_and_goes_on_as_if_nothing_was():
+    torch.manual_seed(3)
+    expected = torch.rand(5)
+    torch.manual_seed(7)
+    after = torch.rand(5)
+    torch.manual_seed(7)
+    with seeded(3):
+        drawn = torch.rand(5)
+    assert drawn.equal(expected)
+    assert torch.rand(5).equal(after)
+
+
+def test_nothing_is_kept_for_gpus_that_no_one_uses():
+    kept = len(torch.cuda._queued_calls)
+    with seeded(3):
+        torch.rand(5)
+    assert len(torch.cuda._queued_calls) == kept

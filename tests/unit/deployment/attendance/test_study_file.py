@@ -1,10 +1,13 @@
-"""A site's config that changes the study is refused where it is written."""
+"""A site's config beside the study's, and a site that has left the study."""
+
+import json
 
 import pytest
 import yaml
 
 from brainfed.checking.config import check_config
 from brainfed.configuration.loading import load_plan, read_config
+from brainfed.deployment.attendance.past_leave import PastLeave
 from brainfed.deployment.attendance.study_file import require_extended_study, require_study_of
 from brainfed.deployment.introduction import settings_of
 from brainfed.runtime.errors import UserError
@@ -97,3 +100,46 @@ def test_a_site_that_extends_a_study_and_a_coordinator_pass(folder):
     require_extended_study(path)
     require_extended_study(folder / "study.yaml")
     assert [load_plan(read_config(each)).project.study.site for each in (path, folder / "study.yaml")] == ["oslo", ""]
+
+
+def left(folder, study="a"):
+    files = [folder / name for name in ("one.parquet", "two.parquet")]
+    for number, file in enumerate(files):
+        file.write_bytes(bytes([number]))
+    past = PastLeave(folder / "left.json", study, tuple(map(str, files)))
+    past.write()
+    return past, files
+
+
+def test_a_site_that_has_left_knows_when(tmp_path):
+    past, _ = left(tmp_path)
+    assert past.time().isoformat() == json.loads(past.path.read_text())["time"]
+
+
+def test_without_a_leave_there_is_none(tmp_path):
+    past, _ = left(tmp_path)
+    past.remove()
+    past.remove()
+    assert past.time() is None
+
+
+def test_another_study_was_not_left(tmp_path):
+    past, _ = left(tmp_path)
+    assert PastLeave(past.path, "b", past.files).time() is None
+
+
+def test_other_results_or_fewer_were_not_left_with(tmp_path):
+    past, (one, two) = left(tmp_path)
+    one.write_bytes(b"other")
+    assert past.time() is None
+    one.write_bytes(bytes([0]))
+    assert past.time() is not None
+    two.unlink()
+    assert past.time() is None
+
+
+@pytest.mark.parametrize("note", ["", "[]", '{"study": "a"}'])
+def test_a_damaged_note_is_none(tmp_path, note):
+    past, _ = left(tmp_path)
+    past.path.write_text(note)
+    assert past.time() is None

@@ -1,11 +1,15 @@
-"""Answers of the driver, and errors of a driver that is broken, hangs, or has lost a device."""
+"""Answers of the driver, errors of one that is broken, hangs or has lost a device, and a run without GPUs."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from brainfed.runtime.devices import driver
 from brainfed.runtime.devices.driver import memory_of_processes, query
+from brainfed.runtime.devices.gpu_limit import VARIABLE, announce, gpus
 from brainfed.runtime.errors import UserError
 from support.processes.fake_driver import FakeDriver
 
@@ -66,3 +70,25 @@ def test_a_machine_that_has_lost_its_only_device_says_so(fake: FakeDriver) -> No
     fake.answer.write_text("0, [Unknown Error], [Unknown Error], [Unknown Error]\n")
     with pytest.raises(UserError, match=rf"lists no device that works \(0, \[Unknown Error\], .*{ON_CPU}"):
         query(str(fake.program))
+
+
+@pytest.fixture(autouse=True)
+def unannounced(monkeypatch):
+    """No limit is set before a test, nor after it."""
+    monkeypatch.setenv(VARIABLE, "")
+    monkeypatch.delenv(VARIABLE)
+
+
+def test_a_job_has_its_gpus_unless_the_run_has_none():
+    assert gpus(1) == 1
+    announce(True)
+    assert (gpus(0), gpus(1)) == (0, 1)
+    announce(False)
+    assert (gpus(0), gpus(1)) == (0, 0)
+
+
+def test_a_process_that_is_started_later_inherits_the_limit():
+    announce(False)
+    source = "from brainfed.runtime.devices.gpu_limit import gpus; print(gpus(2))"
+    done = subprocess.run([sys.executable, "-c", source], env=os.environ, capture_output=True, text=True, check=True)
+    assert done.stdout == "0\n"

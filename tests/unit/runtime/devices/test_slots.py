@@ -1,8 +1,9 @@
-"""Jobs that share a GPU: their number, names and memory, on fake devices."""
+"""Jobs that share a GPU: their number, names and memory, on fake devices; and many that are killed."""
 
 import os
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ from brainfed.runtime.devices.slots import JOBS_PER_GPU, UNKNOWN, Holder, holder
 from brainfed.runtime.devices.visible import VISIBLE
 from brainfed.runtime.errors import UserError
 from support.processes.fake_driver import FakeDriver
+from support.processes.lease_storm import Storm
 
 UUIDS = ("GPU-aaaa-1", "GPU-bbbb-2")
 QUICK = Patience(poll=0.02, remind=60.0, grace=0.1)
@@ -176,3 +178,27 @@ def test_a_lock_file_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
     message = r"gate\.lock: this lock file .* name a folder of your own in BRAINFED_LOCKS"
     with pytest.raises(UserError, match=message), locked(tmp_path / "gate.lock"):
         pass
+
+
+DEVICES = 8
+JOBS = int(os.environ.get("BRAINFED_LEASE_JOBS", "40"))
+
+
+@pytest.mark.parametrize("jobs_per_gpu", [(1,), (1, 2)], ids=["one-workflow", "two-workflows"])
+@pytest.mark.full("Hundreds of jobs, some of them killed.")
+def test_no_device_is_held_twice_and_none_is_lost_when_jobs_are_killed(
+    tmp_path: Path, jobs_per_gpu: tuple[int, ...]
+) -> None:
+    storm = Storm.brew(tmp_path, DEVICES, JOBS, jobs_per_gpu, seed=5)
+    storm.run()
+    assert storm.collided == []
+    assert storm.crowds() == []
+    ended = Counter((member.fate, member.process.returncode) for member in storm.members if member.process)
+    fates = Counter(member.fate for member in storm.members)
+    assert ended["ends", 0] == fates["ends"]
+    assert ended["fails", 1] == fates["fails"]
+    assert ended["killed holding", -9] == fates["killed holding"]
+    assert ended["killed anywhere", -9] == fates["killed anywhere"]
+    used = {member.took[0] for member in storm.members if member.took}
+    assert used == set(storm.driver.uuids)
+    assert storm.lease_all() == list(storm.driver.uuids)

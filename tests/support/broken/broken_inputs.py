@@ -98,8 +98,9 @@ def numbers(subject: str, volumes: int = VOLUMES) -> np.ndarray:
 
 
 def write_series(path: Path, values: np.ndarray) -> None:
-    header = "\t".join(f"#{number}" for number in range(1, values.shape[1] + 1))
-    np.savetxt(path, values, fmt="%.6f", delimiter="\t", header=header, comments="")
+    rows = [[f"#{number}" for number in range(1, values.shape[1] + 1)]]
+    rows += [[f"{value:.6f}" for value in row] for row in values.tolist()]
+    path.write_text("".join("\t".join(row) + "\n" for row in rows))
 
 
 def series_cohort(folder: Path) -> Cohort:

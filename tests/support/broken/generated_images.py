@@ -14,6 +14,8 @@ import numpy as np
 
 SHAPE, VOLUMES, TR = (6, 5, 4), 60, 2.0
 AFFINE = np.array([[8.0, 0, 0, -20], [0, 8, 0, -16], [0, 0, 8, -12], [0, 0, 0, 1]])
+TURNED = np.array([[0.0, -1, 0, -100], [1, 0, 0, 100], [0, 0, 1, 0], [0, 0, 0, 1]])
+"""A quarter turn about z, to a corner of the world."""
 NAMES = ("Left, lateral", "B", "C")
 
 
@@ -54,11 +56,12 @@ class Made:
 
 @dataclass(frozen=True)
 class Mutation:
-    """One way in which files differ from the usual ones."""
+    """One way in which files differ from the usual ones; `words` are of the sentence of the job, where known."""
 
     name: str
     make: Callable[[Made], None]
     verdict: str
+    words: str = ""
 
 
 def nifti(values: np.ndarray, affine: np.ndarray = AFFINE, kind: type[nib.Nifti1Pair] = nib.Nifti1Image, **header):
@@ -285,8 +288,40 @@ def no_affine(image: nib.Nifti1Image) -> None:
     image.set_qform(None, 0)
 
 
+WHOLE = r"Subject s1, .*s1\.nii.*expected a whole NIfTI image"
+TABLE = r"Subject s1, .*s1\.tsv"
+SENTENCES = {
+    "cut": WHOLE + ".*fetch it again",
+    "cut, uncompressed": WHOLE + ".*fetch it",
+    "text": WHOLE,
+    "empty": WHOLE,
+    "3D": r"Subject s1, .*s1\.nii.*expected a 4D .*found shape \(6, 5, 4\)",
+    "another place": r"Subject s1, .*s1\.nii.*shares no voxel.*fix its affine",
+    "another place, turned": r"Subject s1, .*s1\.nii.*shares no voxel.*fix its affine",
+    "flat affine": r"Subject s1, .*s1\.nii.*expected an invertible affine",
+    "TR of 0": r"Subject s1, .*s1\.nii.*expected a repetition time .*set `tr`",
+    "TR too long for the band": r"Subject s1, .*s1\.nii.*low_pass below 0.08333 Hz.*lower it",
+    "33 volumes": r"Subject s1, .*s1\.nii.*at least 34 volumes.*found 33; leave the scan out",
+    "NaN": r"Subject s1, .*s1\.nii.*found 1 NaN or infinite .*repair the image",
+    "infinite voxel": r"Subject s1, .*s1\.nii.*found 1 NaN or infinite .*repair the image",
+    "constant": r"Subject s1, .*s1\.nii.*found no voxel that varies in time",
+    "no table of confounds": r"confounds file .*s1\.tsv of subject s1, found none",
+    "a row less": TABLE + ".*expected 60 rows.*found 59",
+    "words": TABLE + ".*numbers in column 'x'",
+    "absent column": TABLE + ".*confounds y, found none of that name among x, b, z; name",
+    "gap": TABLE + ", line 10: expected a finite value in column 'y'",
+    "labels 0.3 off": r"atlas\.nii\.gz: expected whole numbers",
+    "unnamed label": r"found 1 more \(9\); add",
+    "text atlas": r"atlas\.nii\.gz: expected a NIfTI parcellation",
+    "no index": r"names\.tsv.*found label, name; add index",
+    "empty region table": r"names\.tsv: expected a tab-separated text table",
+    "binary region table": r"names\.tsv: expected a tab-separated",
+}
+"""Name of a mutation -> words of the sentence that a user reads."""
+
+
 def of(*mutations: tuple[str, str, Callable[[Made], None]]) -> tuple[Mutation, ...]:
-    return tuple(Mutation(name, make, verdict) for verdict, name, make in mutations)
+    return tuple(Mutation(name, make, verdict, SENTENCES.get(name, "")) for verdict, name, make in mutations)
 
 
 IMAGES = of(
@@ -330,6 +365,7 @@ IMAGES = of(
     ("refused", "garbage behind gzip", bytes_of(lambda content: content + b"garbage!!")),
     ("read", "longer than its header says", content_of(lambda content: content + bytes(99))),
     ("refused", "cut", bytes_of(lambda content: content[: len(content) // 2])),
+    ("refused", "cut, uncompressed", both(named(".nii"), bytes_of(lambda content: content[: len(content) // 2]))),
     ("refused", "cut by a byte", bytes_of(lambda content: content[:-1])),
     ("refused", "cut inside", content_of(lambda content: content[: len(content) // 2])),
     ("refused", "header alone", content_of(lambda content: content[:352])),
@@ -357,11 +393,12 @@ IMAGES = of(
     ("refused", "affine of NaN", patched(280, np.float32(np.nan).tobytes())),
     ("refused", "flat affine", patched(280, bytes(16))),
     ("refused", "another place", patched(292, np.float32(1e4).tobytes())),
+    ("refused", "another place, turned", lambda made: nib.save(nifti(made.voxels, TURNED @ AFFINE), made.image)),
     ("read", "qform alone", placed(only_qform)),
     ("read", "two affines", placed(two_affines)),
     ("read", "no affine", placed(no_affine, compared=False)),
     ("refused", "NaN", voxel(np.nan)),
-    ("refused", "infinity", voxel(np.inf)),
+    ("refused", "infinite voxel", voxel(np.inf)),
     ("refused", "constant", of_shape(np.ones_like)),
     ("read", "background of NaN", background),
     ("refused", "mgz", other_format("mgz")),
@@ -468,13 +505,15 @@ CONFOUNDS = of(
     ("refused", "a column of no header", both(table(names=()), chosen("x"))),
     ("read", "one column", chosen("y")),
     ("read", "columns in another order", chosen("z", "x")),
-    ("refused", "absent column", both(chosen("y"), table(names=("x", "b", "z")))),
+    ("refused", "absent column", both(table(names=("x", "b", "z")), chosen("y"))),
     ("refused", "name twice", table(names=("x", "x", "z"))),
     ("read", "a chosen column beside a name twice", both(chosen("z"), lambda made: line(0, lambda _: "x\tx\tz")(made))),
     ("refused", "row numbers", row_numbers),
     ("read", "a chosen column beside row numbers", both(row_numbers, chosen("x"))),
     ("read", "derivatives", derivatives),
     ("refused", "gap", line(9, lambda one: one.replace(one.split("\t")[1], "n/a"))),
+    ("refused", "words", text_of(lambda text: text.replace("\n", "\nword").removesuffix("word"))),
+    ("refused", "no table of confounds", lambda made: made.table.unlink()),
     ("refused", "word", line(9, lambda one: "x" + one)),
     ("refused", "infinity", line(9, lambda one: one.replace(one.split("\t")[1], "inf"))),
     ("refused", "too large", line(9, lambda one: one.replace(one.split("\t")[1], "1e999"))),
@@ -585,6 +624,7 @@ ATLASES = of(
     ("refused", "no index", rows(region_table(header=("label", "name")))),
     ("refused", "background alone", rows(region_table(rows=((0, "Unknown"),)))),
     ("refused", "empty region table", rows("")),
+    ("refused", "binary region table", rows(b"PK\xff\xfe\x00")),
     ("refused", "workbook", rows(b"PK\x03\x04" + bytes(99), ".xlsx")),
     ("refused", "absent table", in_config(labels="absent.tsv")),
 )  # fmt: skip

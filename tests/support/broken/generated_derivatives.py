@@ -20,12 +20,16 @@ SPACE = "space-T1w"
 
 @dataclass(frozen=True)
 class Mutation:
-    """One way in which a tree differs from the usual one; `settings` are those of `bids` that it needs."""
+    """One way in which a tree differs from the usual one.
+
+    `settings` are those of `bids` that it needs; `words` match the sentence of the job, where they are known.
+    """
 
     name: str
     verdict: str
     make: Callable[[Path], None]
     settings: tuple[tuple[str, object], ...] = ()
+    words: str = ""
 
 
 def sound(folder: Path) -> None:
@@ -123,6 +127,10 @@ def text(change: Callable[[str], str], encoding: str = "utf-8"):
     return each("*_timeseries.tsv", lambda path: path.write_bytes(change(path.read_text()).encode(encoding)))
 
 
+def in_json(content: str):
+    return each("*run-1*_timeseries.json", lambda path: path.write_text(content))
+
+
 def moved_below(func: Path) -> None:
     """The subject's folder is a link."""
     subject = func.parent
@@ -169,6 +177,13 @@ def to_itself(path: Path) -> None:
     path.symlink_to(path.name)
 
 
+def turn(path: Path, place: int) -> None:
+    """A byte of the voxels or of the check sum after them."""
+    content = bytearray(path.read_bytes())
+    content[place] ^= 0xFF
+    path.write_bytes(content)
+
+
 def as_folder(path: Path) -> None:
     path.unlink()
     path.mkdir()
@@ -180,8 +195,37 @@ SCRUB = (("confounds", {"strategy": "scrubbing", "motion": "basic", "wm_csf": "b
 NO_MASK = (("brain_mask", False),)
 NOTHING = (("confounds", {"strategy": "none"}),)
 
+TABLE = r"Subject 01, confounds of .*run-1.*_bold\.nii\.gz.*"
+SIDECAR, MASK = r"Subject 01, .*run-1.*bold\.json: ", r"Subject 01, .*run-1.*brain_mask\.nii\.gz: "
+SENTENCES = {
+    "sidecar in ms": SIDECAR + r"expected a repetition time of at most 30 s, found 2000 s; is it in ms\?",
+    "text in the sidecar": SIDECAR + "expected RepetitionTime as a number of seconds above 0, found '2.0'",
+    "no time in the sidecar": SIDECAR + "expected RepetitionTime as a number of seconds above 0, found 0",
+    "list in the sidecar": SIDECAR + "expected a JSON object, found list",
+    "empty sidecar": SIDECAR + "expected a JSON sidecar, found none",
+    "other time of a run": r"expected the repetition time of .*2.5 s, found 2 s; choose the runs of one protocol",
+    "mask on another grid": MASK + r"expected the grid of.*found \(3, 4, 4\) or another affine",
+    "damaged mask": MASK + "expected a brain mask",
+    "check sum of a mask": MASK + "expected a brain mask",
+    "longer rows": TABLE + "cells as in line 1, found",
+    "no header": TABLE + "the header of fMRIPrep's table, found numbers",
+    "a row less": TABLE + "expected 150 rows, one a volume, found 149",
+    "column less": TABLE + "expected the columns of strategy 'simple'",
+    "other columns": TABLE + r"columns of strategy 'simple', found a table or a json without them \(",
+    "no motion": TABLE + r"\['motion'\]",
+    "no displacement": TABLE + "expected the columns of strategy 'scrubbing'",
+    "gap": TABLE + "column 'csf', line 9, found a missing",
+    "word": TABLE + r"columns of strategy 'simple', found text in place of a number \(",
+    "Latin-1": TABLE + "table of confounds, found an unreadable one",
+    "empty table": TABLE + "one row a volume, found an empty table",
+    "all scrubbed": TABLE + "found all 150 scrubbed; raise bids.confounds.fd",
+    "damaged json": TABLE + r"found a damaged json beside the table \(",
+    "json of an empty list": TABLE + r"found a table or a json without them \(",
+    "other components": TABLE + r"found a table or a json without them \(",
+}
+"""Name of a mutation -> words of the sentence that a user reads."""
 MUTATIONS = tuple(
-    Mutation(name, verdict, make, settings)
+    Mutation(name, verdict, make, settings, SENTENCES.get(name, ""))
     for verdict, name, make, settings in (
         ("read", "as it is", lambda func: None, ()),
         ("read", "compcor", lambda func: None, COMPCOR),
@@ -265,26 +309,36 @@ MUTATIONS = tuple(
         ("refused", "mask elsewhere", mask_of(np.ones(SHAPE, np.uint8), 2 * AFFINE), ()),
         ("refused", "empty mask", mask_of(np.zeros(SHAPE, np.uint8)), ()),
         ("refused", "complex mask", mask_of(np.ones(SHAPE, np.complex64)), ()),
+        ("refused", "damaged mask", each("*run-1*_mask.nii.gz", lambda path: turn(path, -30)), ()),
+        ("refused", "check sum of a mask", each("*run-1*_mask.nii.gz", lambda path: turn(path, -7)), ()),
         ("read", "mask of reals", mask_of(np.ones(SHAPE, np.float64)), ()),
         ("refused", "text as mask", each("*run-1*_mask.nii.gz", lambda path: path.write_text("mask")), ()),
         ("read", "CRLF", text(lambda held: held.replace("\n", "\r\n")), ()),
         ("read", "BOM", text(str, "utf-8-sig"), ()),
         ("read", "UTF-16", text(str, "utf-16"), ()),
         ("read", "trailing tabs", text(lambda held: held.replace("\n", "\t\n")), ()),
+        ("read", "blank lines", text(lambda held: held.replace("\n", "\t\n\n").replace("\t\n\n", "\n", 1)), ()),
+        ("refused", "Latin-1", text(lambda held: held.replace("trans_x\t", "f\u00fcr\t"), "latin-1"), ()),
+        ("refused", "other columns", text(lambda held: held.replace("trans_", "shift_")), ()),
+        ("refused", "empty table", text(lambda _: ""), ()),
+        ("refused", "other components", text(lambda held: held.replace("_comp_cor_", "_other_")), COMPCOR),
         ("read", "commas", text(lambda held: held.replace("\t", ",")), ()),
         ("refused", "longer rows", text(lambda held: held.replace("\n", "\t1\n").replace("\t1\n", "\n", 1)), ()),
         ("refused", "no header", table(lambda held: held.iloc[1:].set_axis(held.iloc[0].fillna(0), axis=1)), ()),
         ("refused", "a row less", table(lambda held: held.iloc[:-1]), ()),
         ("refused", "column less", table(lambda held: held.drop(columns="csf")), ()),
-        ("refused", "no motion", table(lambda held: held[[name for name in held if "trans" not in name]]), ()),
+        ("refused", "no motion", table(lambda held: held.filter(regex="^(?!trans|rot)")), ()),
+        ("refused", "no displacement", table(lambda held: held.drop(columns="framewise_displacement")), SCRUB),
         ("refused", "gap", table(lambda held: held.assign(csf=held["csf"].where(held.index != 7))), ()),
         ("refused", "word", table(lambda held: held.assign(csf=["x", *held["csf"].astype(str)[1:]])), ()),
         ("refused", "all scrubbed", table(lambda held: held.assign(framewise_displacement=9.0)), SCRUB),
-        ("refused", "damaged json", each("*run-1*_timeseries.json", lambda path: path.write_text("{")), COMPCOR),
-        ("refused", "deep json", each("*run-1*_timeseries.json", lambda path: path.write_text("[" * 100000)), COMPCOR),
-        ("refused", "json of a list", each("*run-1*_timeseries.json", lambda path: path.write_text("[1]")), COMPCOR),
-        ("read", "unused damaged json", each("*run-1*_timeseries.json", lambda path: path.write_text("{")), ()),
+        ("refused", "damaged json", in_json("{"), COMPCOR),
+        ("refused", "deep json", in_json("[" * 100000), COMPCOR),
+        ("refused", "json of an empty list", in_json("[]"), COMPCOR),
+        ("refused", "json of a list", in_json("[1]"), COMPCOR),
+        ("read", "unused damaged json", in_json("{"), ()),
         ("refused", "folder as image", each("*run-1*_bold.nii.gz", as_folder), ()),
+        ("refused", "folder as json", each("*run-1*_timeseries.json", as_folder), COMPCOR),
         ("refused", "folder as table", each("*run-1*_timeseries.tsv", as_folder), ()),
     )
 )  # fmt: skip

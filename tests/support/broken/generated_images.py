@@ -193,19 +193,30 @@ def members(content: bytes) -> bytes:
     return b"".join(gzip.compress(plain[start : start + 5000]) for start in range(0, len(plain), 5000))
 
 
-def flipped(place: int):
-    def change(content: bytes) -> bytes:
-        return (
-            content[:place]
-            + bytes([content[place] ^ 0xFF])
-            + content[len(content) + place + 1 if place < 0 else place + 1 :]
-        )
+def other_byte(place: int) -> Callable[[bytes], bytes]:
+    """A byte is turned, as in the check sum that gunzip compares."""
 
-    return bytes_of(change)
+    def change(content: bytes) -> bytes:
+        changed = bytearray(content)
+        changed[place] ^= 0xFF
+        return bytes(changed)
+
+    return change
+
+
+def bad_block(content: bytes) -> bytes:
+    """Bytes that zlib cannot inflate."""
+    middle = len(content) // 2
+    return content[:middle] + b"\xff" * 200 + content[middle + 200 :]
 
 
 def of_shape(change: Callable[[np.ndarray], np.ndarray]):
     return lambda made: nib.save(nifti(change(made.voxels)), made.image)
+
+
+def shortened(made: Made) -> None:
+    made.voxels = made.voxels[..., :34]
+    nib.save(nifti(made.voxels), made.image)
 
 
 def voxel(value: float):
@@ -288,34 +299,40 @@ def no_affine(image: nib.Nifti1Image) -> None:
     image.set_qform(None, 0)
 
 
-WHOLE = r"Subject s1, .*s1\.nii.*expected a whole NIfTI image"
-TABLE = r"Subject s1, .*s1\.tsv"
+IMAGE, TABLE, ATLAS, NAMED = r"Subject s1, .*s1\.nii", r"Subject s1, .*s1\.tsv", r"atlas\.nii\.gz", r"names\.tsv"
+WHOLE = IMAGE + ".*expected a whole NIfTI image"
 SENTENCES = {
     "cut": WHOLE + ".*fetch it again",
+    "cut inside": WHOLE,
     "cut, uncompressed": WHOLE + ".*fetch it",
+    "check sum": WHOLE,
+    "block": WHOLE,
     "text": WHOLE,
     "empty": WHOLE,
-    "3D": r"Subject s1, .*s1\.nii.*expected a 4D .*found shape \(6, 5, 4\)",
-    "another place": r"Subject s1, .*s1\.nii.*shares no voxel.*fix its affine",
-    "another place, turned": r"Subject s1, .*s1\.nii.*shares no voxel.*fix its affine",
-    "flat affine": r"Subject s1, .*s1\.nii.*expected an invertible affine",
-    "TR of 0": r"Subject s1, .*s1\.nii.*expected a repetition time .*set `tr`",
-    "TR too long for the band": r"Subject s1, .*s1\.nii.*low_pass below 0.08333 Hz.*lower it",
-    "33 volumes": r"Subject s1, .*s1\.nii.*at least 34 volumes.*found 33; leave the scan out",
-    "NaN": r"Subject s1, .*s1\.nii.*found 1 NaN or infinite .*repair the image",
-    "infinite voxel": r"Subject s1, .*s1\.nii.*found 1 NaN or infinite .*repair the image",
-    "constant": r"Subject s1, .*s1\.nii.*found no voxel that varies in time",
+    "3D": IMAGE + r".*expected a 4D .*found shape \(6, 5, 4\)",
+    "another place": IMAGE + r".*space of atlas .*shares no voxel with it \(x 10000 \.\.\. 10040 mm.*fix its affine",
+    "another place, turned": IMAGE + ".*shares no voxel.*fix its affine",
+    "flat affine": IMAGE + ".*expected an invertible affine",
+    "TR of 0": IMAGE + ".*expected a repetition time for the band-pass, found none.*set `tr`",
+    "TR too long for the band": IMAGE + ".*expected low_pass below 0.08333 Hz .*TR 6 s.*lower it",
+    "2000 s": IMAGE + ".* of at most 30 s, found 2000 s; is it in ms",
+    "33 volumes": IMAGE + ".*at least 34 volumes for the band-pass, found 33; leave the scan out",
+    "NaN": IMAGE + r".*found 1 NaN or infinite .*first at \[2, 2, 2, 7\].*repair the image",
+    "infinite voxel": IMAGE + ".*found 1 NaN or infinite .*repair the image",
+    "constant": IMAGE + ".*found no voxel that varies in time",
     "no table of confounds": r"confounds file .*s1\.tsv of subject s1, found none",
-    "a row less": TABLE + ".*expected 60 rows.*found 59",
-    "words": TABLE + ".*numbers in column 'x'",
-    "absent column": TABLE + ".*confounds y, found none of that name among x, b, z; name",
+    "a row less": TABLE + ".*expected 60 rows, one a volume, found 59",
+    "words": TABLE + ".*numbers in column 'x', found text",
+    "absent column": TABLE + ".*confounds y, found none of that name among x, b, z; name columns of the table",
     "gap": TABLE + ", line 10: expected a finite value in column 'y'",
-    "labels 0.3 off": r"atlas\.nii\.gz: expected whole numbers",
+    "labels 0.3 off": ATLAS + ": expected whole numbers",
     "unnamed label": r"found 1 more \(9\); add",
-    "text atlas": r"atlas\.nii\.gz: expected a NIfTI parcellation",
-    "no index": r"names\.tsv.*found label, name; add index",
-    "empty region table": r"names\.tsv: expected a tab-separated text table",
-    "binary region table": r"names\.tsv: expected a tab-separated",
+    "cut atlas": ATLAS + ": expected a NIfTI parcellation, found a damaged or absent",
+    "check sum of the atlas": ATLAS + ": expected a NIfTI parcellation, found a damaged or absent",
+    "text atlas": ATLAS + ": expected a NIfTI parcellation",
+    "no index": NAMED + ".*found label, name; add index",
+    "empty region table": NAMED + ": expected a tab-separated text table",
+    "binary region table": NAMED + ": expected a tab-separated",
 }
 """Name of a mutation -> words of the sentence that a user reads."""
 
@@ -370,9 +387,10 @@ IMAGES = of(
     ("refused", "cut inside", content_of(lambda content: content[: len(content) // 2])),
     ("refused", "header alone", content_of(lambda content: content[:352])),
     ("refused", "half a header", content_of(lambda content: content[:100])),
-    ("refused", "check sum", flipped(-7)),
-    ("refused", "length", flipped(-3)),
-    ("refused", "first byte", flipped(0)),
+    ("refused", "check sum", bytes_of(other_byte(-7))),
+    ("refused", "block", bytes_of(bad_block)),
+    ("refused", "length", bytes_of(other_byte(-3))),
+    ("refused", "first byte", bytes_of(other_byte(0))),
     ("refused", "no magic", patched(344, b"abcd")),
     ("read", "size of the header", patched(0, b"\x07\x00\x00\x00")),
     ("refused", "unknown type", patched(70, np.int16(9999).tobytes())),
@@ -388,6 +406,7 @@ IMAGES = of(
     ("refused", "5D", of_shape(lambda values: values[..., None])),
     ("refused", "33 volumes", both(of_shape(lambda values: values[..., :33]), in_config(confounds=None))),
     ("refused", "34 volumes", both(of_shape(lambda values: values[..., :34]), in_config(confounds=None))),
+    ("read", "34 volumes that suffice", both(shortened, in_config(confounds=None, min_timepoints=34))),
     ("refused", "complex", of_shape(lambda values: values.astype(np.complex64))),
     ("refused", "colours", of_shape(lambda values: np.zeros(values.shape, [("R", "u1"), ("G", "u1"), ("B", "u1")]))),
     ("refused", "affine of NaN", patched(280, np.float32(np.nan).tobytes())),
@@ -594,6 +613,7 @@ ATLASES = of(
     ("refused", "GIFTI atlas", atlas_in("gii")),
     ("refused", "CIFTI atlas", atlas_in("cifti")),
     ("refused", "cut atlas", atlas_bytes(lambda content: content[:60])),
+    ("refused", "check sum of the atlas", atlas_bytes(other_byte(-7))),
     ("refused", "empty atlas", atlas_bytes(lambda _: b"")),
     ("refused", "text atlas", atlas_bytes(lambda _: b"1 2 3\n")),
     ("refused", "atlas not compressed", atlas_bytes(gzip.decompress)),

@@ -15,13 +15,10 @@ from nilearn.maskers import NiftiLabelsMasker
 from brainfed.checking.cohort import check_cohort
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.configuration.validation import validate
-from support.broken.cases import cases
-from support.broken.generated_derivatives import FOLDERS, MUTATIONS, sound
+from support.broken.cases import numbered
+from support.broken.generated_derivatives import FOLDERS, MUTATIONS, SENTENCES, sound
 from support.files.bids_dataset import TR, write_atlas
 from support.files.run_of_cohort import found_by_severity, of_the_jobs
-
-SEEDS = cases(first=16, usual=24)
-CASES = len(SEEDS)
 
 
 @pytest.fixture(scope="module")
@@ -55,16 +52,16 @@ def by_nilearn(usual):
     return series
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_check_and_job_give_one_verdict_and_series_are_nilearns(seed, tmp_path, usual, by_nilearn):
-    mutation = MUTATIONS[seed % len(MUTATIONS) if len(MUTATIONS) <= CASES else seed * 5 % len(MUTATIONS)]
-    folder = tmp_path / FOLDERS[seed % len(FOLDERS)]
+@pytest.mark.parametrize("number", numbered(MUTATIONS, 12, 24))
+def test_check_and_job_give_one_verdict_and_series_are_nilearns(number, tmp_path, usual, by_nilearn):
+    mutation = MUTATIONS[number % len(MUTATIONS)]
+    folder = tmp_path / FOLDERS[number % len(FOLDERS)]
     shutil.copytree(usual, folder)
     mutation.make(folder / "sub-01" / "func")
     bids = {"derivatives": str(folder), "confounds": {"strategy": "simple", "motion": "basic"}} | dict(
         mutation.settings
     )
-    low_pass = 0.1 if bids.pop("band", seed % 3 == 0) else None
+    low_pass = 0.1 if bids.pop("band", number % 3 == 0) else None
     cohort = {"source": "bids", "bids": bids, "extraction": {"high_pass": None, "low_pass": low_pass}}
     cohort |= write_atlas(tmp_path / "atlas")
     stopping = validate(CohortSettings, cohort, "c")
@@ -76,11 +73,12 @@ def test_check_and_job_give_one_verdict_and_series_are_nilearns(seed, tmp_path, 
         checked, _ = found_by_severity(check_cohort("c", stopping))
         assert any(found_by_severity(check_cohort("c", dropping))), mutation.name
         assert stopped and problem and checked, (mutation.name, stopped, problem, checked)
+        assert re.search(mutation.words, stopped), (mutation.name, stopped)
         assert not any("its reader fails on" in one for one in checked), (mutation.name, checked)
         named = re.compile(rf": {re.escape(problem)}(, \S.* in \S.*)? \(")
         assert stopped in checked or any(map(named.search, checked)), (mutation.name, stopped, checked)
         return
-    settings = (stopping, dropping)[seed % 2]
+    settings = (stopping, dropping)[number % 2]
     stopped, problems, series = of_the_jobs(tmp_path, settings)
     assert not stopped and not problems["01"], (mutation.name, stopped, problems)
     assert found_by_severity(check_cohort("c", settings)) == ([], {}), mutation.name
@@ -93,5 +91,6 @@ def test_check_and_job_give_one_verdict_and_series_are_nilearns(seed, tmp_path, 
 
 def test_every_verdict_is_drawn_and_each_mutation_has_its_own_name():
     assert len({one.name for one in MUTATIONS}) == len(MUTATIONS) > 90
+    assert {one.name for one in MUTATIONS} > set(SENTENCES)
     verdicts = [one.verdict for one in MUTATIONS]
     assert min(verdicts.count("read"), verdicts.count("refused")) > 30

@@ -14,12 +14,9 @@ from nilearn.signal import clean
 from brainfed.checking.cohort import check_cohort
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.configuration.validation import validate
-from support.broken.cases import MORE, cases
+from support.broken.cases import cases, numbered
 from support.broken.generated_images import READERS, SENTENCES, TR, VOLUMES, nifti, sound, write_table
 from support.files.run_of_cohort import found_by_severity, of_the_jobs, of_the_run
-
-SEEDS = cases(first=12, usual=20)
-CASES = len(SEEDS)
 
 
 def expected_series(made, settings):
@@ -54,16 +51,9 @@ def settings_of(mutation):
     return [key for key in ("confounds", "extraction", "tr", "labels") if key in str(mutation.name)] or [mutation.name]
 
 
-def numbered():
-    """Cases of each reader; the first tier has those whose sentence is known, and some others."""
-    for reader, own in READERS.items():
-        drawn = [seed if len(own) <= CASES else seed * 7 % len(own) for seed in range(CASES)]
-        first = {number for number, one in enumerate(own) if one.words} | set(drawn[:8])
-        yield from (pytest.param(reader, number) for number in sorted(first))
-        yield from (pytest.param(reader, number, marks=MORE) for number in drawn if number not in first)
-
-
-@pytest.mark.parametrize(("reader", "number"), numbered())
+@pytest.mark.parametrize(
+    ("reader", "number"), [case for reader in READERS for case in numbered(READERS[reader], 8, 20, reader)]
+)
 def test_check_and_job_give_one_verdict_and_the_job_reads_what_was_written(reader, number, tmp_path):
     made, drawn = sound(tmp_path, number), mutations(reader, number)
     for mutation in drawn:
@@ -125,7 +115,7 @@ def silenced(made, draw):
     nib.save(nifti(made.voxels), made.image)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", cases(first=12, usual=20))
 def test_regions_without_a_signal_leave_or_stop_in_the_check_as_in_the_run(seed, tmp_path):
     made, draw = sound(tmp_path, seed), np.random.default_rng(seed)
     silenced(made, draw)

@@ -167,25 +167,6 @@ def test_confounds_of_series_that_are_clean_already_are_refused(tmp_path):
         list_cohort("c", cohort(tmp_path, confounds=str(tmp_path / "{subject}.tsv")))
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (f"{HEADER}\ns1,a,1,m,p\ns2,a,1,m,p\ns1,b,2,f,c", r"'s1' in lines 2 and 4"),
-        ("participant_id,Site,age,sex,dx\ns1,a,1,m,p", r"expected a column 'site', found none; did you mean 'Site'\?"),
-        ("participant_id,site,age,sex,diagnose\ns1,a,1,m,p", r"did you mean 'diagnose'\?"),
-        ("participant_id,site,age,sex,sex,diagnosis\ns1,a,1,m,m,p", "expected one column 'sex', found 2"),
-        (f"{HEADER}\ns1,a,1,m,p\ns2,a,1,m", "line 3: expected 5 cells as in the header, found 4"),
-        (f"{HEADER}\n,a,1,m,p", "line 2: expected a subject id in column 'participant_id', found ''"),
-        (f"{HEADER}\ns1,,1,male,patient", "line 2, subject s1: expected a site in column 'site', found none"),
-        (f"{HEADER}\n", "expected one row a subject, found a header only"),
-        (f"{HEADER}\ns1,Z\xfcrich,1,m,p".encode("latin-1"), "expected UTF-8 text"),
-    ],
-)
-def test_a_broken_table_is_named(tmp_path, text, message):
-    with pytest.raises(UserError, match=message):
-        list_cohort("c", cohort(tmp_path, text))
-
-
 def test_an_absent_table_is_refused_with_the_command_that_downloads_it(tmp_path):
     settings = replace(cohort(tmp_path), phenotype=str(tmp_path / "absent.csv"))
     with pytest.raises(UserError, match=r"phenotype file .*absent.csv, found none; run `snakemake fetch_it`"):

@@ -1,7 +1,6 @@
 """One subject's series equals that of nilearn's masker, run after run; broken files are named."""
 
-import json
-import re
+from pathlib import Path
 
 import nibabel as nib
 import numpy as np
@@ -16,6 +15,7 @@ from brainfed.cohort.settings.cohort import CohortSettings, ExtractionSettings
 from brainfed.cohort.sources.listing import list_cohort
 from brainfed.imaging.connectivity import connectivity
 from brainfed.imaging.extraction.bids_extraction import SubjectRuns, extract_bids_shard, extract_subject
+from brainfed.imaging.extraction.fmriprep_confounds import load_regressors
 from brainfed.imaging.extraction.join_runs import join_runs
 from brainfed.imaging.scans.atlas import load_atlas
 from brainfed.imaging.series.files import load_runs, load_series
@@ -189,31 +189,6 @@ def test_nan_and_infinity_outside_the_brain_are_ignored(derivative):
     assert "found 144 NaN or infinite ones" in refused(cohort(derivative, bids={"brain_mask": False}))
 
 
-@pytest.mark.parametrize("place", [-30, -7])
-def test_a_damaged_mask_is_named(derivative, place):
-    """The damage is in the voxels or in the check sum after them."""
-    (path,) = derivative.folder.rglob("*run-2*desc-brain_mask.nii.gz")
-    content = bytearray(path.read_bytes())
-    content[place] ^= 0xFF
-    path.write_bytes(content)
-    assert re.match(r"Subject 01, .*run-2.*brain_mask.nii.gz: expected a brain mask", refused(cohort(derivative)))
-
-
-def test_a_sidecar_in_milliseconds_is_refused(derivative):
-    for path in derivative.folder.rglob("*bold.json"):
-        path.write_text(json.dumps({"RepetitionTime": 2000}))
-    assert "bold.json: expected a repetition time of at most 30 s, found 2000 s; is it in ms?" in refused(
-        cohort(derivative)
-    )
-
-
-def test_a_mask_on_another_grid_is_refused(derivative):
-    (path,) = derivative.folder.rglob("*run-2*desc-brain_mask.nii.gz")
-    nib.save(nib.Nifti1Image(np.ones((3, 4, 4), dtype=np.uint8), AFFINE), path)
-    assert "expected the grid of" in (message := refused(cohort(derivative)))
-    assert "found (3, 4, 4) or another affine" in message
-
-
 def test_a_region_unseen_in_one_run_is_unseen_in_the_joined_series():
     seen, half = np.ones((4, 2), dtype=np.float32), np.ones((2, 2), dtype=np.float32)
     half[:, 1] = np.nan
@@ -267,50 +242,9 @@ def test_without_a_sidecar_the_header_counts_and_the_nearest_sidecar_wins(deriva
     assert extracted(cohort(derivative, "none")).tr == 2.2
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("{", "expected a JSON sidecar, found none"),
-        ("[2.0]", "expected a JSON object, found list"),
-        ('{"RepetitionTime": "2 s"}', "expected RepetitionTime as a number of seconds above 0, found '2 s'"),
-        ('{"RepetitionTime": 0}', "expected RepetitionTime as a number of seconds above 0, found 0"),
-    ],
-)
-def test_a_broken_sidecar_is_named(derivative, text, words):
-    (path,) = derivative.folder.rglob("*run-2*_bold.json")
-    path.write_text(text)
-    assert f"Subject 01, {path}: {words}" in refused(cohort(derivative))
-
-
-def test_runs_of_two_protocols_are_refused(derivative):
-    (path,) = derivative.folder.rglob("*run-2*_bold.json")
-    path.write_text(json.dumps({"RepetitionTime": 3.0}))
-    assert "expected the repetition time of" in (message := refused(cohort(derivative)))
-    assert "2 s, found 3 s; choose the runs of one protocol" in message
-
-
 def rewritten(derivative, change):
     table = change(confounds(VOLUMES, 2, MOVED))
     derivative.write_run("01", run="2", seed=2, table=table)
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (lambda table: table.iloc[:-3], "expected 150 rows, one a volume, found 147"),
-        (lambda table: table.drop(columns="csf"), "expected the columns of strategy 'scrubbing'"),
-        (lambda table: table.drop(columns="framewise_displacement"), "expected the columns of strategy 'scrubbing'"),
-        (lambda table: table.drop(columns=[c for c in table if "trans" in c or "rot" in c]), "['motion']"),
-        (lambda table: table.assign(csf=table["csf"].where(table.index != 7)), "column 'csf', line 9, found a missing"),
-        (lambda table: table.assign(framewise_displacement=9.0), "found all 150 scrubbed; raise bids.confounds.fd"),
-    ],
-)
-def test_unusable_confounds_are_named(derivative, change, words):
-    rewritten(derivative, change)
-    message = refused(cohort(derivative))
-    assert message.startswith("Subject 01, confounds of ")
-    assert "sub-01_task-rest_run-2_space-T1w_desc-preproc_bold.nii.gz: " in message
-    assert words in message
 
 
 def test_more_regressors_than_degrees_of_freedom_are_refused(derivative):
@@ -329,3 +263,16 @@ def test_without_filter_and_strategy_the_series_are_the_means(derivative):
     voxels = np.random.default_rng(1).normal(1000, 10, (*SHAPE, VOLUMES)).astype(np.float32)
     expected = voxels.reshape(3, 2, 4, 4, VOLUMES).mean(axis=(1, 2, 3)).T
     np.testing.assert_allclose(found.series, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [("components", "found a file that does not open ("), ("confounds", "table of confounds, found an unreadable one")],
+)
+def test_a_file_that_goes_after_the_listing_is_named(derivative, kind, words):
+    run = list_cohort("c", cohort(derivative, "compcor")).subjects[0].runs[0]
+    Path(getattr(run, kind)).unlink()
+    with pytest.raises(UserError) as caught:
+        load_regressors("01", run, VOLUMES, ConfoundSettings("compcor"))
+    assert str(caught.value).startswith(f"Subject 01, confounds of {run.image}")
+    assert words in str(caught.value)

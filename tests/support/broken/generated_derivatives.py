@@ -33,11 +33,10 @@ class Mutation:
 
 
 def sound(folder: Path) -> None:
-    """Two subjects with two runs each."""
+    """Two subjects, the first with two runs."""
     tree = Derivative(folder)
-    for sub in ("01", "02"):
-        for run in (1, 2):
-            tree.write_run(sub, run=str(run), seed=int(sub) * 10 + run)
+    for sub, run in (("01", "1"), ("01", "2"), ("02", "1")):
+        tree.write_run(sub, run=run, seed=int(sub) * 10 + int(run))
     tree.write_participants("01", "02\ta\t20\tmale\tcontrol")
 
 

@@ -29,11 +29,6 @@ from support.files.run_of_cohort import measured_scans, parts_of, write_part
 BROKEN = [*TABLES, *SERIES]
 
 
-@pytest.fixture
-def cohort(tmp_path):
-    return series_cohort(tmp_path)
-
-
 @dataclass
 class Work:
     """Results of a cohort's jobs: sentences of those that failed, subjects with a series, problems of the others."""

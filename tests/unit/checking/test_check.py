@@ -61,8 +61,8 @@ def sentences(config):
     return [found.sentence for found in check_config(config)[1]]
 
 
-def test_every_mistake_of_a_config_is_listed(tmp_path):
-    config = edit(series_cohort(tmp_path).configure(), splits={}, seed="seven", threads=0)
+def test_every_mistake_of_a_config_is_listed(config):
+    config = edit(config, splits={}, seed="seven", threads=0)
     listed = sentences(config)
     assert len(listed) == 3
     assert any("unknown key 'splits'; did you mean 'split'?" in sentence for sentence in listed)
@@ -71,24 +71,24 @@ def test_every_mistake_of_a_config_is_listed(tmp_path):
     assert list(check_config(config)[0].cohorts) == ["c"]
 
 
-def test_variants_that_no_experiment_lists_are_noted_and_stop_nothing(tmp_path):
+def test_variants_that_no_experiment_lists_are_noted_and_stop_nothing(config):
     swept = {"method": "fedgcn", "graph": {"k": [3, 4]}}
     variants = {"used": {"method": "fedgcn"}, "swept": swept, "idle": {"method": "fedgcn"}, "idle-sweep": swept}
     experiments = {"one": {"variants": ["used", "swept"], "reference": "used"}}
-    config = edit(series_cohort(tmp_path).configure(), variants=variants, experiments=experiments)
+    config = edit(config, variants=variants, experiments=experiments)
     (found,) = check_config(config)[1]
     assert found.severity == "notes"
     assert "no experiment lists idle, idle-sweep;" in found.sentence
 
 
-def test_one_broken_variant_hides_no_other_and_no_experiment(tmp_path):
+def test_one_broken_variant_hides_no_other_and_no_experiment(config):
     variants = {"a": {"method": "fedgnc"}, "b": {"method": "fedgcn", "graph": {"kk": 3}}, "c": {"method": "fedgcn"}}
     experiments = {
         "one": {"variants": ["a", "ridge-central"]},
         "two": {"variants": ["ridge-central", "no-such"]},
         "three": {"variants": ["ridge-central"], "cohorts": ["d"]},
     }
-    config = edit(series_cohort(tmp_path).configure(), variants=variants, experiments=experiments)
+    config = edit(config, variants=variants, experiments=experiments)
     listed = sentences(config)
     for words in ("method, found 'fedgnc'", "'kk'", "variant, found 'no-such'", "cohort, found 'd'"):
         assert sum(words in sentence for sentence in listed) == 1
@@ -102,8 +102,7 @@ def test_a_file_that_is_no_config_is_one_finding(tmp_path, text):
     assert (found.severity, found.place) == ("stops", "config")
 
 
-def test_the_exit_code_shows_whether_the_run_stops(tmp_path, capsys):
-    cohort = series_cohort(tmp_path)
+def test_the_exit_code_shows_whether_the_run_stops(cohort, capsys):
     config = str(cohort.configure())
     assert main(["check", config]) == 0
     assert capsys.readouterr().out.endswith("\n0 stop the run, 0 subjects leave, 1 worth knowing\n")
@@ -137,8 +136,7 @@ def test_findings_of_a_kind_become_one():
         ),
     ],
 )
-def test_numbers_as_targets_and_covariates_are_said_to_be_absent(tmp_path, settings, expected):
-    cohort = series_cohort(tmp_path)
+def test_numbers_as_targets_and_covariates_are_said_to_be_absent(cohort, settings, expected):
     cohort.settings |= settings
     (found,) = [one for one in check_project(cohort.configure()) if one.severity == "stops"]
     assert expected in found.sentence
@@ -148,8 +146,7 @@ def test_numbers_as_targets_and_covariates_are_said_to_be_absent(tmp_path, setti
     "place",
     ["", "split", "experiments.main", "variants.v", "variants.g", "variants.g.graph", "cohorts.c.columns", "study"],
 )
-def test_covariates_are_said_to_be_absent_wherever_they_are_asked_for(tmp_path, place):
-    config = series_cohort(tmp_path).configure()
+def test_covariates_are_said_to_be_absent_wherever_they_are_asked_for(config, place):
     held = yaml.safe_load(config.read_text())
     held["variants"] = {**held.get("variants", {}), "v": {"method": "ridge"}, "g": {"method": "fedgcn", "graph": {}}}
     held["experiments"] = {"main": {"variants": ["v", "g"], "reference": "v"}}
@@ -162,23 +159,22 @@ def test_covariates_are_said_to_be_absent_wherever_they_are_asked_for(tmp_path, 
     assert any("covariates': covariates of methods are not supported yet; remove it." in one for one in stops), stops
 
 
-def test_features_have_covariates_of_combat(tmp_path):
+def test_features_have_covariates_of_combat(config):
     features = {"features": {"covariates": ["age"]}}
-    config = edit(series_cohort(tmp_path).configure(), variants={"v": {"method": "ridge"} | features})
+    config = edit(config, variants={"v": {"method": "ridge"} | features})
     (found,) = [one for one in check_project(config) if one.severity == "stops"]
     assert found.sentence.endswith("are not supported yet; did you mean 'harmonise_covariates'?")
 
 
-def test_a_target_of_the_whole_project_is_sent_to_its_cohort(tmp_path):
-    config = edit(series_cohort(tmp_path).configure(), target="HAMD")
+def test_a_target_of_the_whole_project_is_sent_to_its_cohort(config):
+    config = edit(config, target="HAMD")
     (found,) = [one for one in check_project(config) if one.severity == "stops"]
     assert (
         "cohorts.NAME.target names a class, and numbers as targets are not supported yet; remove it." in found.sentence
     )
 
 
-def test_every_unknown_code_is_listed_at_once(tmp_path):
-    cohort = series_cohort(tmp_path)
+def test_every_unknown_code_is_listed_at_once(cohort):
     for subject, code in {"s01": "ASD", "s02": "ADHD", "s03": "HC", "s04": "ASD"}.items():
         cohort.change(subject, "diagnosis", code)
     (found,) = [one for one in check_project(cohort.configure()) if "diagnosis code" in one.sentence]
@@ -186,8 +182,7 @@ def test_every_unknown_code_is_listed_at_once(tmp_path):
     assert found.sentence.endswith("The same in s02, s03, s04.")
 
 
-def test_a_split_that_only_a_target_needs_stops_nothing(tmp_path):
-    config = series_cohort(tmp_path).configure()
+def test_a_split_that_only_a_target_needs_stops_nothing(config):
     experiments = {
         "methods": {"variants": ["ridge-central"]},
         "many": {"variants": ["ridge-central"], "split": {"count": 9}, "default": False},
@@ -199,10 +194,10 @@ def test_a_split_that_only_a_target_needs_stops_nothing(tmp_path):
 
 
 @pytest.mark.parametrize("seeds", [range(8), pytest.param(range(8, 40), marks=MORE)])
-def test_every_repeat_is_drawn_as_its_job_draws_it(tmp_path, seeds):
+def test_every_repeat_is_drawn_as_its_job_draws_it(config, seeds):
     """24 people, two of whom share their data; the job calls a group by its first subject."""
     split = {"institutions": "random", "count": 2, "folds": 5, "repeats": 6}
-    plan = load_plan(read_yaml(edit(series_cohort(tmp_path).configure(), split=split)))
+    plan = load_plan(read_yaml(edit(config, split=split)))
     experiments = [*plan.experiments.values()]
     settings, verdicts = experiments[0].split, set()
     for seed in seeds:
@@ -246,9 +241,8 @@ def test_a_file_whose_name_differs_in_spelling_alone_is_named(tmp_path, kind, ot
 
 
 @pytest.mark.parametrize("number", cases(first=8, usual=12))
-def test_a_limit_is_said_to_judge_nothing_exactly_where_nobody_has_its_measure(tmp_path, number):
+def test_a_limit_is_said_to_judge_nothing_exactly_where_nobody_has_its_measure(cohort, number):
     draw = random.Random(number)
-    cohort = series_cohort(tmp_path)
     header, *rows = cohort.rows()
     motion, length, named = draw.random() < 0.5, draw.random() < 0.5, draw.random() < 0.5
     cohort.write_rows([[*header, "fd"], *([*row, 0.1 if motion else "n/a"] for row in rows)])
@@ -264,8 +258,7 @@ def test_a_limit_is_said_to_judge_nothing_exactly_where_nobody_has_its_measure(t
     )
 
 
-def test_a_split_with_one_test_set_is_drawn_as_the_workflow_will(tmp_path):
-    config = series_cohort(tmp_path).configure()
+def test_a_split_with_one_test_set_is_drawn_as_the_workflow_will(config):
     holdout = {"institutions": "consecutive", "count": 2, "validation": "holdout"}
     assert not check_project(edit(config, split=holdout))
     (found,) = check_project(edit(config, split=holdout | {"count": 7}))
@@ -303,8 +296,7 @@ def test_a_site_s_config_needs_its_paths(tmp_path):
     assert any("needs `phenotype`" in one.sentence for one in listed)
 
 
-def test_a_table_with_subjects_of_another_site_is_found(tmp_path):
-    cohort = series_cohort(tmp_path)
+def test_a_table_with_subjects_of_another_site_is_found(cohort):
     config = edit(
         cohort.configure(),
         split={"institutions": "sites", "folds": 2, "repeats": 1},
@@ -324,10 +316,9 @@ def test_a_table_with_subjects_of_another_site_is_found(tmp_path):
 
 
 @pytest.mark.parametrize("seed", cases(first=5, usual=8))
-def test_a_site_with_too_few_subjects_reads_in_the_check_what_join_would_refuse(tmp_path, monkeypatch, seed):
+def test_a_site_with_too_few_subjects_reads_in_the_check_what_join_would_refuse(cohort, tmp_path, monkeypatch, seed):
     """The sentence of `join` on the splits that the site's run writes, some subjects without a diagnosis."""
     draw = random.Random(seed)
-    cohort = series_cohort(tmp_path)
     header, *rows = cohort.rows()
     unlabelled = {"s01", "s02"} if draw.random() < 0.5 else set()
     cohort.write_rows(
@@ -367,8 +358,7 @@ def test_a_site_with_too_few_subjects_reads_in_the_check_what_join_would_refuse(
     assert stops == expected
 
 
-def test_one_subject_of_a_site_is_no_plural_and_a_list_of_all_columns_has_no_dots(tmp_path):
-    cohort = series_cohort(tmp_path)
+def test_one_subject_of_a_site_is_no_plural_and_a_list_of_all_columns_has_no_dots(cohort):
     cohort.change("s03", "site", "lonely")
     config = cohort.configure()
     assert any("site lonely: its only subject is one of the " in one.sentence for one in check_project(config))
@@ -391,17 +381,15 @@ def test_an_input_in_the_results_of_another_cohort_that_the_run_makes_stops_it(t
     assert check_project(edit(config, cohorts={"d": other, "e": first.settings})) == []
 
 
-def test_a_full_disk_is_found(tmp_path, monkeypatch):
+def test_a_full_disk_is_found(config, tmp_path, monkeypatch):
     # 12 subjects, 60 time points of 4 regions and 6 connections, 4 bytes each.
     usage = disk.shutil.disk_usage(tmp_path)
-    config = series_cohort(tmp_path).configure()
     for free, severities in ((12 * (60 * 4 + 6) * 4 - 1, ["stops"]), (12 * (60 * 4 + 6) * 4, [])):
         monkeypatch.setattr(disk.shutil, "disk_usage", lambda folder, free=free: usage._replace(free=free))
         assert [found.severity for found in check_project(config, tmp_path / "results")] == severities
 
 
-def test_a_config_that_drops_everybody_stops_the_run(tmp_path):
-    cohort = series_cohort(tmp_path)
+def test_a_config_that_drops_everybody_stops_the_run(cohort):
     cohort.settings |= {"regions": 5, "on_invalid": "drop"}
     found = check_project(cohort.configure())
     assert [one.severity for one in found if "leaves out all 12" in one.sentence] == ["stops"]
@@ -482,21 +470,19 @@ def test_an_interrupted_download_of_abide_is_found(tmp_path, monkeypatch):
         ({"validation": "holdout", "tested": 0.5}, "6 people are tested, 3 controls and 3 patients: guessing alone "),
     ],
 )
-def test_few_people_are_noted_with_the_reach_of_chance(tmp_path, capsys, split, people):
-    cohort = series_cohort(tmp_path)
+def test_few_people_are_noted_with_the_reach_of_chance(cohort, capsys, split, people):
     config = edit(cohort.configure(), split=cohort.split | split)
     main(["check", str(config)])
     assert people in capsys.readouterr().out
 
 
-def test_enough_people_are_no_note(tmp_path, capsys):
-    config = edit(series_cohort(tmp_path).configure(), cohorts={"c": {"source": "simulate"}})
+def test_enough_people_are_no_note(config, capsys):
+    config = edit(config, cohorts={"c": {"source": "simulate"}})
     main(["check", str(config)])
     assert capsys.readouterr().out == "0 stop the run, 0 subjects leave, 0 worth knowing\n"
 
 
-def test_a_reader_that_has_gone_is_no_mistake(tmp_path, monkeypatch):
-    config = series_cohort(tmp_path).configure()
+def test_a_reader_that_has_gone_is_no_mistake(config, monkeypatch):
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "w") as gone:
@@ -504,8 +490,7 @@ def test_a_reader_that_has_gone_is_no_mistake(tmp_path, monkeypatch):
         assert main(["check", str(config)]) == 0
 
 
-def test_sites_that_are_institutions_have_nothing_to_harmonise_with(tmp_path):
-    cohort = series_cohort(tmp_path)
+def test_sites_that_are_institutions_have_nothing_to_harmonise_with(cohort):
     config = edit(cohort.configure(), features={"harmonise": "combat"})
 
     def found(**split):
@@ -519,8 +504,7 @@ def test_sites_that_are_institutions_have_nothing_to_harmonise_with(tmp_path):
     assert not found(institutions="random", count=2)
 
 
-def test_a_choice_on_further_sites_needs_a_third_site_to_leave_out(tmp_path):
-    cohort = series_cohort(tmp_path)
+def test_a_choice_on_further_sites_needs_a_third_site_to_leave_out(cohort):
     config = edit(
         cohort.configure(),
         split=cohort.split | {"validation": "leave_one_site_out"},
@@ -541,9 +525,7 @@ def test_the_command_names_its_version(capsys):
     assert capsys.readouterr().out == f"brainfed {version('brainfed')}\n"
 
 
-def test_files_that_are_dated_after_now_are_noted_once_a_cohort(tmp_path):
-    cohort = series_cohort(tmp_path)
-    config = cohort.configure()
+def test_files_that_are_dated_after_now_are_noted_once_a_cohort(cohort, config, tmp_path):
     before = check_project(config)
     assert not any("dated after now" in found.sentence for found in before)
     soon, later = time.time() + 20, time.time() + 3600
@@ -558,8 +540,7 @@ def test_files_that_are_dated_after_now_are_noted_once_a_cohort(tmp_path):
     assert found.sentence.endswith("`touch` them, or set this machine's clock.")
 
 
-def test_copies_with_different_diagnoses_are_said_to_contradict_each_other(tmp_path):
-    cohort = series_cohort(tmp_path)
+def test_copies_with_different_diagnoses_are_said_to_contradict_each_other(cohort):
     for copy in ("s02", "s03"):
         cohort.series(copy).write_bytes(cohort.series("s01").read_bytes())
     diagnoses = {row[0]: row[4] for row in cohort.rows()[1:]}
@@ -572,8 +553,7 @@ def test_copies_with_different_diagnoses_are_said_to_contradict_each_other(tmp_p
     assert not [found for found in check_project(cohort.configure()) if found.severity == "stops"]
 
 
-def test_a_terminal_without_unicode_shows_codes(tmp_path, monkeypatch):
-    cohort = series_cohort(tmp_path)
+def test_a_terminal_without_unicode_shows_codes(cohort, monkeypatch):
     cohort.change("s03", "sex", "w\u00e4re")
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
     assert main(["check", str(cohort.configure())]) == 1
@@ -583,8 +563,7 @@ def test_a_terminal_without_unicode_shows_codes(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("text", ["010", "1_0", "12:30", "2020-01-02", "0x1F", "0b1", "+7", "1_0.5", "12:30.5"])
 @pytest.mark.parametrize("key", ["seed", "missing", "codes"])
-def test_a_number_that_yaml_rewrites_is_refused_by_file_key_and_text(tmp_path, text, key):
-    config = series_cohort(tmp_path).configure()
+def test_a_number_that_yaml_rewrites_is_refused_by_file_key_and_text(config, text, key):
     written = {"seed": f"seed: {text}", "missing": f"missing: [{text}]", "codes": f"codes: {{{text}: a}}"}[key]
     config.write_text(f"{config.read_text()}\n{written}\n")
     (sentence,) = sentences(config)
@@ -638,9 +617,8 @@ def test_a_text_that_is_no_plain_number_is_no_number(text):
 
 
 @pytest.mark.parametrize("start", ["~", "$HOME", "${HOME}"])
-def test_a_path_may_begin_with_the_home_folder_or_a_variable(tmp_path, monkeypatch, start):
+def test_a_path_may_begin_with_the_home_folder_or_a_variable(cohort, tmp_path, monkeypatch, start):
     monkeypatch.setenv("HOME", str(tmp_path))
-    cohort = series_cohort(tmp_path)
     for key in ("phenotype", "series"):
         cohort.settings[key] = cohort.settings[key].replace(str(tmp_path), start)
     config = cohort.configure()
@@ -655,8 +633,9 @@ FORMS = list(product(("NFC", "NFD"), repeat=3))
 
 @pytest.mark.parametrize(("table", "config", "disk"), FORMS)
 @pytest.mark.parametrize("below", [False, True])
-def test_a_letter_in_table_config_and_file_name_is_one_in_every_form_of_unicode(tmp_path, table, config, disk, below):
-    cohort = series_cohort(tmp_path)
+def test_a_letter_in_table_config_and_file_name_is_one_in_every_form_of_unicode(
+    cohort, cohort.folder, table, config, disk, below
+):
     header, *rows = cohort.rows()
     text = {form: partial(unicodedata.normalize, form) for form in ("NFC", "NFD")}
     cohort.series("s01").rename(cohort.series(text[disk]("s\u00fcd")))
@@ -665,7 +644,7 @@ def test_a_letter_in_table_config_and_file_name_is_one_in_every_form_of_unicode(
     cohort.settings["columns"] = {"subject": text[config]("id-\u00e9")}
     cohort.settings["codes"] = {"sex": {"male": "male", "female": "female", text[config]("m\u00e4nnlich"): "male"}}
     if below:
-        cohort.settings["series"] = str(tmp_path / "**" / "{subject}.1D")
+        cohort.settings["series"] = str(cohort.folder / "**" / "{subject}.1D")
     assert not sentences(cohort.configure())
     assert not [note for note in cohort_notes(cohort) if "belong to no row" in note]
 
@@ -677,15 +656,13 @@ def test_a_folder_is_named_as_the_config_spells_it(tmp_path):
         assert not sentences(series_cohort(folder).configure())
 
 
-def test_a_key_that_unicode_spells_apart_stands_once(tmp_path):
-    cohort = series_cohort(tmp_path)
+def test_a_key_that_unicode_spells_apart_stands_once(cohort):
     cohort.settings["codes"] = {"site": {"Z\u00fcrich": "a", "Zu\u0308rich": "b"}}
     (sentence,) = sentences(cohort.configure())
     assert "codes.site.Z\u00fcrich: expected every key once, found two that Unicode spells apart" in sentence
 
 
-def test_a_number_with_a_point_is_no_text(tmp_path):
-    cohort = series_cohort(tmp_path)
+def test_a_number_with_a_point_is_no_text(cohort):
     cohort.settings["missing"] = [1.1]
     (sentence,) = sentences(cohort.configure())
     assert "missing.0: expected text, found 1.1; YAML does not keep how a number is spelled, as 1.10" in sentence
@@ -695,23 +672,20 @@ def cohort_notes(cohort):
     return [found.sentence for found in check_project(cohort.configure()) if found.severity == "notes"]
 
 
-def test_sites_that_differ_in_spelling_alone_are_noted(tmp_path):
-    cohort = series_cohort(tmp_path)
+def test_sites_that_differ_in_spelling_alone_are_noted(cohort):
     for subject, site in (("s01", "NYU"), ("s02", "nyu"), ("s03", "N.Y.U.")):
         cohort.change(subject, "site", site)
     (note,) = [sentence for sentence in cohort_notes(cohort) if "spelling" in sentence]
     assert "sites 'N.Y.U.', 'NYU', 'nyu' differ in spelling alone and count as 3; if they are one, give" in note
 
 
-def test_numbered_sites_are_not_taken_for_spellings_of_one(tmp_path):
-    cohort = series_cohort(tmp_path)
+def test_numbered_sites_are_not_taken_for_spellings_of_one(cohort):
     for subject, site in (("s01", "10"), ("s02", "1.0")):
         cohort.change(subject, "site", site)
     assert not any("spelling" in sentence for sentence in cohort_notes(cohort))
 
 
-def test_codes_that_are_read_as_missing_and_ids_without_zeros_are_noted(tmp_path):
-    cohort = series_cohort(tmp_path)
+def test_codes_that_are_read_as_missing_and_ids_without_zeros_are_noted(cohort):
     cohort.change("s03", "age", "NULL")
     header, *rows = cohort.rows()
     for row in rows:
@@ -722,7 +696,6 @@ def test_codes_that_are_read_as_missing_and_ids_without_zeros_are_noted(tmp_path
     assert "all ids end in `.0`, as 01.0, and are read without it: 01." in notes
 
 
-def test_a_cohort_of_one_site_is_told_so(tmp_path):
-    cohort = series_cohort(tmp_path)
+def test_a_cohort_of_one_site_is_told_so(cohort):
     cohort.settings["columns"] = {"site": None}
     assert "columns.site is none: all 12 subjects come from one site, called single-site." in cohort_notes(cohort)

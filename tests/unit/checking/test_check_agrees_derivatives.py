@@ -52,7 +52,7 @@ def by_nilearn(usual):
     return series
 
 
-@pytest.mark.parametrize("number", numbered(MUTATIONS, 12, 24))
+@pytest.mark.parametrize("number", numbered(MUTATIONS, 8, 24))
 def test_check_and_job_give_one_verdict_and_series_are_nilearns(number, tmp_path, usual, by_nilearn):
     mutation = MUTATIONS[number % len(MUTATIONS)]
     folder = tmp_path / FOLDERS[number % len(FOLDERS)]

@@ -18,10 +18,9 @@ from brainfed.configuration.loading import extended, read_config
 from brainfed.configuration.validation import validate
 from brainfed.imaging.series.files import shared_regions
 from brainfed.imaging.series.read_shard import read_shard
-from brainfed.imaging.series.shard import ShardFiles
 from brainfed.runtime.artefacts import write_tsv
 from brainfed.runtime.errors import UserError
-from support.broken.broken_inputs import series_cohort
+from support.files.run_of_cohort import parts_of
 from unit.checking.test_broken_inputs import work
 
 
@@ -61,8 +60,7 @@ def without_site_b(cohort, how):
 
 
 @pytest.mark.parametrize("how", ["mean FD", "volumes", "seconds", "damaged", "silent", "coverage"])
-def test_a_site_that_everybody_leaves_stops_the_check_as_the_run(tmp_path, how):
-    cohort = series_cohort(tmp_path)
+def test_a_site_that_everybody_leaves_stops_the_check_as_the_run(cohort, how):
     without_site_b(cohort, how)
     cohort.split = LEFT_OUT
     cohort.settings["shards"] = 1
@@ -72,8 +70,7 @@ def test_a_site_that_everybody_leaves_stops_the_check_as_the_run(tmp_path, how):
     assert stops == [sentence]
 
 
-def test_a_third_site_that_everybody_leaves_is_named_with_the_reason(tmp_path):
-    cohort = series_cohort(tmp_path)
+def test_a_third_site_that_everybody_leaves_is_named_with_the_reason(cohort):
     for subject in ("s01", "s02", "s03"):
         cohort.change(subject, "site", "c")
     header, *rows = cohort.rows()
@@ -85,8 +82,7 @@ def test_a_third_site_that_everybody_leaves_is_named_with_the_reason(tmp_path):
     assert "expected subjects to test at site c, found none: all 3 leave (most often: mean FD above 0.5 mm" in stops[0]
 
 
-def test_a_region_that_may_not_be_silent_stops_the_check_as_the_run(tmp_path):
-    cohort = series_cohort(tmp_path)
+def test_a_region_that_may_not_be_silent_stops_the_check_as_the_run(cohort):
     values = np.loadtxt(cohort.series("s03"), skiprows=1)
     values[:, 2] = 1
     np.savetxt(cohort.series("s03"), values, delimiter="\t", fmt="%.6f")
@@ -137,19 +133,19 @@ def test_a_billion_regions_cost_no_memory(tmp_path):
     (tmp_path / "s1.csv").write_text("1.5,2\n2.5,3\n")
     settings = CohortSettings(source="timeseries", regions=10**5, on_invalid="drop")
     tracemalloc.start()
-    out = ShardFiles(*(tmp_path / name for name in ("a.safetensors", "a-quality.parquet", "a-coverage.parquet")))
+    out = parts_of(tmp_path)
     read_shard({"s1": tmp_path / "s1.csv"}, settings, out)
     assert tracemalloc.get_traced_memory()[1] < 50e6
     tracemalloc.stop()
 
 
 @pytest.mark.parametrize("use", ["reference", "variants"])
-def test_a_broken_variant_is_one_mistake_wherever_it_is_named(tmp_path, use):
+def test_a_broken_variant_is_one_mistake_wherever_it_is_named(config, use):
     variants = {"mine": {"method": "fedgcn", "graph": {"kk": 3}}, "swept": {"method": "fedgcn", "rounds": ["x", 2]}}
     experiment = {"variants": ["ridge-central", "localgcn", "mine", "swept-roundsx"]}
     if use != "variants":
         experiment[use] = "mine"
-    config = edit(series_cohort(tmp_path).configure(), variants=variants, experiments={"one": experiment})
+    config = edit(config, variants=variants, experiments={"one": experiment})
     listed = [found.sentence for found in check_config(config)[1]]
     assert len(listed) == 2
     assert not [sentence for sentence in listed if "name of a variant" in sentence or "reference" in sentence]
@@ -157,8 +153,7 @@ def test_a_broken_variant_is_one_mistake_wherever_it_is_named(tmp_path, use):
 
 @pytest.mark.parametrize("name", ["../../x", "{x}", "<x>", "a b", "", ".hidden", "x" * 200])
 @pytest.mark.parametrize("key", ["project", "cohorts", "atlas", "variants", "experiments"])
-def test_every_name_that_becomes_a_path_is_checked_by_one_rule(tmp_path, key, name):
-    cohort = series_cohort(tmp_path)
+def test_every_name_that_becomes_a_path_is_checked_by_one_rule(cohort, tmp_path, key, name):
     content = yaml.safe_load(cohort.configure().read_text())
     changed = {
         "project": {"project": name},
@@ -233,8 +228,7 @@ def test_a_table_without_such_text_keeps_its_bytes(tmp_path):
     assert (tmp_path / "table.tsv").read_text() == frame.to_csv(sep="\t", index=False, lineterminator="\n")
 
 
-def test_an_id_with_braces_stops_the_check_as_the_run(tmp_path):
-    cohort = series_cohort(tmp_path)
+def test_an_id_with_braces_stops_the_check_as_the_run(cohort):
     Path(cohort.series("s03")).rename(cohort.series("s03").with_name("s{03}.1D"))
     cohort.change("s03", "participant_id", "s{03}")
     (found,) = [one for one in check_project(cohort.configure()) if one.severity == "stops"]
@@ -243,8 +237,7 @@ def test_an_id_with_braces_stops_the_check_as_the_run(tmp_path):
 
 
 @pytest.mark.parametrize("on_invalid", ["error", "drop"])
-def test_parts_whose_headers_differ_stop_the_check_in_the_words_of_the_jobs(tmp_path, on_invalid):
-    cohort = series_cohort(tmp_path)
+def test_parts_whose_headers_differ_stop_the_check_in_the_words_of_the_jobs(cohort, on_invalid):
     cohort.settings["on_invalid"] = on_invalid
     parts: dict[str, list[str]] = {}
     for subject, *_ in cohort.rows()[1:]:

@@ -13,9 +13,9 @@ from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.sources.listing import list_cohort
 from brainfed.configuration.validation import validate
 from brainfed.imaging.morphometry.measures import write_measures
-from brainfed.imaging.series.shard import ShardFiles
 from brainfed.runtime.artefacts import read_arrays
 from brainfed.runtime.errors import UserError
+from support.files.run_of_cohort import parts_of
 
 CONFIG = Path(__file__).resolve().parents[3] / "config" / "adni.yaml"
 PEOPLE = """"RID","PTID","VISCODE","SITE","COLPROT","EXAMDATE","DX_bl","AGE","PTGENDER","PTEDUCAT","APOE4","DX"
@@ -61,7 +61,7 @@ def test_the_cohort_is_ad_and_mci_at_baseline(adni):
 
 
 def test_measures_are_those_of_the_first_scan_that_passed(adni, tmp_path):
-    out = ShardFiles(*(tmp_path / name for name in ("m.safetensors", "q.parquet", "c.parquet")))
+    out = parts_of(tmp_path)
     write_measures({subject: subject for subject in "3456"}, adni, out)
     file = read_arrays(out.series)
     assert file.metadata["regions"] == ["ST10CV", "ST29SV", "ST44CV", "ST44SA", "ST44TA"]
@@ -75,7 +75,7 @@ def test_measures_are_those_of_the_first_scan_that_passed(adni, tmp_path):
 def test_two_scans_of_a_visit_are_refused_until_one_is_chosen(adni, tmp_path):
     with Path("resources/adni/UCSFFSX.csv").open("a") as file:
         file.write('"4","bl","2005-11-09","Pass","Pass","1400000","3300","1600","690","2.3","0.5",""\n')
-    out = ShardFiles(*(tmp_path / name for name in ("m.safetensors", "q.parquet", "c.parquet")))
+    out = parts_of(tmp_path)
     with pytest.raises(
         UserError, match=r"found '4' in line 5 and line 8; .* choose among visits with `freesurfer.rows`"
     ):

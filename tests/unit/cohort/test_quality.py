@@ -13,9 +13,8 @@ from brainfed.cohort.quality.without_scan import coverage_without_scan, quality_
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.settings.exclusion import ExclusionSettings
 from brainfed.imaging.series.read_shard import read_shard
-from brainfed.imaging.series.shard import ShardFiles
 from brainfed.runtime.errors import UserError
-from support.files.run_of_cohort import decide
+from support.files.run_of_cohort import decide, parts_of
 
 SETTINGS = CohortSettings(source="timeseries")
 needs_data = pytest.mark.skipif("BRAINFED_DATA" not in os.environ, reason="BRAINFED_DATA is not set")
@@ -276,7 +275,7 @@ def test_the_known_defects_of_abide_are_listed(tmp_path):
         for name in known:
             header = "\t".join(f"#{i}" for i in range(1, 201))
             np.savetxt(tmp_path / f"{name}.1D", series[name], fmt="%.6f", delimiter="\t", header=header, comments="")
-    out = ShardFiles(tmp_path / "s.safetensors", tmp_path / "q.parquet", tmp_path / "c.parquet")
+    out = parts_of(tmp_path)
     settings = replace(SETTINGS, regions=200)
     read_shard({name: tmp_path / f"{name}.1D" for name in known}, settings, out)
     people = pd.DataFrame(

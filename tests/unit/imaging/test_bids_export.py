@@ -9,7 +9,8 @@ import pytest
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.imaging.bids_export import ExportFiles, export_bids
 from brainfed.imaging.series.region_series import RegionSeries
-from brainfed.imaging.series.shard import ShardFiles, write_shard
+from brainfed.imaging.series.shard import write_shard
+from support.files.run_of_cohort import parts_of
 
 REGIONS = ("A", "B", "C", "-L|+R")
 IMAGE = "sub-{}_task-rest_space-T1w_desc-preproc_bold.nii.gz"
@@ -31,7 +32,7 @@ def exported(tmp_path):
         "02": RegionSeries(series(4), np.ones(4), 2.5, volumes=42),
         "03": RegionSeries(runs, np.ones(4), 2.5, volumes=40, runs=(20, 20)),
     }
-    out = ShardFiles(*(tmp_path / name for name in ("s.safetensors", "q.parquet", "c.parquet")))
+    out = parts_of(tmp_path)
     settings = CohortSettings(source="timeseries", regions=4, min_timepoints=3, atlas="four")
     write_shard(sorted(found), found.__getitem__, lambda: REGIONS, "four", settings, out)
     sources = {subject: [f"sub-{subject}/func/{IMAGE.format(subject)}"] for subject in found}

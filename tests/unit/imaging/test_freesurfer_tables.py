@@ -16,10 +16,10 @@ from brainfed.imaging.morphometry.features import read_morphometry
 from brainfed.imaging.morphometry.freesurfer_table import read_freesurfer_table
 from brainfed.imaging.morphometry.measure_names import is_feature, measure_of
 from brainfed.imaging.morphometry.measures import write_measures
-from brainfed.imaging.series.shard import ShardFiles
 from brainfed.runtime.artefacts import read_arrays
 from brainfed.runtime.errors import UserError
 from support.files.freesurfer_project import write_table, write_tables
+from support.files.run_of_cohort import parts_of
 
 NAMED = FreeSurferSettings()
 THREE = {"a": "001", "b": "002", "c": "003"}
@@ -235,7 +235,7 @@ def test_a_merged_table_is_filtered_and_its_measures_are_named(tmp_path):
 
 
 def written(folder, settings, identities):
-    out = ShardFiles(*(folder / f"measures{end}" for end in (".safetensors", "-quality.parquet", "-coverage.parquet")))
+    out = parts_of(folder)
     write_measures(identities, settings, out)
     return read_arrays(out.series), pd.read_parquet(out.quality).set_index("subject"), pd.read_parquet(out.coverage)
 

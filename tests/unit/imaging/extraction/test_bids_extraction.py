@@ -20,12 +20,12 @@ from brainfed.imaging.extraction.join_runs import join_runs
 from brainfed.imaging.scans.atlas import load_atlas
 from brainfed.imaging.series.files import load_runs, load_series
 from brainfed.imaging.series.region_series import RegionSeries
-from brainfed.imaging.series.shard import ShardFiles
 from brainfed.imaging.settings import FeatureSettings
 from brainfed.imaging.tangent.covariances import covariances
 from brainfed.runtime.artefacts import read_table
 from brainfed.runtime.errors import UserError
 from support.files.bids_dataset import AFFINE, SHAPE, TR, VOLUMES, Derivative, confounds, write_atlas
+from support.files.run_of_cohort import parts_of
 
 MOVED = (20, 21, 40)
 
@@ -105,7 +105,7 @@ def test_kept_volumes_count_for_the_shortest_series(derivative, tmp_path):
     settings = cohort(derivative, min_timepoints=2 * VOLUMES - 4)
     (listed,) = list_cohort("c", settings).subjects
     atlas = load_atlas("three", settings.parcellation, settings.labels)
-    out = ShardFiles(*(tmp_path / name for name in ("s.safetensors", "q.parquet", "c.parquet")))
+    out = parts_of(tmp_path)
     with pytest.raises(UserError, match=f"expected at least {2 * VOLUMES - 4} time points, found {2 * VOLUMES - 5}"):
         extract_bids_shard({"01": SubjectRuns(listed.runs)}, atlas, settings, out)
 
@@ -120,7 +120,7 @@ def test_connectivity_is_averaged_over_runs_and_so_is_its_transform(derivative, 
     settings = cohort(derivative, bids={"runs": "average"})
     (listed,) = list_cohort("c", settings).subjects
     atlas = load_atlas("three", settings.parcellation, settings.labels)
-    out = ShardFiles(*(tmp_path / name for name in ("s.safetensors", "q.parquet", "c.parquet")))
+    out = parts_of(tmp_path)
     extract_bids_shard({"01": SubjectRuns(listed.runs)}, atlas, settings, out)
     series, _ = load_series([out.series], ["01"])
     runs = load_runs([out.series])

@@ -26,9 +26,9 @@ from brainfed.imaging.scans.region_table import read_region_table
 from brainfed.imaging.scans.repetition_time import refuse_wrong_unit
 from brainfed.imaging.scans.scan import read_scan
 from brainfed.imaging.series.region_signal import constant_regions, empty_regions
-from brainfed.imaging.series.shard import ShardFiles
 from brainfed.runtime.artefacts import read_arrays
 from brainfed.runtime.errors import UserError
+from support.files.run_of_cohort import parts_of
 
 RAW = ExtractionSettings(detrend=False, standardise=False, high_pass=None, low_pass=None)
 CLEANED = ExtractionSettings()
@@ -310,7 +310,7 @@ def test_a_region_table_may_start_with_a_byte_order_mark(tmp_path):
 
 
 def shard(folder, settings, **scans):
-    out = ShardFiles(folder / "s.safetensors", folder / "q.parquet", folder / "c.parquet")
+    out = parts_of(folder)
     extract_shard(scans, write_atlas(folder), settings, out)
     return read_arrays(out.series), pd.read_parquet(out.quality).set_index("subject"), pd.read_parquet(out.coverage)
 
@@ -361,7 +361,7 @@ def test_a_shard_has_the_same_bytes_when_written_again(tmp_path):
     (tmp_path / "b").mkdir()
     for folder in ("a", "b"):
         shard(tmp_path / folder, settings, s1=scan)
-    for name in ("s.safetensors", "q.parquet", "c.parquet"):
+    for name in ("part.safetensors", "part-quality.parquet", "part-coverage.parquet"):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
 
 

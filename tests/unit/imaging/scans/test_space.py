@@ -17,9 +17,9 @@ from brainfed.imaging.scans.atlas import Atlas
 from brainfed.imaging.scans.coverage import voxels_in_view
 from brainfed.imaging.scans.region_means import average_regions
 from brainfed.imaging.scans.scan import Scan, read_scan
-from brainfed.imaging.series.shard import ShardFiles
 from brainfed.runtime.artefacts import read_table
 from brainfed.runtime.errors import UserError
+from support.files.run_of_cohort import parts_of
 
 MNI3 = from_matvec(np.diag([3.0, 3, 3]), (-90, -126, -72))
 SHAPE3 = (61, 73, 61)
@@ -159,7 +159,7 @@ def test_a_shard_logs_a_resampling_of_the_atlas_once_and_records_it(tmp_path, ca
         image = nib.Nifti1Image(scan_of(MNI2, SHAPE2).voxels, MNI2)
         nib.save(image, tmp_path / f"{subject}.nii.gz")
         scans[subject] = ScanFiles(str(tmp_path / f"{subject}.nii.gz"))
-    out = ShardFiles(tmp_path / "s.safetensors", tmp_path / "q.parquet", tmp_path / "c.parquet")
+    out = parts_of(tmp_path)
     extraction = ExtractionSettings(detrend=False, high_pass=None, low_pass=None)
     settings = CohortSettings(source="nifti", extraction=extraction, min_timepoints=2)
     with caplog.at_level(logging.INFO):

@@ -15,8 +15,8 @@ from brainfed.imaging.series.files import load_series
 from brainfed.imaging.series.read_shard import read_shard
 from brainfed.imaging.series.region_signal import constant_regions, empty_regions, varying_regions
 from brainfed.imaging.series.roi_series import read_roi_series
-from brainfed.imaging.series.shard import ShardFiles
 from brainfed.runtime.errors import UserError
+from support.files.run_of_cohort import parts_of
 
 SETTINGS = CohortSettings(source="timeseries", regions=2, min_timepoints=3, atlas="two")
 VALUES = np.array([[1, -2.5], [3, 4e-3], [5, 6]], dtype=np.float32)
@@ -116,7 +116,7 @@ def test_regions_without_signal_are_found():
 
 def shard(folder, settings, name="shard", tr=None, **texts):
     files = {subject: write(folder, text, f"{subject}.1D") for subject, text in texts.items()}
-    out = ShardFiles(*(folder / f"{name}{end}" for end in (".safetensors", "-quality.parquet", "-coverage.parquet")))
+    out = parts_of(folder, name)
     read_shard(files, settings, out, tr)
     return out
 

@@ -12,8 +12,8 @@ from brainfed.cohort.sources.listed import ListedSubject
 from brainfed.imaging.series.files import load_series
 from brainfed.imaging.series.read_shard import read_shard
 from brainfed.imaging.series.roi_series import read_roi_series
-from brainfed.imaging.series.shard import ShardFiles
 from brainfed.runtime.errors import UserError
+from support.files.run_of_cohort import parts_of
 
 COLUMNS, VOLUMES = 6, 12
 SETTINGS = CohortSettings(source="timeseries", regions=COLUMNS, min_timepoints=3, atlas="six")
@@ -242,7 +242,7 @@ def labelled(folder, rows):
 
 
 def job(folder, settings, files):
-    out = ShardFiles(*(folder / f"out{end}" for end in (".safetensors", "-quality.parquet", "-coverage.parquet")))
+    out = parts_of(folder)
     read_shard(files, settings, out)
     return load_series([out.series], sorted(files))
 
@@ -334,9 +334,7 @@ def test_constant_columns_and_rounding_noise_of_single_precision_are_accepted(tm
 def test_parts_without_a_series_do_not_name_the_regions(tmp_path):
     outs = []
     for name, header in (("one", ()), ("two", tuple("ABCDEF"))):
-        out = ShardFiles(
-            *(tmp_path / f"{name}{end}" for end in (".safetensors", "-quality.parquet", "-coverage.parquet"))
-        )
+        out = parts_of(tmp_path, name)
         values = REALS if header else REALS[:1]
         path = write(tmp_path, header, values, name=f"{name}.csv")
         read_shard({name: path}, replace(SETTINGS, on_invalid="drop"), out)

@@ -633,9 +633,7 @@ FORMS = list(product(("NFC", "NFD"), repeat=3))
 
 @pytest.mark.parametrize(("table", "config", "disk"), FORMS)
 @pytest.mark.parametrize("below", [False, True])
-def test_a_letter_in_table_config_and_file_name_is_one_in_every_form_of_unicode(
-    cohort, cohort.folder, table, config, disk, below
-):
+def test_a_letter_in_table_config_and_file_name_is_one_in_every_form_of_unicode(cohort, table, config, disk, below):
     header, *rows = cohort.rows()
     text = {form: partial(unicodedata.normalize, form) for form in ("NFC", "NFD")}
     cohort.series("s01").rename(cohort.series(text[disk]("s\u00fcd")))

@@ -496,13 +496,7 @@ def _draw(toy: Mapping[str, Any], graph: str, splits: list[str], words: ClassWor
     inputs |= {"people": [toy["participants"]], "included": [toy["included"]], "quality": [toy["measures"]]}
     variants = [read_variant(variant, BESIDE) for variant in experiment["variants"]]
     draw_experiment(
-        variants,
-        REPEATS,
-        inputs,
-        reference="ridge-central",
-        outputs=experiment["figures"],
-        words=words,
-        pooled=POOLED,
+        variants, REPEATS, inputs, reference="ridge-central", outputs=experiment["figures"], words=words, pooled=POOLED
     )
     tables = experiment["tables"]
     draw_leakage(variants, tables["summary"], tables["audit"], experiment["figures"]["leakage"])

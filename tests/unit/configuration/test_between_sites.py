@@ -41,10 +41,7 @@ def test_a_study_that_cannot_be_is_refused(study, sentence):
     [
         (methods("ridge-local", "ridge-central"), "'ridge-central' of method 'ridge', which pools subjects"),
         (methods("ridge-local", "fedsage-plus"), "'fedsage-plus' .* runs in a simulation alone"),
-        (
-            {"split": {"institutions": "random", "count": 2}},
-            r"split\.institutions: sites between .* found random",
-        ),
+        ({"split": {"institutions": "random", "count": 2}}, r"split\.institutions: sites between .* found random"),
         ({"split": {"validation": "holdout"}}, r"split\.validation: folds or leave_one_site_out .* found holdout"),
         (
             {"split": {"validation": "leave_one_site_out"}},

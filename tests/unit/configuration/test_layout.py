@@ -1,5 +1,7 @@
-"""Where artefacts lie, and which of them each job reads."""
+"""Where artefacts lie, what each job reads, and what a run locks."""
 
+from contextlib import ExitStack
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -14,8 +16,11 @@ from brainfed.configuration.layout.cohort_inputs import (
     exported_folders,
 )
 from brainfed.configuration.layout.layout import Layout
+from brainfed.configuration.layout.locks import lock_files
 from brainfed.configuration.layout.paths import covariance_pattern, stage_pattern, timing_of
 from brainfed.configuration.loading import load_plan, overlay
+from brainfed.runtime.errors import UserError
+from brainfed.runtime.scheduling.one_run import hold
 
 CONFIG = """
 project: study
@@ -163,3 +168,43 @@ def test_cohorts_are_named_by_source_and_by_kind_of_features():
     assert cohorts_from(cohorts, "simulate", "nifti") == ["ours"]
     assert cohorts_from(cohorts, "bids") == cohorts_yielding(cohorts, "morphometry") == exported_folders(cohorts) == []
     assert len(atlases_to_fetch(cohorts)) > 1
+
+
+@pytest.fixture
+def holding(tmp_path):
+    """Hold the locks of a run in a clone of that name until the test ends."""
+    with ExitStack() as held:
+        yield lambda clone, cohorts, project="study": hold(
+            held, lock_files(tmp_path / clone / "results", cohorts, project)
+        )
+
+
+def test_runs_of_other_cohorts_and_projects_share_one_folder(holding, tmp_path):
+    holding("clone", ["abide"], "one")
+    holding("clone", ["adhd"], "two")
+    locks = {path.relative_to(tmp_path / "clone/results").as_posix() for path in tmp_path.rglob("*.lock")}
+    assert locks == {"abide/.lock", "adhd/.lock", "reports/.one.lock", "reports/.two.lock"}
+
+
+@pytest.mark.parametrize("shared", ["results", "results/abide", "results/abide/timeseries"])
+def test_two_clones_that_share_results_in_any_way_do_not_run_at_once(holding, tmp_path: Path, shared):
+    for clone in ("one", "other"):
+        link = tmp_path / clone / shared
+        link.parent.mkdir(parents=True)
+        (tmp_path / "shared").mkdir(exist_ok=True)
+        link.symlink_to(tmp_path / "shared")
+    holding("one", ["abide"])
+    with pytest.raises(UserError, match="expected no other run that writes these results, found one that runs"):
+        holding("other", ["abide"])
+
+
+def test_two_projects_of_one_name_do_not_write_one_report_at_once(holding):
+    holding("clone", ["abide"])
+    with pytest.raises(UserError, match=r"/clone/results/reports: expected no other run"):
+        holding("clone", ["adhd"])
+
+
+def test_runs_that_hold_nothing_of_each_other_run_at_once(holding, tmp_path):
+    holding("one", ["abide"])
+    holding("other", ["abide"])
+    assert all((tmp_path / clone / "results/abide/.lock").exists() for clone in ("one", "other"))

@@ -5,7 +5,7 @@ import json
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from brainfed.configuration.loading import load_plan, overlay
@@ -408,6 +408,7 @@ def shuffled(content, order):
     return {key: shuffled(content[key], order) for key in keys}
 
 
+@settings(max_examples=20)
 @given(st.randoms(use_true_random=False))
 def test_names_do_not_depend_on_the_order_of_keys(order):
     content = yaml.safe_load(CONFIG) | {

@@ -127,11 +127,11 @@ def test_lira_finds_what_is_leaked_and_the_loss_threshold_less(kind):
 
 @pytest.mark.parametrize("leak", [0.0, 2.0])
 def test_other_people_are_never_found(leak):
-    runs = runs_of(simulated(leak, 300, 5))
+    runs = runs_of(simulated(leak, 150, 5))
     found = dict(audit(runs))
     for name in ("lira-others", "loss-others"):
         assert found[name].auc_low < 0.5 < found[name].auc_high
-        assert found[name].members + found[name].non_members == 300 * 5
+        assert found[name].members + found[name].non_members == 150 * 5
     members, others = other_people(runs)
     assert not (members & runs.trained).any()
     assert not (others & runs.trained).any()

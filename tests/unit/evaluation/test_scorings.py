@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from brainfed.evaluation.scorings import LAST, PAPER, institution_table, kept_models, read_histories
@@ -111,6 +111,7 @@ def trainings(draw):
 
 
 @given(trainings())
+@settings(max_examples=30)
 def test_the_scoring_is_a_servers_that_keeps_models(training):
     clusters, accuracy = training
     names = tuple(f"i{place}" for place in range(clusters.shape[1]))

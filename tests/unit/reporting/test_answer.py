@@ -10,15 +10,7 @@ import pytest
 from brainfed.reporting.intervals import Interval, interval
 from brainfed.reporting.page_tests import PageTests
 from brainfed.reporting.scored import Scored
-from brainfed.reporting.text.answer import (
-    ALONE,
-    NO_IMAGING,
-    POOLED,
-    REFERENCE,
-    TWIN_ALONE,
-    TWIN_POOLED,
-    find_answer,
-)
+from brainfed.reporting.text.answer import ALONE, NO_IMAGING, POOLED, REFERENCE, TWIN_ALONE, TWIN_POOLED, find_answer
 from brainfed.reporting.text.answer_words import graded, sentences, verdict
 from brainfed.reporting.text.baselines import beside_sentence, find_beside
 from brainfed.reporting.text.null_control import null_sentences, null_verdict, permutation_means
@@ -245,8 +237,7 @@ def test_without_a_federated_method_there_is_no_answer():
 
 
 @pytest.mark.parametrize(
-    ("federated", "said"),
-    [([FEDGCN], "the federated method"), ([FEDGCN, QUIET], "all 2 federated methods")],
+    ("federated", "said"), [([FEDGCN], "the federated method"), ([FEDGCN, QUIET], "all 2 federated methods")]
 )
 def test_a_federated_method_without_an_auc_was_run(federated, said):
     """A test of ten in a small institution may hold one class: nothing is undefined but the AUC."""

@@ -1,4 +1,4 @@
-"""The paragraph on confounds says what was measured, and cannot contradict itself."""
+"""The paragraphs on confounds and quality say what was measured, and cannot contradict themselves."""
 
 import itertools
 import re
@@ -9,8 +9,10 @@ import pytest
 
 from brainfed.cohort.class_words import DIAGNOSIS_WORDS
 from brainfed.cohort.quality.differences import ClassesBySite, GroupDifference, SiteDifferences, classes_by_site
+from brainfed.cohort.settings.flags import FlagSettings
 from brainfed.reporting.tables.confounds import Confounds, Identification, confound_sentences, find_confounds
 from brainfed.reporting.tables.sites import SiteRow
+from brainfed.reporting.text.quality_words import quality_words
 
 P = (0.0001, 0.03, 0.049, 0.051, 0.4, 0.9987, 1.0)
 ACCURACY = (0.2, 0.3, 0.33, 0.5, 0.84, 1.0)
@@ -85,3 +87,23 @@ def test_the_paragraph_has_site_by_diagnosis_and_the_identification():
     assert text.startswith("Site and diagnosis: guessing each site’s more frequent diagnosis is right for 75")
     assert "for 84\u00a0% of the subjects at sites with 5 or more, where naming" in text
     assert "Motion and diagnosis: mean FD 0." in text
+
+
+UNKNOWN = ("mean_fd", "mean_fc", "tr", "tsnr", "timepoints", "coverage", "typicality", "typicality_z")
+
+
+@pytest.mark.parametrize(
+    ("related", "said"),
+    [
+        (0, "Connectivity does not go with motion (QC-FC): none of 1,000 connections do"),
+        (1, "Connectivity hardly goes with motion (QC-FC): 0.1 % of 1,000 connections"),
+        (500, "Connectivity goes with motion (QC-FC): 50 % of 1,000 connections"),
+    ],
+)
+def test_how_many_connections_go_with_motion(related, said):
+    """Those that do have p = 1e-9; the others' p is 1, so that none of them is a discovery."""
+    people = pd.DataFrame({"subject": ["a", "b"], "included": True, "diagnosis": [1, 0], "site": "x"})
+    people = people.assign(**dict.fromkeys(UNKNOWN, np.nan))
+    p = np.where(np.arange(1000) < related, 1e-9, 1.0)
+    connections = pd.DataFrame({"r": 0.1, "p": p, "within_r": 0.1, "within_p": p})
+    assert any(sentence.startswith(said) for sentence in quality_words(people, connections, FlagSettings()))

@@ -28,8 +28,7 @@ def audited(experiment):
 
 
 @given(
-    st.lists(st.tuples(st.floats(0, 600), st.floats(0, 300), st.floats(2, 9)), min_size=1, max_size=35),
-    st.booleans(),
+    st.lists(st.tuples(st.floats(0, 600), st.floats(0, 300), st.floats(2, 9)), min_size=1, max_size=35), st.booleans()
 )
 @settings(max_examples=40, deadline=None)
 def test_no_label_lies_on_another_or_on_a_mark(marks, alike):

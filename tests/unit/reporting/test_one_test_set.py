@@ -24,10 +24,11 @@ def _one_test_set(monkeypatch):
     report_project.use_few_methods(monkeypatch)
 
 
-def test_data_sets_with_classes_of_their_own_are_not_pooled(tmp_path, monkeypatch):
+@pytest.mark.parametrize("pictures", [False, pytest.param(True, marks=pytest.mark.full("Figures take seconds."))])
+def test_data_sets_with_classes_of_their_own_are_not_pooled(tmp_path, monkeypatch, pictures):
     monkeypatch.setattr(report_project, "POOLED", False)
     monkeypatch.setattr(report_project, "REPEATS", 1)
-    outline = report_project.draw_project(tmp_path)
+    outline = report_project.draw_project(tmp_path, pictures=pictures)
     page = report_project.page_of(outline)
     assert "all test subjects pooled" not in page
     assert "Test subjects are not pooled: a class of one data set is not that of another." in page

@@ -1,23 +1,26 @@
-"""Panels of the page: a family brings its own, and the report names no method."""
+"""Panels of the page: a family brings its own, and the report names no method; the line on the setting."""
 
 import re
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pytest
 from jinja2 import DictLoader
 
 from brainfed import reporting
 from brainfed.methods.papers.pages import PAPERS
 from brainfed.methods.registry import METHODS
 from brainfed.reporting.document import render
+from brainfed.reporting.experiment_section import experiment_section
 from brainfed.reporting.manuscript.citations import Citation
 from brainfed.reporting.outline import read_outline
 from brainfed.reporting.panels.generic import GENERIC
 from brainfed.reporting.panels.panel import Panel, Place
 from brainfed.reporting.papers.paper import Cited, Paper
-from brainfed.runtime.artefacts import write_arrays
-from support.reports.report_project import CAPTIONS, page_of
+from brainfed.reporting.pictures import read_captions
+from brainfed.runtime.artefacts import read_table, write_arrays, write_table
+from support.reports.report_project import CAPTIONS, page_of, read
 
 SOURCES = sorted(file for file in Path(reporting.__path__[0]).rglob("*") if file.suffix in (".py", ".j2"))
 ALSO_A_FIGURE = {"motion"}
@@ -96,3 +99,34 @@ def test_what_stands_beside_a_method_is_declared_by_its_family(outline):
 def test_panels_have_names_of_their_own():
     names = [panel.name for panel in (*GENERIC, *(panel for paper in PAPERS for panel in paper.panels))]
     assert len(names) == len(set(names)) > 20
+
+
+WHOLE = "4-fold cross-validation; 2 repeats (8 test folds)"
+
+
+@pytest.mark.parametrize(
+    ("drawn", "one", "two"),
+    [
+        ("random", "1 institution drawn at random", "2 institutions drawn at random"),
+        ("sites", "1 institution, one a site", "2 institutions, one a site"),
+        ("site_groups", "1 institution, a group of sites", "2 institutions, groups of sites"),
+        (
+            "consecutive",
+            "1 institution of consecutive subjects, the rest at random",
+            "2 institutions of consecutive subjects, the rest at random",
+        ),
+    ],
+)
+def test_one_institution_is_singular(drawn, one, two, outline, experiment, tmp_path):
+    experiment["split"] = {**experiment["split"], "institutions": drawn}
+    assert setting(outline) == f"{two}; {WHOLE}"
+    for number, path in enumerate(experiment["splits"]):
+        alone = read_table(path, ["subject", "institution", "fold"]).assign(institution="institution-1")
+        experiment["splits"][number] = str(tmp_path / f"split-{number}.parquet")
+        write_table(experiment["splits"][number], alone)
+    assert setting(outline) == f"{one}; {WHOLE}"
+
+
+def setting(outline):
+    (cohort,) = read(outline).cohorts
+    return experiment_section(cohort, cohort.experiments[0], read_captions(CAPTIONS, cohort.words), []).setting

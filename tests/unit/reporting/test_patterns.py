@@ -152,6 +152,7 @@ def test_sexes_have_their_own_words():
     assert "raised in males" in texts(draw(table_of(), words=CLASS_WORDS["sex"]))
 
 
+@pytest.mark.full("test_figures draws a brain twice, too.")
 def test_the_same_table_gives_the_same_picture(tmp_path):
     for name in ("one", "two"):
         with drawing():

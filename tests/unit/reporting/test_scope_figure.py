@@ -174,10 +174,7 @@ def test_the_numbers_of_a_square_are_those_counted_by_hand(tmp_path):
         "Ringed subject: 2 neighbours",
         "Ringed subject: 1 neighbour, 1 removed",
     ]
-    assert drawn_lines(graphs, piece) == [
-        [(False, {0, 1}), (False, {0, 2})],
-        [(False, {0, 1}), (True, {0, 2})],
-    ]
+    assert drawn_lines(graphs, piece) == [[(False, {0, 1}), (False, {0, 2})], [(False, {0, 1}), (True, {0, 2})]]
 
 
 def test_the_finding_has_the_mean_of_the_own_graphs_if_they_exist(folder):

@@ -53,11 +53,15 @@ def _write_features(cohort, path):
     assert read_arrays(path, ["features"]).subjects
 
 
-@pytest.fixture(scope="module")
-def outline(tmp_path_factory):
+DRAWN = pytest.param(True, marks=pytest.mark.full("Figures take seconds to draw, those of classes among them."))
+
+
+@pytest.fixture(scope="module", params=[False, DRAWN], ids=["page", "drawn"])
+def outline(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("three")
     with pytest.MonkeyPatch.context() as patch:
         use_few_methods(patch)
-        return draw_project(tmp_path_factory.mktemp("three"), sites=4, classes=CLASSES, predict=predict)
+        return draw_project(folder, sites=4, classes=CLASSES, predict=predict, pictures=request.param)
 
 
 @pytest.fixture(scope="module")

@@ -57,17 +57,14 @@ def version_of(clone: Path) -> str:
 def test_a_folder_with_a_blank_and_parentheses_is_one_word_of_every_command(clone: Path) -> None:
     done = install(clone, "3.11")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert f"[{clone}/.venv/lib]" in done.stdout
-    assert (clone / ".venv" / ".installed").exists()
+    assert f"[{clone}/.venv/lib]" in done.stdout and (clone / ".venv" / ".installed").exists()
 
 
 @pytest.mark.parametrize("named", [True, False])
 def test_a_python_that_is_too_old_is_named_before_anything_is_installed(clone: Path, named: bool) -> None:
     done = install(clone, "3.10", named=named)
-    assert done.returncode != 0
-    assert "brainfed needs Python 3.11 or newer, found 3.10.13" in done.stderr
-    assert "[pip]" not in done.stdout
-    assert not (clone / ".venv").exists()
+    assert done.returncode != 0 and "brainfed needs Python 3.11 or newer, found 3.10.13" in done.stderr
+    assert "[pip]" not in done.stdout and not (clone / ".venv").exists()
 
 
 def test_an_environment_of_a_python_that_is_too_old_is_made_anew(clone: Path) -> None:
@@ -83,10 +80,8 @@ def test_an_environment_of_a_python_that_is_too_old_is_made_anew(clone: Path) ->
 def test_another_python_makes_the_environment_anew_where_the_command_names_it(clone: Path) -> None:
     install(clone, "3.11")
     assert "[pip]" not in install(clone, "3.11").stdout
-    assert "[pip]" not in install(clone, "3.12", named=False).stdout
-    assert version_of(clone) == "3.11"
-    assert "[pip]" in install(clone, "3.12").stdout
-    assert version_of(clone) == "3.12"
+    assert "[pip]" not in install(clone, "3.12", named=False).stdout and version_of(clone) == "3.11"
+    assert "[pip]" in install(clone, "3.12").stdout and version_of(clone) == "3.12"
     assert "[pip]" not in install(clone, "3.12").stdout
 
 

@@ -70,8 +70,7 @@ def test_memory_and_time_of_every_rule_grow_with_the_attempts():
 def test_the_page_and_the_profile_agree_about_retries():
     page = (WORKFLOW.parent / "docs" / "how-to" / "slurm.md").read_text(encoding="utf-8")
     assert re.findall(r"`retries: (\d+)`", page) == [str(profile("slurm")["retries"])]
-    assert "`GraceTime`" in page
-    assert "`--retries 0`" in page
+    assert "`GraceTime`" in page and "`--retries 0`" in page
 
 
 def test_no_rule_retries_by_itself():

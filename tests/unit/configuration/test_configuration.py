@@ -50,8 +50,7 @@ def complaint(content):
     with pytest.raises(UserError) as caught:
         load_plan(content)
     sentence = str(caught.value)
-    assert "\n" not in sentence
-    assert sentence.endswith((".", "?"))
+    assert "\n" not in sentence and sentence.endswith((".", "?"))
     return sentence
 
 
@@ -252,8 +251,7 @@ def test_a_word_that_yaml_takes_for_a_boolean_is_explained():
 def test_noise_off_is_no_noise(written):
     content = yaml.safe_load(CONFIG.replace("rounds: 2", f"rounds: 2, noise: {written}"))
     quick = load_plan(content).experiments["methods"].variants[2]
-    assert quick.settings["noise"] == 0
-    assert isinstance(quick.settings["noise"], float)
+    assert quick.settings["noise"] == 0 and isinstance(quick.settings["noise"], float)
 
 
 @pytest.mark.parametrize("method", ["fedni", "fedsage-plus"])
@@ -282,8 +280,7 @@ def test_codes_may_be_written_as_numbers():
     content = yaml.safe_load(CONFIG.replace("{source: simulate}", f"{{source: simulate, {codes}}}"))
     ours = load_plan(content).project.cohorts["ours"]
     assert ours.codes.sex == {"1": "male", "2": "female"}
-    assert ours.codes.diagnosis == {"1": "patient", "2": "control"}
-    assert ours.missing == ("-9999",)
+    assert (ours.codes.diagnosis, ours.missing) == ({"1": "patient", "2": "control"}, ("-9999",))
 
 
 @pytest.fixture
@@ -315,9 +312,7 @@ def test_extending_merges_keys_and_replaces_values_and_lists(base):
 
 def test_null_takes_a_named_thing_away_and_is_a_value_elsewhere(base):
     merged = extended({"extends": "base.yaml", "variants": {"quick": None}, "split": None, "seed": None})
-    assert merged["variants"] == {}
-    assert "split" not in merged
-    assert merged["seed"] is None
+    assert merged["variants"] == {} and "split" not in merged and merged["seed"] is None
 
 
 def test_a_chain_of_configs_ends_in_the_topmost(base):

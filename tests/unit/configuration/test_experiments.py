@@ -70,11 +70,8 @@ def test_a_choice_on_the_next_fold_needs_a_third_fold_to_learn_from(key):
 def test_every_experiment_has_a_twin_with_one_repeat_that_shares_its_results():
     planned = plan()
     whole, twin = planned.experiments["clients-count4"], planned.experiments["clients-quick-count4"]
-    assert (whole.repeats, twin.repeats) == (4, 1)
-    assert twin.regime == whole.regime
-    assert twin.variants == whole.variants
-    assert twin.group == "clients-quick"
-    assert not twin.default
+    assert ((whole.repeats, twin.repeats), twin.regime) == ((4, 1), whole.regime)
+    assert twin.variants == whole.variants and twin.group == "clients-quick" and not twin.default
 
 
 def test_targets_are_the_experiments_and_the_set_that_no_plain_run_has():
@@ -91,8 +88,7 @@ def test_targets_are_the_experiments_and_the_set_that_no_plain_run_has():
 
 def test_where_everything_is_part_of_a_plain_run_there_is_no_target_for_the_rest():
     targets = targets_of(plan(experiments={"clients": {"default": True}}))
-    assert "methods" in targets
-    assert not {"paper", "paper-quick"} & set(targets)
+    assert "methods" in targets and not {"paper", "paper-quick"} & set(targets)
 
 
 def test_the_projects_own_report_has_the_default_experiments_and_each_target_one_of_its_own():
@@ -403,8 +399,7 @@ def test_the_surface_has_six_by_six_weights_on_one_graph_and_fedsage_beside(ship
     values = (0.01, 0.05, 0.1, 0.5, 1, 5)
     assert weights == {(alpha, beta) for alpha in values for beta in values}
     assert len({variant.stages["graph"].name for variant in found.values()}) == 1
-    assert "fedsage-plus" in found
-    assert shipped.group("fig6")[0].repeats == 1
+    assert "fedsage-plus" in found and shipped.group("fig6")[0].repeats == 1
 
 
 def test_two_to_ten_institutions_hold_a_tenth_each(shipped):
@@ -461,8 +456,7 @@ def test_a_report_shows_the_config_of_its_own_experiments():
         },
     )
     shown = config_of(planned, planned.group("clients-quick"))
-    assert set(shown["experiments"]) == {"clients"}
-    assert set(shown["variants"]) == {"wide"}
+    assert (set(shown["experiments"]), set(shown["variants"])) == ({"clients"}, {"wide"})
     assert shown["split"] == config_of(planned, planned.group("methods"))["split"]
 
 

@@ -51,8 +51,7 @@ def test_a_method_reads_subjects_and_the_stages_that_it_needs():
     graph = f"results/ours/graphs/{variants['fedgcn'].stages['graph'].name}/repeat-1/all.safetensors"
     fused = f"results/ours/fused/{variants['first'].stages['fused'].name}/repeat-1/all.safetensors"
     read = {name: layout.method_inputs(one, regime.name, "ours", 1) for name, one in variants.items()}
-    assert read["majority"] == subjects
-    assert read["ridge-central"] == subjects | {"features": [features]}
+    assert (read["majority"], read["ridge-central"]) == (subjects, subjects | {"features": [features]})
     assert read["fedgcn"] == subjects | {"features": [features], "graphs": [graph]}
     assert read["first"] == subjects | {"features": [features], "fused": [fused]}
 

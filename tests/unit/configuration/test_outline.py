@@ -1,13 +1,27 @@
-"""What a report is given to read: every experiment, figure and file of a page."""
+"""What a report is given to read: every experiment, figure and file of a page; its clusters and patterns."""
 
+import pytest
 import yaml
 
+from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.sources.listing import list_cohort
 from brainfed.configuration.layout.cohort_inputs import CohortInputs
 from brainfed.configuration.layout.layout import Layout
 from brainfed.configuration.loading import load_plan
-from brainfed.configuration.outline.experiment import figure_outline, groups_drawn_as
+from brainfed.configuration.outline.clusters import (
+    clustered_experiments,
+    clustered_histories,
+    clustered_variants,
+    local_twins,
+)
+from brainfed.configuration.outline.experiment import experiment_outline, figure_outline, groups_drawn_as
 from brainfed.configuration.outline.graphs import drawn_graphs, experiments_that_cut, scope_inputs
+from brainfed.configuration.outline.patterns import (
+    explained_experiments,
+    explained_files,
+    explained_variants,
+    truth_file,
+)
 from brainfed.configuration.outline.report import outline_files, report_files, report_outline
 from brainfed.reporting.outline import read_outline
 
@@ -25,8 +39,8 @@ experiments:
 """
 
 
-def laid_out():
-    plan = load_plan(yaml.safe_load(CONFIG))
+def laid_out(content=None):
+    plan = load_plan(content or yaml.safe_load(CONFIG))
     cohorts = {
         name: CohortInputs(name, settings, list_cohort(name, settings))
         for name, settings in plan.project.cohorts.items()
@@ -57,8 +71,7 @@ def test_a_page_holds_its_experiments_as_the_report_reads_them():
 
 def test_all_files_of_a_page_are_its_inputs_each_once():
     files = report_files(report_outline(*laid_out(), "study"))
-    assert len(files) == len(set(files))
-    assert "results/ours/figures/methods/fidelity.svg" in files
+    assert len(files) == len(set(files)) and "results/ours/figures/methods/fidelity.svg" in files
     assert "results/ours/figures/methods/scopes.svg" in files
     assert "results/ours/simulated/atlas.nii.gz" in files
     assert outline_files({"a": ["results/x", "no path"], "b": ({"c": "results/y"},)}) == ["results/x", "results/y"]
@@ -73,13 +86,7 @@ def test_a_site_of_a_study_hands_its_sites_and_is_advised_a_local_twin_alone():
         "experiments": {"methods": {"variants": ["ridge-local", "fedtangent"], "reference": "ridge-local"}},
         "study": study,
     }
-    plan = load_plan(content)
-    cohorts = {
-        name: CohortInputs(name, settings, list_cohort(name, settings))
-        for name, settings in plan.project.cohorts.items()
-    }
-    layout = Layout(plan, {name: inputs.listing for name, inputs in cohorts.items()})
-    outline = report_outline(layout, cohorts, "study")
+    outline = report_outline(*laid_out(content), "study")
     assert outline["study"] == {"sites": ["berlin", "oslo"], "site": "oslo", "sets": 13}
     twins = read_outline(outline).cohorts[0].experiments[0].variant("fedtangent").twins
     assert {side: twin.missing for side, twin in twins.items()} == {
@@ -113,3 +120,112 @@ def test_a_sweep_of_splits_is_drawn_as_one_figure_of_its_members():
     assert groups_drawn_as(layout.plan, "clients") == ["sizes", "sizes-quick"]
     outline = figure_outline(layout, "ours", "sizes")
     assert [member["title"] for member in outline["members"]] == ["sizes (count = 2)", "sizes (count = 3)"]
+
+
+CLUSTERED = """
+project: study
+cohorts:
+  ours: {source: simulate, simulate: {subjects: 12}}
+split: {count: 2, folds: 2, repeats: 2}
+variants:
+  early: {method: gcfl, first_cut: 5}
+experiments:
+  clustered: {variants: [selftrain, fedavg-gin, early, ridge-central, gcfl-plus]}
+  plain: {variants: [selftrain, fedavg-gin], reference: selftrain}
+"""
+
+
+@pytest.fixture(scope="module")
+def clustered():
+    """The layout of a plan with a clustered experiment."""
+    return laid_out(yaml.safe_load(CLUSTERED))[0]
+
+
+@pytest.fixture(scope="module")
+def plan(clustered):
+    return clustered.plan
+
+
+def test_experiments_with_a_clustered_variant_are_scored_twice(plan):
+    assert [name for name in clustered_experiments(plan) if not name.endswith("-quick")] == ["clustered"]
+    assert [variant.name for variant in clustered_variants(plan.experiments["clustered"])] == ["early", "gcfl-plus"]
+
+
+def test_histories_are_in_order_of_variants_and_inside_them_of_repeats(plan):
+    experiment = plan.experiments["clustered"]
+    every = [path.split("/")[4:6] for path in clustered_histories("ours", experiment)]
+    assert every == [["early", "repeat-0"], ["early", "repeat-1"], ["gcfl-plus", "repeat-0"], ["gcfl-plus", "repeat-1"]]
+    first = clustered_histories("ours", experiment, repeats=1)
+    assert [path.split("/")[4:] for path in first] == [
+        ["early", "repeat-0", "history.parquet"], ["gcfl-plus", "repeat-0", "history.parquet"]
+    ]  # fmt: skip
+
+
+def test_federated_variants_are_compared_with_self_training(plan):
+    assert local_twins(plan.experiments["clustered"]) == dict.fromkeys(
+        ["fedavg-gin", "early", "gcfl-plus"], "selftrain"
+    )
+
+
+def test_a_report_reads_the_table_and_the_figure_of_a_clustered_experiment_alone(clustered):
+    experiments = clustered.plan.experiments
+    outlines = {name: experiment_outline(clustered, "ours", experiments[name]) for name in ("clustered", "plain")}
+    assert outlines["clustered"]["tables"]["clients"] == "results/ours/tables/clustered-clients.tsv"
+    assert outlines["clustered"]["figures"]["clusters"] == "results/ours/figures/clustered/clusters.svg"
+    shown = {variant["name"]: variant["clusters"] for variant in outlines["clustered"]["variants"]}
+    assert [name for name, clusters in shown.items() if clusters] == ["early", "gcfl-plus"]
+    assert "clients" not in outlines["plain"]["tables"]
+    assert "clusters" not in outlines["plain"]["figures"]
+
+
+VARIANTS = {f"federated-{number}": {"method": "ridge-federated", "rounds": number + 5} for number in range(4)}
+
+
+def explained_plan(variants, **settings):
+    return load_plan(
+        {
+            "project": "study",
+            "cohorts": {"ours": {"source": "simulate", "simulate": {"subjects": 12}}},
+            "split": {"count": 2, "folds": 2, "repeats": 2},
+            "variants": VARIANTS,
+            "experiments": {"methods": {"variants": variants, **settings}},
+        }
+    )
+
+
+def explained(variants, **settings):
+    return [variant.name for variant in explained_variants(explained_plan(variants, **settings).experiments["methods"])]
+
+
+@pytest.mark.parametrize(
+    ("variants", "reference", "expected"),
+    [
+        (["majority", "svm-central", "ridge-central"], "ridge-central", ["ridge-central"]),
+        (["federated-0", "fedgcn", "ridge-central"], "ridge-central", ["ridge-central", "federated-0"]),
+        (["federated-0", "ridge-central"], "federated-0", ["federated-0"]),
+        (["ridge-central", *VARIANTS], "ridge-central", ["ridge-central", "federated-0", "federated-1"]),
+        (["fedgcn", "ridge-local", "svm-central", "ridge-central"], "fedgcn", ["svm-central"]),
+        (["majority", "ridge-local", "svm-local"], "majority", ["ridge-local"]),
+        (["majority", "fedgcn"], "majority", []),
+    ],
+)
+def test_the_reference_and_the_federated_linear_models_are_explained(variants, reference, expected):
+    assert explained(variants, reference=reference) == expected
+
+
+def test_shuffled_diagnoses_have_no_pattern_to_show():
+    assert explained(["ridge-central"], reference="ridge-central", labels="permuted") == []
+    plan = explained_plan(["ridge-central"], reference="ridge-central", labels="permuted")
+    assert explained_experiments(plan) == []
+
+
+def test_files_are_in_the_order_of_variants_and_repeats():
+    experiment = explained_plan(["federated-0", "ridge-central"]).experiments["methods"]
+    parts = [path.split("/")[4:6] for path in explained_files("ours", experiment)]
+    names = [(variant, f"repeat-{repeat}") for variant in ("ridge-central", "federated-0") for repeat in (0, 1)]
+    assert [tuple(part) for part in parts] == names
+
+
+def test_only_a_simulation_of_patients_and_controls_has_a_truth():
+    assert truth_file("ours", CohortSettings(source="simulate")) == "results/ours/simulated/truth.json"
+    assert truth_file("ours", CohortSettings(source="timeseries", series="a", phenotype="b")) == []

@@ -55,8 +55,7 @@ def moved(**changes):
 def test_a_name_is_a_slug_and_a_digest():
     assert stage_name("pearson", {"b": 1, "a": [2]}) == "pearson-63c9663d"
     found = names(plan())
-    assert found["split"].startswith("2-random-3-fold-")
-    assert found["features"].startswith("pearson-")
+    assert found["split"].startswith("2-random-3-fold-") and found["features"].startswith("pearson-")
     assert found["graph"].startswith("global-cut-k10-")
     assert found["regime"].startswith("2-random-3-fold-transductive-")
 
@@ -107,8 +106,7 @@ def test_the_scopes_that_are_drawn_are_the_first_cut_graph_and_the_same_inside_i
     cut, own = drawn("wide", "first", "own")
     assert (cut.settings.scope, cut.settings.k, own.settings.scope, own.settings.k) == ("global_cut", 10, "local", 10)
     cut, own = drawn("shuffled", "wide", "centralgcn")
-    assert (cut.settings.k, own) == (20, None)
-    assert drawn("own", "shuffled") == drawn() == (None, None)
+    assert (cut.settings.k, own) == (20, None) and drawn("own", "shuffled") == drawn() == (None, None)
 
 
 @pytest.mark.parametrize(("protocol", "scope"), [("transductive", "local"), ("inductive", "global_cut")])
@@ -237,8 +235,7 @@ def test_splits_of_one_experiment_may_be_stratified_both_ways():
     found = plan(experiments=swept)
     assert {"methods-stratify-label", "methods-stratify-site-label"} <= set(found.experiments)
     both = [found.experiments[f"methods-stratify-{name}"].regime.split for name in ("label", "site-label")]
-    assert both[0] in plan().splits
-    assert both[1].startswith("2-random-3-fold-site-label-")
+    assert both[0] in plan().splits and both[1].startswith("2-random-3-fold-site-label-")
 
 
 @pytest.mark.parametrize("features", [{"fisher_z": True}, {"connectivity": "partial", "fisher_z": True}], ids=str)
@@ -251,8 +248,7 @@ def test_shipped_tangent_variants_refuse_no_features_of_the_project(features):
 def test_measures_alone_are_compared_without_shipped_variants_of_connectivity():
     morphometry = {"cohorts": {"ours": {"source": "freesurfer"}}, "features": {"kind": "morphometry"}}
     found = {one.name for one in load_plan({"project": "p", **morphometry}).experiments["methods"].variants}
-    assert "ridge-central" in found
-    assert not found & {"tangent-local", "tangent-central", "fedtangent"}
+    assert "ridge-central" in found and not found & {"tangent-local", "tangent-central", "fedtangent"}
 
 
 def test_the_number_of_selected_features_is_no_setting_where_none_are_selected():
@@ -265,9 +261,7 @@ def test_the_number_of_selected_features_is_no_setting_where_none_are_selected()
 def test_features_that_labels_select_are_taken_from_those_that_all_folds_share():
     planned = plan(variants={"first": {"features": {"selection": "rfe", "selected": 9}}})
     chosen, shared = variant(planned, "first").stages["features"], variant(planned, "second").stages["features"]
-    assert chosen.by_fold
-    assert chosen.parents == (shared,)
-    assert shared.parents == ()
+    assert chosen.by_fold and chosen.parents == (shared,) and shared.parents == ()
     assert set(planned.stages["features"]) == {chosen.name, shared.name}
 
 
@@ -287,8 +281,7 @@ def test_tangent_features_are_selected_in_the_job_that_fits_them():
 def test_a_fold_harmonises_and_selects_from_features_that_all_folds_share(selection):
     planned = plan(variants={"first": {"features": {"harmonise": "combat", "selection": selection}}})
     even, shared = variant(planned, "first"), variant(planned, "second").stages["features"]
-    assert even.stages["features"].by_fold
-    assert even.stages["graph"].by_fold
+    assert even.stages["features"].by_fold and even.stages["graph"].by_fold
     assert even.stages["features"].parents == (shared,)
     assert set(planned.stages["features"]) == {even.stages["features"].name, shared.name}
 
@@ -371,8 +364,7 @@ def test_tangent_features_are_named_by_their_split_and_have_folds():
     three = variant(plan(**tangent), "first")
     four = variant(plan(**tangent, split={"folds": 4}), "first")
     assert three.stages["features"].name != four.stages["features"].name
-    assert three.stages["features"].by_fold
-    assert three.stages["graph"].by_fold
+    assert three.stages["features"].by_fold and three.stages["graph"].by_fold
     assert not variant(plan(), "first").stages["features"].by_fold
     assert (
         variant(plan(), "first").stages["features"].name
@@ -382,8 +374,7 @@ def test_tangent_features_are_named_by_their_split_and_have_folds():
 
 def test_the_inductive_protocol_puts_the_graph_on_the_fold_axis_not_the_features():
     inductive = variant(plan(protocol="inductive"), "first")
-    assert inductive.stages["graph"].by_fold
-    assert not inductive.stages["features"].by_fold
+    assert inductive.stages["graph"].by_fold and not inductive.stages["features"].by_fold
     assert not variant(plan(), "first").stages["graph"].by_fold
 
 

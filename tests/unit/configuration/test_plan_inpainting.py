@@ -50,8 +50,7 @@ def moved(name="first", **changes):
 
 def test_names_begin_with_the_inpainter():
     found = names(plan())
-    assert found["inpainting"].startswith("fedni-")
-    assert found["fused"].startswith("fedni-")
+    assert found["inpainting"].startswith("fedni-") and found["fused"].startswith("fedni-")
     assert names(plan(), "sage")["inpainting"].startswith("fedsage-")
 
 
@@ -65,8 +64,7 @@ def test_two_variants_with_the_same_inpainting_share_generator_and_fused_graph()
 def test_variants_that_fuse_differently_share_the_generator_alone():
     planned = plan(variants={"second": {"fusing": {"edges": "binary"}}})
     first, second = names(planned, "first"), names(planned, "second")
-    assert first["inpainting"] == second["inpainting"]
-    assert first["fused"] != second["fused"]
+    assert first["inpainting"] == second["inpainting"] and first["fused"] != second["fused"]
 
 
 def test_a_method_without_inpainter_has_no_fused_graph():
@@ -217,8 +215,7 @@ def test_a_sweep_of_two_weights_is_their_product_on_one_graph():
         "weights-alpha1-beta0.1",
         "weights-alpha1-beta1",
     ]
-    assert len(planned.stages["graph"]) == 1
-    assert len(planned.stages["inpainting"]) == 4
+    assert (len(planned.stages["graph"]), len(planned.stages["inpainting"])) == (1, 4)
     assert names(planned, "weights-alpha1-beta1") == names(plan(), "first")
 
 

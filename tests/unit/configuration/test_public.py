@@ -34,8 +34,7 @@ def test_all_folds_and_both_protocols_share_one_file_a_repeat(protocol, tmp_path
     (stage,) = stages(plan).values()
     experiment = plan.experiments["methods"]
     assert (stage.split, stage.protocol, stage.by_fold, stage.parents) == (experiment.regime.split, "", False, ())
-    assert stage.name == stages(planned())["own"].name
-    assert stage.name.startswith("30-percent-")
+    assert stage.name == stages(planned())["own"].name and stage.name.startswith("30-percent-")
     read = Layout(plan, {}).method_inputs(experiment.variants[1], experiment.regime.name, "ours", 1)
     assert read["public"] == [f"results/ours/public/{stage.name}/repeat-1/all.parquet"]
     assert set(read) == {"split", "participants", "series", "public"}
@@ -46,8 +45,7 @@ def test_a_ratio_is_swept_and_the_projects_is_the_default():
     found = stages(planned({"own": {"method": "sharer", "public": {"ratio": [0.2, 0.3, 0.4]}}}))
     assert list(found) == ["own-ratio0.2", "own-ratio0.3", "own-ratio0.4"]
     names = [stage.name for stage in found.values()]
-    assert len(set(names)) == 3
-    assert [name.split("-")[0] for name in names] == ["20", "30", "40"]
+    assert (len(set(names)), [name.split("-")[0] for name in names]) == (3, ["20", "30", "40"])
     assert stages(planned(public={"ratio": 0.4}))["own"].name == names[2]
 
 

@@ -60,8 +60,7 @@ def test_the_views_are_stages_of_their_own_that_other_variants_share(weighing):
     stage = both(plan).stages["features"]
     assert stage.name.startswith("views-")
     connectome, thickness = stage.parents
-    assert connectome.name in plan.stages["features"]
-    assert connectome.name.startswith("tangent-")
+    assert connectome.name in plan.stages["features"] and connectome.name.startswith("tangent-")
     assert thickness.name.startswith("morphometry-")
     assert plan.experiments["methods"].variants[2].stages["features"].name == connectome.name
     assert not stage.by_fold
@@ -105,8 +104,7 @@ def test_nothing_that_views_read_is_pruned(weighing, tmp_path):
 
 def test_the_size_of_views_is_that_of_their_connections(weighing):
     stage = both(load_plan(config())).stages["features"]
-    assert width(stage, 10) == 10 * 11 // 2
-    assert stage.kind.numbers(stage, 7, 10) == 7 * 55
+    assert (width(stage, 10), stage.kind.numbers(stage, 7, 10)) == (10 * 11 // 2, 7 * 55)
 
 
 WITHOUT_VIEWS = sorted(name for name, one in METHODS.items() if not one.views and one.needs)
@@ -165,8 +163,7 @@ def test_a_null_control_refuses_a_view_that_is_selected_by_true_labels(weighing)
 
 def test_scans_of_tested_subjects_enter_no_reference_under_the_inductive_protocol(weighing):
     stage = both(load_plan(config(protocol="inductive"))).stages["features"]
-    assert stage.parents[0].settings.reference == "training"
-    assert stage.by_fold
+    assert stage.parents[0].settings.reference == "training" and stage.by_fold
 
 
 @pytest.mark.parametrize(("protocol", "found"), [("transductive", "own"), ("inductive", "all")])

@@ -96,8 +96,7 @@ def test_both_attacks_equal_the_formulas(kind, classes):
         np.testing.assert_allclose(found.auc, plain.auc(pairs), atol=1e-12)
         np.testing.assert_allclose(found.tpr, plain.true_positives(pairs), atol=1e-12)
         assert found.auc_low <= found.auc <= found.auc_high
-        assert found.tpr_low <= found.tpr <= found.tpr_high
-        assert found.fpr <= 0.01
+        assert found.tpr_low <= found.tpr <= found.tpr_high and found.fpr <= 0.01
 
 
 def test_equal_values_count_half_and_are_taken_together():
@@ -133,8 +132,7 @@ def test_other_people_are_never_found(leak):
         assert found[name].auc_low < 0.5 < found[name].auc_high
         assert found[name].members + found[name].non_members == 150 * 5
     members, others = other_people(runs)
-    assert not (members & runs.trained).any()
-    assert not (others & runs.trained).any()
+    assert not (members & runs.trained).any() and not (others & runs.trained).any()
 
 
 @pytest.mark.full("A claim about many draws takes seconds.")
@@ -205,12 +203,10 @@ def test_the_table_has_a_row_a_variant_and_attack(tmp_path):
     write_table(included, pd.DataFrame({"subject": ["s0000", "s0001"], "twin_group": ["s0000", "s0000"]}))
     audit_experiment(runs, *files, str(included), str(tmp_path / "audit.tsv"))
     found = pd.read_csv(tmp_path / "audit.tsv", sep="\t")
-    assert tuple(found.columns) == COLUMNS
-    assert found["variant"].tolist() == ["open"] * 4 + ["closed"] * 4
+    assert (tuple(found.columns), found["variant"].tolist()) == (COLUMNS, ["open"] * 4 + ["closed"] * 4)
     assert found["attack"].tolist() == ["lira", "loss", "lira-others", "loss-others"] * 2
     auc = found.set_index(["variant", "attack"])["auc"]
-    assert auc["open", "lira"] > 0.9
-    assert abs(auc["closed", "lira"] - 0.5) < 0.1
+    assert auc["open", "lira"] > 0.9 and abs(auc["closed", "lira"] - 0.5) < 0.1
     assert (found["runs"] == 10).all()
 
 

@@ -43,15 +43,12 @@ def found(label=LABEL, scores=SCORES, held=None):
 
 def test_three_classes_by_hand():
     values = found()
-    assert tuple(values)[: len(METRICS)] == METRICS
-    assert values["accuracy"] == pytest.approx(4 / 6)
+    assert tuple(values)[: len(METRICS)] == METRICS and values["accuracy"] == pytest.approx(4 / 6)
     assert values["balanced_accuracy"] == pytest.approx((1 / 2 + 1 + 1 / 2) / 3)
     assert values["precision"] == pytest.approx((1 / 2 + 2 / 3 + 1) / 3)
     assert values["specificity"] == pytest.approx((3 / 4 + 3 / 4 + 1) / 3)
-    assert values["f1:MCI"] == pytest.approx(4 / 5)
-    assert values["auc:CN"] == pytest.approx(7 / 8)
-    assert values["auc:MCI"] == 1
-    assert values["auc"] == pytest.approx((7 / 8 + 1 + 1) / 3)
+    assert values["f1:MCI"] == pytest.approx(4 / 5) and values["auc:CN"] == pytest.approx(7 / 8)
+    assert values["auc:MCI"] == 1 and values["auc"] == pytest.approx((7 / 8 + 1 + 1) / 3)
 
 
 def test_an_institution_is_scored_over_the_classes_that_it_has():
@@ -100,8 +97,7 @@ def test_a_mean_without_one_of_its_classes_is_not_defined():
     kept = LABEL < 2
     values = found(LABEL[kept], SCORES[kept])
     assert np.isnan([values[name] for name in ("auc", "recall", "balanced_accuracy", "auc:AD", "recall:AD")]).all()
-    assert values["accuracy"] == pytest.approx(3 / 4)
-    assert values["specificity:AD"] == 1
+    assert values["accuracy"] == pytest.approx(3 / 4) and values["specificity:AD"] == 1
     assert np.isnan(list(found(LABEL[:0], SCORES[:0]).values())).all()
 
 
@@ -138,8 +134,7 @@ def test_a_score_that_is_not_finite_is_refused():
 
 def test_confusion_by_hand():
     cells = confusion_table(table()).set_index(["label", "predicted"])
-    assert cells.loc[("CN", "MCI"), "predictions"] == 1
-    assert cells.loc[("MCI", "MCI"), "share"] == 1
+    assert cells.loc[("CN", "MCI"), "predictions"] == cells.loc[("MCI", "MCI"), "share"] == 1
     assert cells["predictions"].sum() == 6
 
 

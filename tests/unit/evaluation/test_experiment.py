@@ -67,8 +67,7 @@ def row(table, **values):
 
 def test_predictions_know_their_variant_and_repeat(files):
     together = read_predictions(RUNS, files)
-    assert len(together) == 32
-    assert list(together["variant"].unique()) == ["perfect", "guessing"]
+    assert (len(together), list(together["variant"].unique())) == (32, ["perfect", "guessing"])
     assert together.groupby(["variant", "repeat"]).size().tolist() == [8, 8, 8, 8]
 
 
@@ -92,8 +91,7 @@ def test_every_run_is_in_the_runs_table(tmp_path, files):
 
 def test_every_variant_is_tested_against_the_reference_in_both_scopes(tmp_path, files):
     tests = tables(tmp_path, files)["tests"]
-    assert list(tests.columns) == [*TEST_COLUMNS, "scope"]
-    assert set(tests["variant"]) == {"perfect"}
+    assert (list(tests.columns), set(tests["variant"])) == ([*TEST_COLUMNS, "scope"], {"perfect"})
     assert set(zip(tests["metric"], tests["scope"], strict=True)) == {
         (metric, scope) for metric in ("accuracy", "auc") for scope in ("institution", "pooled")
     }
@@ -113,8 +111,7 @@ def test_holm_counts_every_metric_and_scope_as_one_family(tmp_path, files):
     wrong.loc[0, "score"] = 0.1
     write_table(files[2], wrong)
     tests = tables(tmp_path, files)["tests"]
-    assert len(tests) == 4
-    assert (tests["p_corrected"] > 0).any()
+    assert len(tests) == 4 and (tests["p_corrected"] > 0).any()
     assert tests["p_holm"].tolist() == pytest.approx(holm(tests["p_corrected"].to_numpy()).tolist())
     assert (tests["p_holm"] > tests["p_corrected"]).any()
 
@@ -128,8 +125,7 @@ def test_the_gain_is_measured_against_the_twin(tmp_path, files):
 
 def test_without_a_twin_the_gain_table_is_empty(tmp_path, files):
     gain = tables(tmp_path, files, twins={})["gain"]
-    assert list(gain.columns) == list(GAIN_COLUMNS)
-    assert gain.empty
+    assert list(gain.columns) == list(GAIN_COLUMNS) and gain.empty
 
 
 def test_the_ratio_of_tested_to_training_subjects_is_that_of_the_folds(files):

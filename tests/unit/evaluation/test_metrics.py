@@ -18,13 +18,10 @@ SCORE = np.array([0.9, 0.8, 0.7, 0.5, 0.4, 0.3, 0.2, 0.1])
 
 def test_by_hand():
     found = metrics(LABEL, SCORE, 0.5)
-    assert tuple(found) == METRICS
-    assert found["accuracy"] == pytest.approx(6 / 8)
+    assert tuple(found) == METRICS and found["accuracy"] == pytest.approx(6 / 8)
     assert found["balanced_accuracy"] == pytest.approx((2 / 3 + 4 / 5) / 2)
-    assert found["auc"] == pytest.approx(14 / 15)
-    assert found["precision"] == pytest.approx(2 / 3)
-    assert found["recall"] == pytest.approx(2 / 3)
-    assert found["specificity"] == pytest.approx(4 / 5)
+    assert found["auc"] == pytest.approx(14 / 15) and found["precision"] == pytest.approx(2 / 3)
+    assert found["recall"] == pytest.approx(2 / 3) and found["specificity"] == pytest.approx(4 / 5)
     assert found["f1"] == pytest.approx(4 / 6)
 
 
@@ -34,25 +31,20 @@ def test_a_score_on_the_threshold_is_not_called_a_patient():
 
 def test_one_class_of_controls():
     found = metrics(np.array([0, 0]), np.array([0.1, 0.9]), 0.5)
-    assert found["accuracy"] == 0.5
-    assert found["specificity"] == 0.5
-    assert found["precision"] == 0
+    assert (found["accuracy"], found["specificity"], found["precision"]) == (0.5, 0.5, 0)
     assert found["f1"] == 0
     assert np.isnan([found["auc"], found["balanced_accuracy"], found["recall"]]).all()
 
 
 def test_one_class_of_patients():
     found = metrics(np.array([1, 1]), np.array([0.1, 0.9]), 0.5)
-    assert found["recall"] == 0.5
-    assert found["precision"] == 1
+    assert (found["recall"], found["precision"]) == (0.5, 1)
     assert np.isnan([found["auc"], found["balanced_accuracy"], found["specificity"]]).all()
 
 
 def test_no_predicted_patient():
     found = metrics(np.array([0, 1]), np.array([0.1, 0.2]), 0.5)
-    assert np.isnan(found["precision"])
-    assert found["f1"] == 0
-    assert found["recall"] == 0
+    assert np.isnan(found["precision"]) and found["f1"] == 0 and found["recall"] == 0
     assert found["auc"] == 1
 
 

@@ -53,8 +53,7 @@ def test_runs_are_repeats_and_folds_in_order(tmp_path):
     values = np.random.default_rng(0).standard_normal((3, 2, 1, 6)).astype(np.float32)
     found = read_patterns([write(tmp_path / f"{repeat}", part) for repeat, part in enumerate(values)])
     np.testing.assert_array_equal(found.values, values.reshape(6, 1, 6))
-    assert found.features[:, 1:].tolist() == PAIRS
-    assert set(found.features[:, 0]) == {""}
+    assert (found.features[:, 1:].tolist(), set(found.features[:, 0])) == (PAIRS, {""})
     assert found.classes == ()
 
 
@@ -158,14 +157,12 @@ def test_stability_by_hand():
     np.testing.assert_allclose(table["sd"], [1, 0, 3, 0])
     np.testing.assert_allclose(table["z"], [2, np.inf, -1 / 3, 0])
     np.testing.assert_allclose(table["same_sign"], [1, 1, 2 / 3, 0])
-    assert table["rank"].tolist() == [1, 2, 3, 4]
-    assert table["runs"].tolist() == [3] * 4
+    assert (table["rank"].tolist(), table["runs"].tolist()) == ([1, 2, 3, 4], [3] * 4)
 
 
 def test_one_run_has_no_spread():
     table = stability(of([[1.0, -2.0]]))
-    assert table["sd"].isna().all() and table["z"].isna().all()
-    assert table["rank"].tolist() == [2, 1]
+    assert table["sd"].isna().all() and table["z"].isna().all() and table["rank"].tolist() == [2, 1]
 
 
 @given(st.integers(2, 8), st.integers(1, 12), st.integers(0, 1000))
@@ -237,7 +234,6 @@ def test_the_strongest_connections_of_ridge_are_the_planted_ones(tmp_path, train
         found[effect] = precision_at(table, planted_connections(truth), [10, 20, 40]).set_index("k")
     assert found[0.2]["chance"].iloc[0] == 40 / 190
     assert (found[0.2]["precision"] == found[0.2]["with_sign"]).all()
-    assert found[0.2].loc[10, "precision"] == 1
-    assert found[0.2].loc[40, "precision"] > 0.9
+    assert found[0.2].loc[10, "precision"] == 1 and found[0.2].loc[40, "precision"] > 0.9
     # Ten draws of 40 in 190 hold more than six planted ones with a probability of .002.
     assert found[0.0].loc[10, "precision"] <= 0.6

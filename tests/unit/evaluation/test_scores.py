@@ -89,22 +89,19 @@ def test_summary_by_hand():
         "variant", "scope", "metric", "mean", "sd", "sd_of_repeats", "runs", "undefined",
     ]  # fmt: skip
     row = summary.iloc[0]
-    assert row["mean"] == pytest.approx(0.7)
-    assert row["sd"] == pytest.approx(np.sqrt(0.08 / 3))
+    assert row["mean"] == pytest.approx(0.7) and row["sd"] == pytest.approx(np.sqrt(0.08 / 3))
     assert row["sd_of_repeats"] == pytest.approx(np.sqrt(0.02))
     assert (row["runs"], row["undefined"]) == (4, 0)
 
 
 def test_undefined_runs_are_counted_and_do_not_move_the_mean():
     row = summarise(runs_of({(0, 0): 0.5, (0, 1): np.nan, (1, 0): 0.7})).iloc[0]
-    assert row["mean"] == pytest.approx(0.6)
-    assert (row["runs"], row["undefined"]) == (2, 1)
+    assert row["mean"] == pytest.approx(0.6) and (row["runs"], row["undefined"]) == (2, 1)
 
 
 def test_one_run_has_a_mean_and_no_spread():
     row = summarise(runs_of({(0, 0): 0.5})).iloc[0]
-    assert row["mean"] == 0.5
-    assert np.isnan([row["sd"], row["sd_of_repeats"]]).all()
+    assert row["mean"] == 0.5 and np.isnan([row["sd"], row["sd_of_repeats"]]).all()
 
 
 def test_the_mean_over_institutions_counts_undefined_values():
@@ -143,12 +140,10 @@ def test_the_gain_over_a_twin_is_paired_by_run():
     )
     gain = gain_over_twins(pd.concat([federated, local]), {"federated": {"alone": "local"}})
     assert gain["variant"].tolist() == ["federated", "federated"]
-    assert gain["against"].tolist() == ["alone", "alone"]
-    assert gain["twin"].tolist() == ["local", "local"]
+    assert (gain["against"].tolist(), gain["twin"].tolist()) == (["alone", "alone"], ["local", "local"])
     assert gain["institution"].tolist() == ["A", "B"]
     assert gain["mean"].tolist() == pytest.approx([0.2, -0.2])
-    assert gain["sd"].iloc[0] == pytest.approx(np.sqrt(0.02))
-    assert gain["runs"].tolist() == [2, 1]
+    assert gain["sd"].iloc[0] == pytest.approx(np.sqrt(0.02)) and gain["runs"].tolist() == [2, 1]
 
 
 def test_each_twin_has_rows_of_its_own_and_other_methods_have_none():
@@ -249,5 +244,4 @@ def test_sensitivity_is_the_mean_over_institutions_each_at_its_own_threshold():
 
 def test_no_run_has_a_curve():
     roc = mean_roc(predictions([("s3", "A", 1, 1, 0.1)]))
-    assert roc.runs == 0
-    assert np.isnan(roc.tpr).all()
+    assert roc.runs == 0 and np.isnan(roc.tpr).all()

@@ -84,8 +84,7 @@ def test_one_site_alone_has_its_own_counts():
 
 
 def test_subjects_are_those_of_the_fullest_repeat_and_not_of_all_repeats():
-    assert subjects(TWO_SITES, 2).tolist() == [16, 18]
-    assert subjects([], 2).tolist() == [0, 0]
+    assert (subjects(TWO_SITES, 2).tolist(), subjects([], 2).tolist()) == ([16, 18], [0, 0])
 
 
 def test_a_repeat_without_a_class_is_left_out_of_the_mean():

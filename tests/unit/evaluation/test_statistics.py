@@ -24,8 +24,7 @@ DIFFERENCES = np.array([1.0, 2.0, 3.0])
 def test_corrected_t_by_hand():
     # Standard error sqrt((1/3 + 1/4) * 1) = sqrt(7/12) = 0.763763; t = 2.618615; t_.975(2) = 4.302653.
     found = corrected_t_test(DIFFERENCES, 0.25)
-    assert found.difference == 2
-    assert found.t == pytest.approx(2.618615, abs=1e-6)
+    assert found.difference == 2 and found.t == pytest.approx(2.618615, abs=1e-6)
     # Student's t with 2 degrees of freedom: p = 1 - t / sqrt(t^2 + 2).
     assert found.p == pytest.approx(1 - 2.618615 / np.sqrt(2.618615**2 + 2), abs=1e-6)
     assert found.ci_low == pytest.approx(2 - 4.302653 * 0.763763, abs=1e-5)
@@ -35,8 +34,7 @@ def test_corrected_t_by_hand():
 def test_without_the_correction_it_is_the_paired_t_test():
     expected = stats.ttest_1samp(DIFFERENCES, 0)
     found = corrected_t_test(DIFFERENCES, 0.0)
-    assert found.t == pytest.approx(expected.statistic)
-    assert found.p == pytest.approx(expected.pvalue)
+    assert found.t == pytest.approx(expected.statistic) and found.p == pytest.approx(expected.pvalue)
 
 
 def test_the_interval_holds_zero_exactly_when_p_exceeds_five_percent():
@@ -52,8 +50,7 @@ def test_on_runs_that_share_their_training_subjects_the_correction_keeps_its_lev
     shared = rng.normal(size=(2000, 1)) * np.sqrt(0.2) + rng.normal(size=(2000, 25)) * np.sqrt(0.8)
     corrected = np.mean([corrected_t_test(row, 0.25).p < 0.05 for row in shared])
     plain = np.mean([corrected_t_test(row, 0.0).p < 0.05 for row in shared])
-    assert 0.03 < corrected < 0.07
-    assert plain > 0.3
+    assert 0.03 < corrected < 0.07 and plain > 0.3
 
 
 def test_identical_runs_do_not_differ():
@@ -79,8 +76,7 @@ def test_fewer_than_two_runs_cannot_be_tested(values):
 def test_two_sample_t_by_hand():
     # Means 2 and 4, pooled variance 1: t = -2 / sqrt(1/3 + 1/3) = -2.449490 with 4 degrees of freedom.
     t, p = two_sample_t_test(np.array([1.0, 2.0, 3.0]), np.array([3.0, 4.0, 5.0]))
-    assert t == pytest.approx(-2.449490, abs=1e-6)
-    assert p == pytest.approx(0.070484, abs=1e-6)
+    assert t == pytest.approx(-2.449490, abs=1e-6) and p == pytest.approx(0.070484, abs=1e-6)
     expected = stats.ttest_ind([0.1, 0.4, 0.3], [0.2, 0.9])
     assert two_sample_t_test(np.array([0.1, 0.4, 0.3]), np.array([0.2, 0.9])) == pytest.approx(tuple(expected))
 
@@ -102,8 +98,7 @@ def test_compare_fills_the_contract():
     table = runs(fedgcn=[0.6, 0.7, 0.8, 0.7], local=[0.5, 0.5, 0.5, 0.5], same=[0.5, 0.5, 0.5, 0.5])
     other = table.assign(scope="institution", value=0.0)
     found = compare(pd.concat([table, other]), "local", "accuracy", "pooled", 0.25)
-    assert tuple(found.columns) == TEST_COLUMNS
-    assert found["variant"].tolist() == ["fedgcn", "same"]
+    assert (tuple(found.columns), found["variant"].tolist()) == (TEST_COLUMNS, ["fedgcn", "same"])
     assert set(found["reference"]) == {"local"}
     first, second = found.iloc[0], found.iloc[1]
     assert first["difference"] == pytest.approx(0.2)
@@ -151,8 +146,7 @@ def test_holm_by_hand():
 
 
 def test_holm_of_nothing():
-    assert np.isnan(holm(np.array([np.nan]))).all()
-    assert len(holm(np.zeros(0))) == 0
+    assert np.isnan(holm(np.array([np.nan]))).all() and len(holm(np.zeros(0))) == 0
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -77,6 +77,5 @@ def test_planted_connections_are_scored_on_all_features(tmp_path):
     expected = precision_at(stability(patterns), planted, [2])
     assert table["k"].tolist() == [2]
     assert table["precision"].tolist() == expected["precision"].tolist() == [0.5]
-    assert table["with_sign"].tolist() == [0.0]
-    assert table["chance"].tolist() == [2 / 3]
+    assert (table["with_sign"].tolist(), table["chance"].tolist()) == ([0.0], [2 / 3])
     assert planted_table("x", patterns, {}).empty

@@ -55,8 +55,7 @@ def test_true_positives_at_one_percent():
     found, low, high = true_positives(without, np.array([197.0, 198.0, 300.0, 0.0]))
     assert found == 0.5
     least, most = clopper_pearson(2, 4)
-    assert low <= least < most <= high
-    assert true_positives(np.zeros(50), np.zeros(50))[0] == 0
+    assert low <= least < most <= high and true_positives(np.zeros(50), np.zeros(50))[0] == 0
 
 
 def test_the_interval_of_true_positives_counts_the_chance_of_the_threshold():
@@ -82,8 +81,7 @@ def test_a_perfect_test_gives_what_the_trials_allow():
     """250 of 250 and 0 of 250 in the judging half."""
     low, high = clopper_pearson(250, 250)[0], clopper_pearson(0, 250)[1]
     assert epsilon_bound(np.zeros(500), np.ones(500), 0.0) == pytest.approx(log(low / high))
-    assert log(low / high) > 4
-    assert epsilon_bound(np.zeros(500), np.zeros(500), 0.0) == 0
+    assert log(low / high) > 4 and epsilon_bound(np.zeros(500), np.zeros(500), 0.0) == 0
 
 
 def test_a_test_that_misses_nobody_bounds_epsilon_too():

@@ -69,8 +69,7 @@ def test_a_view_without_a_part_loses_nothing_and_the_only_one_all():
     parts = np.zeros_like(found.parts)
     parts[:, 0, 1] = found.subjects["label"] + 0.01 * np.arange(400) / 400
     table = view_importance("x", [ViewParts(found.subjects, parts, found.views)], 1)
-    assert table["auc"].tolist() == [1, 1]
-    assert table["loss"].tolist()[0] == 0
+    assert (table["auc"].tolist(), table["loss"].tolist()[0]) == ([1, 1], 0)
     assert table["loss"].tolist()[1] == pytest.approx(0.5, abs=0.05)
 
 
@@ -105,5 +104,4 @@ def test_parts_are_joined_by_subject(tmp_path):
     people = {"subject": ["s3", "s1"], "institution": "a", "fold": 0, "label": [1, 0]}
     write_table(tmp_path / "predictions", pd.DataFrame(people))
     found = read_parts(tmp_path / "patterns", tmp_path / "predictions")
-    assert found.views == ("fmri", "mri")
-    assert found.parts[:, 0].tolist() == [[4, 5], [0, 1]]
+    assert (found.views, found.parts[:, 0].tolist()) == (("fmri", "mri"), [[4, 5], [0, 1]])

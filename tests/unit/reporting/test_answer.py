@@ -56,18 +56,14 @@ def test_the_best_federated_method_is_the_one_with_the_highest_mean():
     answer = answer_of(
         [FEDGCN, QUIET, RIDGE, LOCAL], fedgcn=0.60, fedgcn_no_noise=0.62, ridge_central=0.7, localgcn=0.5
     )
-    assert answer.chosen == QUIET
-    assert answer.candidates == 2
-    assert answer.score.mean == pytest.approx(0.62)
-    assert answer.score.runs == 10
+    assert (answer.chosen, answer.candidates) == (QUIET, 2)
+    assert answer.score.mean == pytest.approx(0.62) and answer.score.runs == 10
 
 
 def test_an_oracle_or_another_control_is_never_the_answer():
     oracle = replace(FEDGCN, name="fedni-true-nodes", stages={"fusing": {"nodes": "true"}})
     answer = answer_of([FEDGCN, oracle, LOCAL], fedgcn=0.60, fedni_true_nodes=0.9, localgcn=0.5)
-    assert answer.chosen == FEDGCN
-    assert answer.candidates == 1
-    assert oracle.title.endswith("an oracle)")
+    assert answer.chosen == FEDGCN and answer.candidates == 1 and oracle.title.endswith("an oracle)")
 
 
 def test_a_poisoned_variant_is_never_the_answer_and_is_named_so():
@@ -78,8 +74,7 @@ def test_a_poisoned_variant_is_never_the_answer_and_is_named_so():
     answer = answer_of(
         [poisoned, swept, clean, LOCAL], fedgcn_x=0.8, localgcn=0.5, **{"fedgcn-paf-attacked0": 0.6, swept.name: 0.7}
     )
-    assert (answer.chosen, answer.candidates) == (clean, 1)
-    assert poisoned.title == "FedGCN (x, poisoned)"
+    assert ((answer.chosen, answer.candidates), poisoned.title) == ((clean, 1), "FedGCN (x, poisoned)")
     assert swept.title == "FedGCN (PAF, attacked = 0.5)"
     assert poison_sentences([poisoned, swept, clean, LOCAL], 5) == [
         "2 or 3 of 5 institutions poisoned. PAF: what they send is replaced by a far point, each in a direction of its "
@@ -142,10 +137,8 @@ def test_a_twin_and_the_strongest_of_its_kind_both_stand_beside_the_method():
         [FEDGCN, RIDGE, RIDGE_LOCAL, LOCAL, CENTRAL],
         fedgcn=0.7, ridge_central=0.9, ridge_local=0.8, localgcn=0.5, centralgcn=0.75,
     )  # fmt: skip
-    assert answer.against(TWIN_ALONE).other == LOCAL
-    assert answer.against(ALONE).other == RIDGE_LOCAL
-    assert answer.against(TWIN_POOLED).other == CENTRAL
-    assert answer.against(POOLED).other == RIDGE
+    assert (answer.against(TWIN_ALONE).other, answer.against(ALONE).other) == (LOCAL, RIDGE_LOCAL)
+    assert (answer.against(TWIN_POOLED).other, answer.against(POOLED).other) == (CENTRAL, RIDGE)
     said = sentences(answer)
     assert said[0].startswith("LocalGCN, the same model alone, reaches 0.50: the federated method differs by +0.20 [")
     assert any(
@@ -197,8 +190,7 @@ def test_a_twin_with_another_model_is_called_so():
 def test_pooled_data_are_represented_by_their_strongest_model():
     """Above the reference and below another pooled model is no claim to beat pooled data."""
     answer = answer_of([FEDGCN, RIDGE, SVM], fedgcn=0.8, ridge_central=0.7, svm_central=0.9)
-    assert answer.against(POOLED).other == SVM
-    assert answer.against(REFERENCE).other == RIDGE
+    assert (answer.against(POOLED).other, answer.against(REFERENCE).other) == (SVM, RIDGE)
     assert sentences(answer)[0].startswith("Linear SVM (central), the strongest model on pooled data, reaches 0.90")
 
 
@@ -214,8 +206,7 @@ def test_a_reference_that_is_federated_is_named():
         r"FedGCN \(no noise\), the best of 2 federated methods, .*: \+0\.20 .* beside FedGCN$", verdict(answer)
     )
     alone = found_in(runs_of(fedgcn=0.6), [FEDGCN], "fedgcn")
-    assert alone.comparisons == ()
-    assert verdict(alone).endswith("; it has nothing to be compared with")
+    assert alone.comparisons == () and verdict(alone).endswith("; it has nothing to be compared with")
 
 
 def test_an_unseen_site_has_no_local_model():
@@ -231,8 +222,7 @@ def test_an_unseen_site_has_no_local_model():
 
 def test_without_a_federated_method_there_is_no_answer():
     answer = answer_of([RIDGE, LOCAL], ridge_central=0.7, localgcn=0.6)
-    assert answer.chosen is None
-    assert verdict(answer) == "No federated method was run"
+    assert answer.chosen is None and verdict(answer) == "No federated method was run"
     assert len(sentences(answer)) == 1
 
 

@@ -37,8 +37,7 @@ def test_means_have_deviations_and_count_what_is_not_known():
 
 def test_a_difference_of_means_is_in_pooled_standard_deviations():
     found = rows(people(age=[10.0, 12.0, 20.0, 24.0]))["age (years)"]
-    assert found.difference == pytest.approx(11 / np.sqrt((2 + 8) / 2))
-    assert found.notable
+    assert found.difference == pytest.approx(11 / np.sqrt((2 + 8) / 2)) and found.notable
 
 
 def test_a_difference_of_shares_uses_the_variance_of_a_share():
@@ -70,5 +69,4 @@ def test_of_three_classes_the_largest_difference_counts():
     kept = people(diagnosis=[0, 0, 1, 1], age=[10.0, 12.0, 20.0, 24.0])
     third = people(diagnosis=[2, 2, 2, 2], age=[30.0, 32.0, 30.0, 32.0])
     found = rows(pd.concat([kept, third], ignore_index=True), words)["age (years)"]
-    assert len(found.cells) == 4
-    assert found.difference == pytest.approx(20 / np.sqrt((2 + 4 / 3) / 2))
+    assert len(found.cells) == 4 and found.difference == pytest.approx(20 / np.sqrt((2 + 4 / 3) / 2))

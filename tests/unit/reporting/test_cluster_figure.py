@@ -84,8 +84,7 @@ def test_rows_keep_their_distance_and_clusters_have_a_gap_between_them(training)
 
 def test_institutions_are_in_the_order_of_their_clusters():
     training = in_order(NAMES, CLUSTERS)
-    assert training.institutions == ("a", "c", "b", "d")
-    assert training.cuts == [2, 4]
+    assert (training.institutions, training.cuts) == (("a", "c", "b", "d"), [2, 4])
     assert training.sizes == [2, 1, 1]
     assert [(band.cluster, band.rows, band.rounds) for band in bands(training)] == [
         (0, (0, 3), (1, 1)), (0, (0, 1), (2, 3)), (1, (2, 3), (2, 4)), (0, (0, 0), (4, 4)), (2, (1, 1), (4, 4)),

@@ -73,8 +73,7 @@ def test_a_cohort_without_motion_or_series_lists_missing_measures(outline, tmp_p
     outline["cohorts"][0] |= paths
     text = words_of(page_of(outline))
     assert "Not measured: motion (mean FD), repetition time, temporal signal-to-noise ratio, scan length" in text
-    assert "QC-FC):" not in text
-    assert "Motion and diagnosis" not in text
+    assert "QC-FC):" not in text and "Motion and diagnosis" not in text
     assert "mean connectivity" not in text
 
 
@@ -149,8 +148,7 @@ def test_what_a_cohort_does_not_have_is_not_on_its_page(other, tmp_path_factory)
     assert "No method of this cohort uses a population graph." in words_of(other)
     assert "Beside the paper" not in words_of(other)
     assert str(tmp_path_factory.getbasetemp()) not in other
-    assert "phenotypes: resources/inside.tsv" in other
-    assert "- outside.tsv" in other
+    assert "phenotypes: resources/inside.tsv" in other and "- outside.tsv" in other
     assert "- data/{subject}.1D" in other
 
 
@@ -168,8 +166,7 @@ def test_an_experiment_of_both_scopes_points_at_their_picture(outline, text):
     assert "shows both." not in text
     cohort["figures"]["scopes"] = cohort["figures"]["graph"]
     drawn = words_of(page_of(outline))
-    assert "under two readings of the local graphs" in drawn
-    assert "shows both." not in drawn
+    assert "under two readings of the local graphs" in drawn and "shows both." not in drawn
     own = {variant["name"]: variant for variant in cohort["experiments"][0]["variants"]}
     own["localgcn"]["stages"]["graph"]["scope"] = "local"
     page = page_of(outline)
@@ -203,8 +200,7 @@ def test_the_page_describes_the_generated_nodes(text):
 def test_without_a_generator_the_page_mentions_none(outline, experiment):
     experiment["variants"] = [variant for variant in experiment["variants"] if not variant.get("fused")]
     text = words_of(page_of(outline))
-    assert "What the new nodes do" not in text
-    assert "method classifier peak memory (MiB)" in text
+    assert "What the new nodes do" not in text and "method classifier peak memory (MiB)" in text
     assert "Subgraph federated learning" not in text
 
 
@@ -226,8 +222,7 @@ def test_the_figure_of_a_group_is_shown_once(outline):
     first = with_figure(experiments[0]) | {"group": "clients"}
     experiments += [first | {"name": f"clients-count{count}"} for count in (2, 4)]
     page = page_of(outline)
-    assert page.count('id="figure-bars-') == 1
-    assert page.count('id="figure-forest-') == 3
+    assert (page.count('id="figure-bars-'), page.count('id="figure-forest-')) == (1, 3)
 
 
 def test_an_experiment_with_a_figure_has_its_finding(outline):
@@ -235,8 +230,7 @@ def test_an_experiment_with_a_figure_has_its_finding(outline):
     experiments.append(with_figure(experiments[0]))
     text = words_of(page_of(outline))
     finding = "Accuracy: nothing differs significantly from Ridge (central); AUC: Majority class significantly below"
-    assert f"Generated nodes against random ones : {finding}" in text
-    assert text.count(finding) == 2
+    assert f"Generated nodes against random ones : {finding}" in text and text.count(finding) == 2
     assert "The paper, Fig. 4: FedNI beats inpainting at random by .018 in accuracy on ABIDE." in text
 
 
@@ -324,8 +318,7 @@ def test_one_number_is_printed_one_way(outline, page, text):
         expected = scored.interval(variant.name, "auc").text
         row = next(part for part in table.split("<tr")[1:] if f">{variant.title}</span>" in part)
         assert re.findall(r"<td data-value[^>]*>([^<]*)", row)[METRICS.index("auc")] == expected
-        assert forest[variant.title] == expected
-        assert above.get(variant.title, expected) == expected
+        assert forest[variant.title] == above.get(variant.title, expected) == expected
         found = numbers_of(text, re.escape(variant.title))
         assert set(found) <= {expected}
         said += len(found)
@@ -333,8 +326,7 @@ def test_one_number_is_printed_one_way(outline, page, text):
             cells = [re.sub("<[^>]+>", "", cell) for cell in re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", part)]
             assert cells[0] != variant.title or cells[1] == expected
             assert cells[2] != f"alone: {variant.title}" or cells[3] == expected
-    assert said >= 6
-    assert len(above) >= 5
+    assert said >= 6 and len(above) >= 5
 
 
 def test_every_federated_method_stands_beside_its_twins_and_nothing_else(text):
@@ -391,8 +383,7 @@ def test_a_linear_model_shows_what_drives_it(outline, text, tmp_path, experiment
     write_tsv(tables["planted"], planted.iloc[:0])
     write_tsv(tables["views"], no_rows(VIEW_COLUMNS))
     unplanted = words_of(page_of(outline))
-    assert "The simulation changes" not in unplanted
-    assert "Loss of AUC when one view" not in unplanted
+    assert "The simulation changes" not in unplanted and "Loss of AUC when one view" not in unplanted
 
 
 def test_a_paragraph_for_an_article_names_cohort_splits_methods_tests_and_software(outline, text):

@@ -211,8 +211,7 @@ def test_nothing_reaches_over_the_edge_and_half_a_page_fits_on_a_phone(name, tmp
         canvas.draw()
         box = figure.get_tightbbox(canvas.get_renderer())
     width, height = figure.get_size_inches()
-    assert box.x0 >= -0.02 and box.y0 >= -0.02
-    assert box.x1 <= width + 0.02 and box.y1 <= height + 0.02
+    assert box.x0 >= -0.02 and box.y0 >= -0.02 and box.x1 <= width + 0.02 and box.y1 <= height + 0.02
     shown = inline((tmp_path / "drawn.svg").read_text(), "one", "")
     assert ("min-width:0" in shown) == (width <= HALF)
     assert "min-width:0" in shown or not name.startswith(("flow", "sites", "ages"))
@@ -238,16 +237,13 @@ def test_the_planted_connection_is_the_strongest():
     strongest = found.strongest(1)[0]
     assert (row[strongest], column[strongest]) == (2, 5)
     assert found.patients[strongest] == pytest.approx(0.768, abs=0.03)
-    assert found.controls[strongest] == pytest.approx(0, abs=0.06)
-    assert found.effect[strongest] > 5
-    assert found.counts == (15, 15)
-    assert found.discoveries >= 1
+    assert found.controls[strongest] == pytest.approx(0, abs=0.06) and found.effect[strongest] > 5
+    assert found.counts == (15, 15) and found.discoveries >= 1
 
 
 def test_without_an_effect_d_spreads_as_chance_says():
     found = groups(effect=0.0)
-    assert found.effect.std() == pytest.approx(found.chance_sd, rel=0.15)
-    assert found.discoveries == 0
+    assert found.effect.std() == pytest.approx(found.chance_sd, rel=0.15) and found.discoveries == 0
 
 
 @pytest.mark.parametrize(
@@ -266,16 +262,14 @@ def test_networks_come_from_the_names_of_regions(names, found):
 def test_homophily_of_two_rings():
     """Every edge joins the same sex (chance 4/9 in ten); diagnoses alternate, but a ring of five has one equal pair."""
     table = homophily_table([shown_graph()]).set_index("label")
-    assert table.loc["sex", "found"] == 1.0
-    assert table.loc["sex", "chance"] == pytest.approx(4 / 9)
+    assert table.loc["sex", "found"] == 1.0 and table.loc["sex", "chance"] == pytest.approx(4 / 9)
     assert table.loc["diagnosis", "found"] == pytest.approx(1 / 5)
     assert table.loc["site", "found"] == table.loc["site", "chance"] == 1.0
 
 
 def test_labels_on_a_circle_keep_their_distance():
     moved = _kept_apart(np.array([1.0, 0.99, 0.98, 0.2]), 0.1)
-    assert np.all(moved[:-1] - moved[1:] >= 0.1 - 1e-9)
-    assert moved[3] == 0.2
+    assert np.all(moved[:-1] - moved[1:] >= 0.1 - 1e-9) and moved[3] == 0.2
 
 
 def test_the_graphs_of_a_sweep_are_drawn_apart():
@@ -317,8 +311,7 @@ def test_affected_subjects_are_whole_numbers(affected):
     with drawing():
         silent = quality_figure(frame, coverage(), 3.5).axes[2]
         ticks = [tick for axis in (silent.xaxis, silent.yaxis) for tick in axis.get_ticklocs()]
-    assert ticks
-    assert all(float(tick).is_integer() for tick in ticks)
+    assert ticks and all(float(tick).is_integer() for tick in ticks)
 
 
 @pytest.mark.parametrize("count", range(9))
@@ -328,8 +321,7 @@ def test_the_flow_chart_counts_every_reason(count):
     numbers = [int(text) for text in texts if text.isdigit()]
     assert (numbers[0], numbers[-1]) == (len(people()), len(people()) - count)
     left_out = [int(text.split()[0]) for text in texts if text.endswith(" left out") and text[0].isdigit()]
-    assert sum(left_out) == count
-    assert ("nobody was left out" in texts) == (count == 0)
+    assert (sum(left_out), "nobody was left out" in texts) == (count, count == 0)
 
 
 def luminance(colour):

@@ -109,8 +109,7 @@ def test_the_page_says_it_of_graphs(page, sentence):
 
 
 def test_a_page_without_fedni_names_no_rows_of_it(page):
-    assert "FedNI is shown beside" not in page
-    assert "FedNI beside what it is compared with" not in page
+    assert "FedNI is shown beside" not in page and "FedNI beside what it is compared with" not in page
 
 
 def test_more_than_two_classes_of_graphs_are_no_subjects():
@@ -131,5 +130,4 @@ def test_a_population_graph_is_named_where_a_variant_has_one(protocol, populatio
     experiment["variants"] = [one for one in experiment["variants"] if population or not one["stages"]["graph"]]
     shown = read_outline(values).cohorts[0]
     sentence = _protocol(shown.experiments[0], shown.words)
-    assert ("graph" in sentence) == population
-    assert "test subjects" in sentence
+    assert ("graph" in sentence) == population and "test subjects" in sentence

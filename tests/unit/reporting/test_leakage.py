@@ -86,10 +86,8 @@ def test_the_table_has_the_attacks_beside_the_guarantee(experiment):
     rows = {row.variant.name: [cell.text for cell in row.cells] for row in found.rows}
     table = pd.read_csv(experiment["tables"]["audit"], sep="\t").set_index(["variant", "attack"])
     lira = table.loc[("ridge-central", "lira")]
-    assert rows["ridge-central"][1] == f"{lira['auc']:.2f}"
-    assert lira["auc"] > 0.65
-    assert rows["ridge-local"][1] == "0.50"
-    assert {texts[-1] for texts in rows.values()} == {"none"}
+    assert rows["ridge-central"][1] == f"{lira['auc']:.2f}" and lira["auc"] > 0.65
+    assert (rows["ridge-local"][1], {texts[-1] for texts in rows.values()}) == ("0.50", {"none"})
     notes = {row.variant.name: row.cells[-1].note for row in found.rows}
     assert (notes["fedgcn"], notes["ridge-central"]) == ("population graph", "")
     assert "FedGCN" in found.graphs and not found.private
@@ -133,12 +131,10 @@ def test_one_repeat_has_the_loss_threshold_alone(experiment, tmp_path):
     experiment["tables"]["audit"] = str(tmp_path / "audit.tsv")
     write_tsv(tmp_path / "audit.tsv", table[table["attack"] == "loss"])
     found = audited(experiment | {"repeats": 1, "splits": experiment["splits"][:1]})
-    assert found.shadows == 0
-    assert {row.cells[1].text for row in found.rows} == {"–"}
+    assert (found.shadows, {row.cells[1].text for row in found.rows}) == (0, {"–"})
     variants = read_experiment({"cohort": "toy", **experiment}).variants
     leaks = read_leaks(variants, experiment["tables"]["summary"], experiment["tables"]["audit"])
-    assert {leak.attack for leak in leaks} == {"loss"}
-    assert len(leaks) == len(found.rows)
+    assert ({leak.attack for leak in leaks}, len(leaks)) == ({"loss"}, len(found.rows))
 
 
 def test_the_page_says_where_an_attack_finds_the_site(outline, tmp_path):

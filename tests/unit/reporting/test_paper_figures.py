@@ -34,8 +34,7 @@ def test_nothing_reaches_over_the_edge_and_words_keep_apart(kind, outlines):
     figure, renderer = drawn(outlines[kind])
     box = figure.get_tightbbox(renderer)
     width, height = figure.get_size_inches()
-    assert box.x0 >= -0.02 and box.y0 >= -0.02
-    assert box.x1 <= width + 0.02 and box.y1 <= height + 0.02
+    assert box.x0 >= -0.02 and box.y0 >= -0.02 and box.x1 <= width + 0.02 and box.y1 <= height + 0.02
     words = [figure._suptitle]
     for axes in figure.axes:
         words += [axes.xaxis.label, axes.yaxis.label, axes.title, axes._left_title, *axes.texts, *shown_ticks(axes)]
@@ -123,8 +122,7 @@ def test_clients_are_on_the_axis_by_their_number(outlines):
     figure, _ = drawn(outlines["clients"])
     assert [int(tick) for tick in figure.axes[0].get_xticks()] == [2, 6, 10]
     said = figure._suptitle.get_text().replace("\n", " ")
-    assert said.startswith("FedNI: accuracy 0.62 [")
-    assert said.endswith("with 10 (not tested)")
+    assert said.startswith("FedNI: accuracy 0.62 [") and said.endswith("with 10 (not tested)")
 
 
 def test_a_sweep_around_the_reference_has_the_family_of_the_test_table(outlines):

@@ -60,8 +60,7 @@ def test_ten_raised_and_ten_lowered_the_strongest_first():
 
 def test_regions_with_themselves_are_counted_and_not_drawn():
     (shown,) = shown_patterns(table_of(diagonal=True), [RIDGE], WORDS)
-    assert (shown.rows["from"] != shown.rows["to"]).all()
-    assert shown.within == 9
+    assert (shown.rows["from"] != shown.rows["to"]).all() and shown.within == 9
     assert shown.itself.startswith("Of the 20 strongest tangent features 9 are regions with themselves")
 
 
@@ -74,8 +73,7 @@ def test_the_table_on_disk_gives_the_same_rows(tmp_path):
     pd.testing.assert_frame_equal(read, table, check_dtype=False)
     assert {"NA", "007"} <= set(read["from"])
     (shown,) = shown_patterns(read, [RIDGE], WORDS)
-    assert not shown.located
-    assert all(row.place == "" for row in shown.printed if REGIONS[0] in row.name)
+    assert not shown.located and all(row.place == "" for row in shown.printed if REGIONS[0] in row.name)
 
 
 @pytest.mark.parametrize(("scale", "digits"), [(0.001, 5), (0.1, 3), (100.0, 3)])
@@ -114,14 +112,12 @@ def test_the_mark_of_a_side_is_on_that_side(sign, word):
         for drawn in figure.findobj(matplotlib.collections.PathCollection)
         for x, _ in drawn.get_offset_transform().transform(drawn.get_offsets())
     ]
-    assert len(nodes) > 30
-    assert {x > middle for x in nodes} == {places[word].x0 > middle} == {sign > 0}
+    assert len(nodes) > 30 and {x > middle for x in nodes} == {places[word].x0 > middle} == {sign > 0}
 
 
 def test_without_places_the_figure_has_no_brain():
     figure = draw(table_of({}))
-    assert len(figure.axes) == 1
-    assert "left" not in texts(figure)
+    assert len(figure.axes) == 1 and "left" not in texts(figure)
 
 
 def test_every_variant_has_a_row_and_no_words_leave_the_figure():

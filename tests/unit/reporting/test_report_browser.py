@@ -222,26 +222,21 @@ def test_every_figure_has_a_size_and_words(seen):
     images = seen[1280]["images"]
     assert len(images) == 36
     for image in images:
-        assert len(image["alt"]) > 20
-        assert image["shown"] > 10_000
-        assert image["words"] > 10
-    assert len({image["alt"] for image in images}) == 36
-    assert seen[1280]["folded"] == 5
+        assert len(image["alt"]) > 20 and image["shown"] > 10_000 and image["words"] > 10
+    assert (len({image["alt"] for image in images}), seen[1280]["folded"]) == (36, 5)
 
 
 def test_wide_figures_stay_readable_in_a_narrow_window_and_the_flow_chart_fits(seen):
     images = seen[500]["images"]
     widths = {image["alt"]: image["width"] for image in images}
     headline, flow = images[0]["alt"], next(alt for alt in widths if alt.startswith("From the rows"))
-    assert widths[headline] > 600
-    assert 400 < widths[flow] < 500
+    assert widths[headline] > 600 and 400 < widths[flow] < 500
     assert [500 < image["width"] < 600 for image in seen[1280]["images"] if image["alt"] == flow] == [True]
 
 
 def test_a_click_sorts_a_table(seen):
     values = seen[1280]["sorted"]
-    assert len(values) == 9
-    assert values == sorted(values, reverse=True)
+    assert (len(values), values) == (9, sorted(values, reverse=True))
 
 
 def test_subject_ids_are_shown_only_on_request_and_an_issue_leads_to_the_way_of_its_subject(browser, report, asked):
@@ -251,8 +246,7 @@ def test_subject_ids_are_shown_only_on_request_and_an_issue_leads_to_the_way_of_
     with browser.page(asked, 1280) as page:
         way = page.value(WAY)
         assert "zq-0003" in page.value(MEASURE)["text"]
-    assert way["subject"] == "zq-0003"
-    assert way["open"]
+    assert way["subject"] == "zq-0003" and way["open"]
     assert way["tables"] == ["Scan of zq-0003", "Scores of zq-0003"]
     assert way["methods"] == ["FedNI", "Ridge (central)", "LocalGCN"]
     assert len(way["pictures"]) == 2 and all(width > 0 for width in way["pictures"])
@@ -261,23 +255,16 @@ def test_subject_ids_are_shown_only_on_request_and_an_issue_leads_to_the_way_of_
 def test_the_report_prints_on_at_most_eight_pages(browser, report):
     with browser.page(report, 1280) as page:
         content = page.printed()
-    assert content.startswith(b"%PDF")
-    assert 3 <= len(re.findall(rb"/Type\s*/Page\b", content)) <= 8
+    assert content.startswith(b"%PDF") and 3 <= len(re.findall(rb"/Type\s*/Page\b", content)) <= 8
 
 
 def test_charts_answer_a_reader(browser, report):
     """Every chart is drawn anew; the filter takes a method out of charts and tables; tooltips and downloads work."""
     with browser.page(report, 1280, 30_000) as page:
         used = page.value(USE)
-    assert used["charts"] == 21
-    assert used["roles"] == 0
-    assert used["after"] < used["before"]
-    assert used["left"] == used["rows"] - 1
-    assert used["count"] == "8 of 9"
+    assert used["charts"] == 21 and used["roles"] == 0 and used["after"] < used["before"]
+    assert (used["left"], used["count"]) == (used["rows"] - 1, "8 of 9")
     header, *rows = used["table"].splitlines()
-    assert header.split("\t")[:2] == ["method", "accuracy"]
-    assert len(rows) == 8
-    assert not any(row.startswith("LocalGCN") for row in rows)
-    assert used["svg"].startswith("<svg")
-    assert used["png"] > 5_000
-    assert "95 % interval" in used["tooltip"]
+    assert (header.split("\t")[:2], len(rows)) == (["method", "accuracy"], 8)
+    assert not any(row.startswith("LocalGCN") for row in rows) and used["svg"].startswith("<svg")
+    assert used["png"] > 5_000 and "95 % interval" in used["tooltip"]

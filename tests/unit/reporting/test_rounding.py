@@ -32,8 +32,7 @@ def test_a_half_goes_away_from_zero_whatever_the_digit_before(thousandths):
 
 def test_nothing_is_rounded_twice():
     """0.5349 is 0.53 with two decimals, though it is 0.535 with three."""
-    assert rounded(0.5349) == "0.535"
-    assert rounded(0.5349, 2) == "0.53"
+    assert (rounded(0.5349), rounded(0.5349, 2)) == ("0.535", "0.53")
 
 
 @pytest.mark.parametrize(
@@ -52,8 +51,7 @@ def test_two_decimals_where_the_interval_is_wide():
     ("p", "text"), [(0.04996, ".04996"), (0.0496, ".0496"), (0.0495, ".0495"), (0.0494, ".049"), (0.05, ".050")]
 )
 def test_a_p_below_the_limit_never_reads_as_the_limit(p, text):
-    assert p_short(p) == text
-    assert p_short(0.05 - 1e-12) == "< .05"
+    assert (p_short(p), p_short(0.05 - 1e-12)) == (text, "< .05")
 
 
 def test_a_bound_beside_zero_never_reads_as_zero():

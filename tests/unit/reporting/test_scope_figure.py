@@ -110,16 +110,14 @@ def test_dashed_lines_join_institutions_and_the_others_of_a_cut_graph_none(folde
 @pytest.mark.parametrize("own", [True, False])
 def test_the_piece_is_the_same_at_every_reading_and_hangs_together(folder, own):
     first, again = (choose_piece(read(folder, own=own)) for _ in range(2))
-    assert np.array_equal(first.members, again.members)
-    assert first.institutions == again.institutions
+    assert np.array_equal(first.members, again.members) and first.institutions == again.institutions
     graphs = read(folder, own=own)
     edges = [graphs.kept, graphs.removed, *([graphs.own] if own else [])]
     network = nx.Graph()
     network.add_nodes_from(range(len(first.members)))
     for each in edges:
         network.add_edges_from(first.pairs(each).tolist())
-    assert nx.is_connected(network)
-    assert first.members[0] == first.subject
+    assert nx.is_connected(network) and first.members[0] == first.subject
     assert len(set(first.members.tolist())) == len(first.members) <= SUBJECTS
     assert first.institutions[0] == graphs.institution[first.subject]
     assert set(first.institutions) == set(graphs.institution[first.members])
@@ -136,14 +134,12 @@ def test_many_neighbours_and_institutions_are_drawn_in_part_and_counted_in_full(
     write_cohort(tmp_path, institutions=8, k=40)
     graphs = read(tmp_path)
     piece = choose_piece(graphs)
-    assert len(piece.members) == SUBJECTS
-    assert len(piece.institutions) <= INSTITUTIONS
+    assert len(piece.members) == SUBJECTS and len(piece.institutions) <= INSTITUTIONS
     with drawing():
         said = scope_figure(graphs, piece).axes[0].texts[0].get_text()
     count = int(graphs.whole_degrees[piece.subject])
     drawn = len(np.union1d(piece.neighbours(graphs.kept), piece.neighbours(graphs.removed)))
-    assert drawn < count
-    assert said == f"Ringed subject: {count} neighbours ({drawn} drawn)"
+    assert drawn < count and said == f"Ringed subject: {count} neighbours ({drawn} drawn)"
 
 
 def write_square(folder, pairs, cut):

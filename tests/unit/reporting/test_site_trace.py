@@ -45,8 +45,7 @@ def test_small_sites_and_unknown_sites_do_not_count():
 
 def test_one_site_has_no_accuracy():
     trace = site_trace(embedding_of(np.zeros(20, dtype=int), 0.0), np.zeros(20, dtype=np.int64))
-    assert np.isnan(trace.accuracy)
-    assert (trace.sites, trace.left_out) == (1, 0)
+    assert np.isnan(trace.accuracy) and (trace.sites, trace.left_out) == (1, 0)
 
 
 def shown(scope, shuffled=False):
@@ -67,8 +66,7 @@ def shown(scope, shuffled=False):
 
 def test_local_embeddings_are_judged_one_by_one():
     table = site_trace_table([shown("local"), shown("local", shuffled=True)])
-    assert table["group"].tolist() == ["a", "b"]
-    assert table["accuracy"].tolist() == [1.0, 0.5]
+    assert (table["group"].tolist(), table["accuracy"].tolist()) == (["a", "b"], [1.0, 0.5])
     (row,) = site_rows(table)
     assert (row.title, row.accuracy, row.lowest, row.highest) == ("inside institutions", 0.75, 0.5, 1.0)
     assert (row.embeddings, row.sites, row.subjects) == (2, "2", "30")
@@ -85,5 +83,4 @@ def test_an_embedding_over_all_subjects_has_one_row_before_and_after_the_cut_and
 
 def test_a_global_embedding_is_judged_as_a_whole():
     (row,) = site_rows(site_trace_table([shown("global")]))
-    assert (row.embeddings, row.sites, row.subjects) == (1, "2", "60")
-    assert row.accuracy == 0.75
+    assert ((row.embeddings, row.sites, row.subjects), row.accuracy) == ((1, "2", "60"), 0.75)

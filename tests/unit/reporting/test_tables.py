@@ -56,8 +56,7 @@ def test_the_score_table_goes_by_family_and_marks_the_best():
     means = {"fedgcn": 0.61, "ridge-central": 0.7}
     rows = score_rows(summary_of(means), [FEDGCN, RIDGE], "institution", scored_of(means))
     assert [row.variant.name for row in rows] == ["ridge-central", "fedgcn"]
-    assert [cell.text for cell in rows[0].cells] == ["0.70"] * 7
-    assert rows[0].cells[0].note == ".05 · .01"
+    assert ([cell.text for cell in rows[0].cells], rows[0].cells[0].note) == (["0.70"] * 7, ".05 · .01")
     assert rows[1].cells[0].note == ".05 · –"
     assert [cell.marked for cell in rows[0].cells] == [True, True, True, False, False, False, False]
     assert not any(cell.marked for cell in rows[1].cells)
@@ -183,8 +182,7 @@ def crossing(name, axes, direction="upload", size=1000, stage="classifier", to="
 def test_a_tensor_with_a_subject_axis_flags_its_method(tmp_path):
     rows = [crossing("features", "subjects x features"), crossing("model", "features")]
     (found,) = read_exchanges([variant_with(tmp_path, rows)])
-    assert found.patients_leave
-    assert found.patient_level == ["features"]
+    assert found.patients_leave and found.patient_level == ["features"]
 
 
 def test_nodes_and_edges_of_single_graphs_flag_their_method(tmp_path):
@@ -215,8 +213,7 @@ def test_weights_alone_do_not(tmp_path):
     rows = [crossing("weight-0", "features x hidden-0"), crossing("weight-1", "hidden-0 x classes"),
             crossing("bias-0", "hidden-0", "download", 7)]  # fmt: skip
     (found,) = read_exchanges([variant_with(tmp_path, rows)])
-    assert not found.patients_leave
-    assert found.kinds == ["weight (2 tensors)", "bias"]
+    assert not found.patients_leave and found.kinds == ["weight (2 tensors)", "bias"]
     assert (found.volume("upload"), found.volume("download"), found.noise) == (2000, 7, 0.01)
 
 
@@ -237,8 +234,7 @@ def test_cost_has_the_preparation_and_the_memory_of_the_gpu(tmp_path):
     prepared["fusing"] = [str(tmp_path / "fused")]
     variant = variant_with(tmp_path, [])
     (alone,) = read_costs([variant])
-    assert alone.preparation == {}
-    assert np.isnan([alone.preparation_seconds, alone.gpu_memory]).all()
+    assert alone.preparation == {} and np.isnan([alone.preparation_seconds, alone.gpu_memory]).all()
     (found,) = read_costs([replace(variant, preparation=prepared)])
     # Two repeats share the 8 s of the folds' graphs and the 2 s of one fusing.
     assert found.preparation == {"graph": 4.0, "fusing": 1.0}

@@ -87,8 +87,7 @@ def test_the_table_has_means_over_classes_and_a_row_a_class(tables):
     values = table[(table["scope"] == "pooled")].set_index(["variant", "metric"])["mean"]
     own = values["ridge-central"]
     assert own["recall"] == pytest.approx(np.mean([own[f"recall:{name}"] for name in CLASSES]))
-    assert own["balanced_accuracy"] == pytest.approx(own["recall"])
-    assert own["auc"] > 0.75
+    assert own["balanced_accuracy"] == pytest.approx(own["recall"]) and own["auc"] > 0.75
     assert values["majority"]["balanced_accuracy"] == pytest.approx(1 / 3, abs=0.01)
     assert np.isnan(values["majority"]["precision"])
 
@@ -103,8 +102,7 @@ def test_the_confusion_matrix_counts_every_prediction(tables):
 
 def test_the_page_speaks_of_the_classes(page):
     assert "15 CN subjects, 16 MCI subjects, 15 AD subjects" in page
-    assert "CN, MCI and AD subjects end to end" in page
-    assert "between AD subjects and all others" in page
+    assert "CN, MCI and AD subjects end to end" in page and "between AD subjects and all others" in page
     assert "means over the 3 classes, each against the rest" in page
     assert "mm in MCI subjects and" in page
 

@@ -53,16 +53,16 @@ pytestmark = pytest.mark.full(
 COHORTS = 12
 SITES = {"a": SimulatedSite(volumes=80, tr=2.0, noise=0.5), "b": SimulatedSite(volumes=120, tr=1.5, noise=1.0)}
 MORE = {
-    GINSettings: ({"learning_rate": 0.01}, 30, 15),
-    RegionGNNSettings: ({"window": 80, "hidden": 8, "layers": 2, "batch": 8, "learning_rate": 0.1}, 20, 4),
+    GINSettings: ({"learning_rate": 0.01}, 30, 5),
+    RegionGNNSettings: ({"window": 80, "hidden": 8, "layers": 2, "batch": 8, "learning_rate": 0.1}, 20, 2),
     STGCNSettings: (
         {"window": 40, "channels": 8, "kernel": 5, "strides": (4, 1), "batch": 8, "learning_rate": 0.1},
         8,
-        4,
+        2,
     ),
     CropSettings: ({"length": 40, "batch": 256, "local_epochs": 3, "global_epochs": 3, "learning_rate": 0.01}, 2, 2),
-    PrivateRidgeSettings: ({}, 40, 40),
-    PrivateNetworkSettings: ({"hidden": (64, 32)}, 20, 20),
+    PrivateRidgeSettings: ({}, 40, 20),
+    PrivateNetworkSettings: ({"hidden": (64, 32)}, 20, 5),
 }
 """Kinds of settings whose quick ones are too few steps to find an effect: further ones, and steps with an effect and
 without, where there is nothing to learn, in twelve cohorts."""

@@ -13,7 +13,6 @@ from brainfed.engines.stacked.stacks import normalised
 from brainfed.engines.stacked.training import Training
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.loop import federate
-from brainfed.federation.pace import Pace
 from brainfed.federation.privacy.weight_noise import WeightNoise
 from brainfed.federation.schedule import FederationSettings
 from brainfed.federation.strategies.alone import Alone
@@ -22,7 +21,7 @@ from brainfed.federation.wire import Wire
 from brainfed.methods.gcn.fedgcn import METHOD
 from brainfed.models.gcn import GCN
 from brainfed.models.mlp import MLP
-from brainfed.runtime.jobs.checkpoints import Checkpoint, checkpoint_path
+from brainfed.runtime.jobs.checkpoints import Checkpoint
 from brainfed.runtime.jobs.run import Run
 from reference.loop_federation import client_of, symmetric
 from support.samples.method_inputs import method_inputs
@@ -107,30 +106,21 @@ class Noisy(MLP):
 
 
 @pytest.mark.parametrize("optimiser_state", ["reset", "keep"])
-def test_an_interrupted_training_resumes_to_the_same_bytes(optimiser_state, tmp_path, monkeypatch):
-    monkeypatch.setattr(Pace, "due", lambda _: True)
+def test_an_interrupted_training_resumes_to_the_same_bytes(optimiser_state, resumed):
     settings = FederationSettings(**SCHEDULE, optimiser_state=optimiser_state)
     inputs, shares = cohort(), ("weight-1", "moments")
 
-    def trained(**options):
+    def trained(run):
         clients = clients_of(inputs, lambda _: Noisy(), settings, shares)
-        return train(clients, settings, inputs.streams, shares, **options)
+        return train(clients, settings, inputs.streams, shares, checkpoint=run.checkpoint, progress=run.progress)
 
-    def cut_off(done, *_):
-        if done == 2:
-            raise InterruptedError
-
-    expected = trained()
-    checkpoint = Checkpoint(checkpoint_path(tmp_path / "out", "0a"), "0a")
-    with pytest.raises(InterruptedError):
-        trained(checkpoint=checkpoint, progress=cut_off)
-    seen = []
-    resumed = trained(checkpoint=checkpoint, progress=lambda done, *_: seen.append(done))
+    expected = trained(Run())
+    again, seen = resumed(trained, 2)
     assert seen == [2, 3]
     for name, curve in expected.curves.until(ROUNDS - 1).items():
-        assert resumed.curves.until(ROUNDS - 1)[name].tobytes() == curve.tobytes()
+        assert again.curves.until(ROUNDS - 1)[name].tobytes() == curve.tobytes()
     for name, array in expected.state(ROUNDS - 1).items():
-        assert resumed.state(ROUNDS - 1)[name].tobytes() == array.tobytes()
+        assert again.state(ROUNDS - 1)[name].tobytes() == array.tobytes()
     # A buffer is averaged as it is: no noise is added to it.
     assert float(expected.modules[0][0].moments[0]) == ROUNDS * settings.local_epochs
 

@@ -6,12 +6,10 @@ import torch
 
 from brainfed.federation.ledger import UndeclaredCrossing
 from brainfed.federation.message import Message
-from brainfed.federation.pace import Pace
 from brainfed.federation.strategies.fedavg import FedAvg
 from brainfed.federation.strategies.gcfl import GCFL
 from brainfed.federation.strategies.similarity import GRADIENT_NORM, GradientNorms, UpdateCosine
 from brainfed.runtime.errors import UserError
-from brainfed.runtime.jobs.checkpoints import Checkpoint, checkpoint_path
 from support.sites.two_kinds import ABSENT, KINDS, ROUNDS, SIMILARITIES, run
 
 SERVERS = list(SIMILARITIES)
@@ -65,19 +63,11 @@ def test_before_a_cut_the_models_are_those_of_federated_averaging(name):
 
 @pytest.mark.parametrize("cut_off_after", [10, 20, 21, 23])
 @pytest.mark.parametrize("name", SERVERS)
-def test_a_resumed_training_ends_in_the_same_bytes(name, cut_off_after, tmp_path, monkeypatch):
-    monkeypatch.setattr(Pace, "due", lambda _: True)
+def test_a_resumed_training_ends_in_the_same_bytes(name, cut_off_after, resumed):
     expected, server, rows = run(name)
-    checkpoint = Checkpoint(checkpoint_path(tmp_path / "out", "0a"), "0a")
-
-    def cut_off(done, *_):
-        if done == cut_off_after:
-            raise InterruptedError
-
-    with pytest.raises(InterruptedError):
-        run(name, checkpoint=checkpoint, progress=cut_off)
-    seen = []
-    clients, again, counted = run(name, checkpoint=checkpoint, progress=lambda done, *_: seen.append(done))
+    (clients, again, counted), seen = resumed(
+        lambda of: run(name, checkpoint=of.checkpoint, progress=of.progress), cut_off_after
+    )
     assert seen == list(range(cut_off_after, ROUNDS + 1))
     assert counted == rows
     assert torch.equal(clients.body, expected.body)

@@ -64,23 +64,13 @@ def test_averaged_gradients_equal_those_of_pooled_data():
 
 
 @pytest.mark.parametrize("name", list(SERVERS))
-def test_every_strategy_resumes_to_the_same_bytes(name, tmp_path, monkeypatch):
-    monkeypatch.setattr(Pace, "due", lambda _: True)
+def test_every_strategy_resumes_to_the_same_bytes(name, resumed):
     expected, rows = run(name)
-    checkpoint = Checkpoint(checkpoint_path(tmp_path / "out", "0a"), "0a")
-
-    def cut_off(done, *_):
-        if done == 4:
-            raise InterruptedError
-
-    with pytest.raises(InterruptedError):
-        run(name, checkpoint=checkpoint, progress=cut_off)
-    seen = []
-    resumed, again = run(name, checkpoint=checkpoint, progress=lambda done, *_: seen.append(done))
+    (clients, again), seen = resumed(lambda of: run(name, checkpoint=of.checkpoint, progress=of.progress), 4)
     assert seen == [4, 5, 6]
     assert again == rows
     for key, array in expected.state(0).items():
-        np.testing.assert_array_equal(resumed.state(0)[key], array)
+        np.testing.assert_array_equal(clients.state(0)[key], array)
 
 
 @pytest.mark.parametrize("keeps", [True, False])
@@ -156,30 +146,24 @@ def stacked(inputs):
 
 
 @pytest.mark.parametrize("receivers", [(0, 1), ()], ids=str)
-def test_stacked_institutions_without_a_message_keep_their_weights_also_when_resumed(receivers, tmp_path, monkeypatch):
+def test_stacked_institutions_without_a_message_keep_their_weights_also_when_resumed(receivers, resumed, monkeypatch):
     monkeypatch.setattr(PartialFedAvg, "receivers", receivers)
     inputs = method_inputs(subjects=60, dimensions=9, institutions=3, folds=2)
-    monkeypatch.setattr(Pace, "due", lambda _: True)
 
-    def trained(checkpoint=Checkpoint(None, ""), progress=lambda *_: None):
+    def trained(run):
         clients, axes = stacked(inputs)
         ledger = Ledger(FEDGCN.shared_tensors, axes)
         line = Wire(ledger, dict.fromkeys(range(3), 20), WeightNoise(0.0, Streams(0), (0, 1)))
-        federate(clients, PartialFedAvg(clients.institutions, clients.start()), line, ROUNDS, checkpoint, progress)
+        federate(
+            clients, PartialFedAvg(clients.institutions, clients.start()), line, ROUNDS, run.checkpoint, run.progress
+        )
         return clients
 
-    def cut_off(done, *_):
-        if done == 4:
-            raise InterruptedError
-
-    whole = trained()
+    whole = trained(Run())
     weights = whole.network.stacks()["weight-0"]
     assert torch.equal(weights[0], weights[1]) == bool(receivers)
     assert not torch.equal(weights[0], weights[2])
-    checkpoint = Checkpoint(checkpoint_path(tmp_path / "out", "0a"), "0a")
-    with pytest.raises(InterruptedError):
-        trained(checkpoint, cut_off)
-    resumed = trained(checkpoint)
-    assert resumed.curves.probabilities.tobytes() == whole.curves.probabilities.tobytes()
+    again, _ = resumed(trained, 4)
+    assert again.curves.probabilities.tobytes() == whole.curves.probabilities.tobytes()
     for name, stack in whole.network.stacks().items():
-        assert torch.equal(resumed.network.stacks()[name], stack)
+        assert torch.equal(again.network.stacks()[name], stack)

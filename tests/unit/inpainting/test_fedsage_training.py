@@ -118,34 +118,18 @@ def test_training_is_deterministic_and_depends_on_its_streams():
     assert first.arrays[name].tobytes() == second.arrays[name].tobytes() != other.arrays[name].tobytes()
 
 
-class CutOffError(Exception):
-    """What cuts a training off."""
-
-
 @pytest.mark.parametrize("step", [1, 2, 5, 6, 7, 11], ids=lambda step: f"step-{step}")
-def test_an_interrupted_training_resumes_to_the_same_bytes(step, tmp_path, monkeypatch):
+def test_an_interrupted_training_resumes_to_the_same_bytes(step, resumed):
     """Three owners x two local epochs, then three owners x two rounds."""
     inputs = cohort()
     expected = fedsage.train(inputs, QUICK, Run())
-    monkeypatch.setattr(Pace, "due", lambda _: True)
-    checkpoint = Checkpoint(checkpoint_path(tmp_path / "generator.safetensors", "0a"), "0a")
-
-    def cut_off(done, *_):
-        if done == step + 1:
-            raise CutOffError
-
-    with pytest.raises(CutOffError):
-        fedsage.train(inputs, QUICK, Run(checkpoint=checkpoint, progress=cut_off))
-    seen = []
-    resumed = fedsage.train(
-        inputs, QUICK, Run(checkpoint=checkpoint, progress=lambda done, *_, **__: seen.append(done))
-    )
+    again, seen = resumed(lambda run: fedsage.train(inputs, QUICK, run), step + 1)
     assert seen == list(range(step + 1, 13))
-    assert {name: value.tobytes() for name, value in resumed.arrays.items()} == {
+    assert {name: value.tobytes() for name, value in again.arrays.items()} == {
         name: value.tobytes() for name, value in expected.arrays.items()
     }
-    assert resumed.history.equals(expected.history)
-    assert resumed.crossings == expected.crossings
+    assert again.history.equals(expected.history)
+    assert again.crossings == expected.crossings
 
 
 def test_a_diverged_training_resumes(tmp_path, monkeypatch):

@@ -6,7 +6,6 @@ import torch
 
 from brainfed.configuration.validation import validate
 from brainfed.engines.stacked.dropout import Dropout
-from brainfed.federation.pace import Pace
 from brainfed.methods.fedsage.fedsage_plus import FedSagePlusSettings
 from brainfed.methods.fedsage.train import train_sage
 from brainfed.methods.gcn.centralgcn import CentralGCNSettings
@@ -16,7 +15,6 @@ from brainfed.methods.mlp.fedmlp import FedMLPSettings
 from brainfed.methods.mlp.localmlp import LocalMLPSettings
 from brainfed.methods.mlp.train import train_fedmlp, train_localmlp
 from brainfed.runtime.errors import UserError
-from brainfed.runtime.jobs.checkpoints import Checkpoint, checkpoint_path
 from brainfed.runtime.jobs.run import Run
 from brainfed.runtime.streams import Streams
 from reference.loop_federation import train_by_loops
@@ -55,24 +53,12 @@ def test_solo_training_equals_the_loop_however_often_its_curve_is_drawn(train, s
     np.testing.assert_allclose(train(inputs, chosen, DOUBLE).scores[..., 1], expected, atol=1e-8, rtol=0)
 
 
-def test_a_resumed_run_draws_the_same(tmp_path, monkeypatch):
-    monkeypatch.setattr(Pace, "due", lambda _: True)
+def test_a_resumed_run_draws_the_same(resumed):
     inputs, settings = method_inputs(**SIZES), FedGCNSettings(**SCHEDULE, hidden=(8, 4), dropout=0.3)
     expected = train_fedgcn(inputs, settings, Run())
-    checkpoint = Checkpoint(checkpoint_path(tmp_path / "predictions.parquet", "0a"), "0a")
-    seen = []
-
-    def stop_in_round_two(done, *_):
-        if done == 2:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        train_fedgcn(inputs, settings, Run(checkpoint=checkpoint, progress=stop_in_round_two))
-    resumed = train_fedgcn(
-        inputs, settings, Run(checkpoint=checkpoint, progress=lambda done, *_, **__: seen.append(done))
-    )
+    again, seen = resumed(lambda run: train_fedgcn(inputs, settings, run), 2)
     assert seen == [2, 3]
-    assert resumed.round_scores[..., 1].tobytes() == expected.round_scores[..., 1].tobytes()
+    assert again.round_scores[..., 1].tobytes() == expected.round_scores[..., 1].tobytes()
 
 
 def test_factors_drop_their_share_and_keep_the_mean():

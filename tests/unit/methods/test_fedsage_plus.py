@@ -8,13 +8,11 @@ import torch
 from torch_geometric.nn import SAGEConv
 
 from brainfed.engines.stacked import side_by_side
-from brainfed.federation.pace import Pace
 from brainfed.graphs.graph import Graph
 from brainfed.graphs.neighbour_mean import neighbour_mean
 from brainfed.methods.fedsage import train as fedsage_plus
 from brainfed.methods.fedsage.fedsage_plus import FEDSAGE, METHOD, FedSagePlusSettings
 from brainfed.methods.registry import METHODS
-from brainfed.runtime.jobs.checkpoints import Checkpoint, checkpoint_path
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.inpainting.generated_nodes import with_generated
 from reference.fedsage import train_sage_by_loops
@@ -132,29 +130,13 @@ def test_folds_trained_in_chunks_give_the_same_scores(protocol, monkeypatch):
     assert found.crossings == expected.crossings
 
 
-class CutOffError(Exception):
-    """What cuts a training off."""
-
-
-def test_an_interrupted_training_resumes_to_the_same_bytes(tmp_path, monkeypatch):
+def test_an_interrupted_training_resumes_to_the_same_bytes(resumed):
     inputs = with_fused(method_inputs(40, 11, institutions=3, folds=4))
     expected = fedsage_plus.train(inputs, SETTINGS, Run())
-    monkeypatch.setattr(Pace, "due", lambda _: True)
-    checkpoint = Checkpoint(checkpoint_path(tmp_path / "predictions.parquet", "0a"), "0a")
-
-    def stop_in_the_third_round(done, *_):
-        if done == 3:
-            raise CutOffError
-
-    with pytest.raises(CutOffError):
-        fedsage_plus.train(inputs, SETTINGS, Run(checkpoint=checkpoint, progress=stop_in_the_third_round))
-    rounds = []
-    resumed = fedsage_plus.train(
-        inputs, SETTINGS, Run(checkpoint=checkpoint, progress=lambda n, *_, **__: rounds.append(n))
-    )
+    again, rounds = resumed(lambda run: fedsage_plus.train(inputs, SETTINGS, run), 3)
     assert rounds == [3]
-    assert resumed.round_scores[..., 1].tobytes() == expected.round_scores[..., 1].tobytes()
-    assert resumed.crossings == expected.crossings
+    assert again.round_scores[..., 1].tobytes() == expected.round_scores[..., 1].tobytes()
+    assert again.crossings == expected.crossings
 
 
 def test_an_unseen_site_is_scaled_by_the_others_moments_and_scored_by_the_global_model():

@@ -1,7 +1,6 @@
 """Networks on region series: what they learn, share, and may not see."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,7 +18,6 @@ from support.samples.series_cohort import WINDOW, exchanged, series_inputs
 LOCAL, CENTRAL = ("stgcn-local", "gnn-local"), ("stgcn-central", "gnn-central")
 PLAIN = ("fglbc-no-dp", "fedavg-no-dp", "fedgnn-no-dp")
 PRIVATE = ("fglbc", "fedavg-dp", "fedgnn-dp", "fglbc-printed-noise")
-ROOT = Path(__file__).parents[3]
 MEAN = {"adjacency": "cohort_mean"}
 both_splits = pytest.mark.parametrize("split", ["random", "leave-one-site-out"])
 every_method = pytest.mark.parametrize("name", [*LOCAL, *CENTRAL, *PLAIN, "fglbc"])
@@ -167,17 +165,6 @@ def test_an_institution_of_as_many_subjects_as_a_layer_has_weights_stops_nothing
     wide = {"hidden": WINDOW} if "gnn" in name else {"channels": WINDOW}
     assert np.bincount(inputs.institution).tolist() == [WINDOW] * 3
     assert outcome_of(name, inputs, **wide).crossings
-
-
-@both_splits
-@pytest.mark.parametrize("name", [*LOCAL, *CENTRAL, *PLAIN])
-def test_all_that_crosses_is_in_the_documentation(name, split):
-    rows = (ROOT / "docs" / "reference" / "what-crosses.md").read_text().splitlines()
-    method = SHIPPED_VARIANTS[name]["method"]
-    own = " ".join(row for row in rows if f"`{method}`" in row)
-    for row in outcome_of(name, cohort(split=split), **MEAN).crossings:
-        layer = row["name"].partition(".")[0]
-        assert f"`{row['name']}`" in own or f"`{layer}.*`" in own
 
 
 def with_one_training_subject():

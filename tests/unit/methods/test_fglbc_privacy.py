@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from brainfed.configuration.validation import validate
-from brainfed.federation.pace import Pace
 from brainfed.federation.privacy.accounting import epsilon_spent
 from brainfed.methods.fglbc.fedgnn import FedGNNSettings
 from brainfed.methods.fglbc.fglbc import METHOD, FGLBCSettings
@@ -92,28 +91,13 @@ def test_equal_weights_at_temperature_0_are_fedavg():
     np.testing.assert_allclose(found.scores, plain.scores, rtol=1e-4)
 
 
-class StoppedError(Exception):
-    """What ends a training."""
-
-
 @pytest.mark.parametrize(("name", "stopped"), [("fglbc", 1), ("fglbc", 3), ("fedgnn-dp", 2), ("stgcn-local", 2)])
-def test_a_stopped_training_resumes_to_the_same_bytes_and_spends_nothing_twice(name, stopped, tmp_path, monkeypatch):
+def test_a_stopped_training_resumes_to_the_same_bytes_and_spends_nothing_twice(name, stopped, resumed):
     """It stops after a round and before that round is kept: the round is trained again, with the same noise."""
     inputs = cohort()
     settings = {"steps": ROUNDS} if name in LOCAL else TRAINED
     whole = outcome_of(name, inputs, **settings)
-
-    def stop(done, *_):
-        if done == stopped:
-            raise StoppedError
-
-    monkeypatch.setattr(Pace, "due", lambda pace: True)
-    checkpoint, seen = Checkpoint(tmp_path / ".job.checkpoint", "key"), []
-    with pytest.raises(StoppedError):
-        outcome_of(name, inputs, Run(checkpoint=checkpoint, progress=stop), **settings)
-    again = outcome_of(
-        name, inputs, Run(checkpoint=checkpoint, progress=lambda done, *_, **__: seen.append(done)), **settings
-    )
+    again, seen = resumed(lambda run: outcome_of(name, inputs, run, **settings), stopped)
     assert seen == list(range(stopped, ROUNDS + 1))
     for field in ("round_scores", "training_loss", "member_scores", *(() if name != "fglbc" else ("shares",))):
         assert getattr(again, field).tobytes() == getattr(whole, field).tobytes(), field

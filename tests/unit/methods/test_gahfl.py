@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,14 +12,12 @@ from brainfed.engines.distilling.clients import RecurrentClients
 from brainfed.engines.distilling.server import logit_defence
 from brainfed.federation.distillation.fedet import variance_weighted
 from brainfed.federation.ledger import Ledger
-from brainfed.federation.pace import Pace
 from brainfed.federation.robustness_settings import RobustnessSettings
 from brainfed.methods.gahfl.settings import KINDS, AssignmentSettings
 from brainfed.methods.registry import METHODS, SHIPPED_VARIANTS
 from brainfed.models.recurrent import KINDS as KNOWN
 from brainfed.runtime.entry import resolve
 from brainfed.runtime.errors import UserError
-from brainfed.runtime.jobs.checkpoints import Checkpoint, checkpoint_path
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.results import check, members_table
 from reference.distilled_federation import scores
@@ -31,7 +28,6 @@ FAMILY = ("recurrent-local", "recurrent-central", "recurrent-public", "fedgems",
 DISTILLED = ("fedgems", "fedet", "gahfl")
 ABLATIONS = ("gahfl-no-bce", "gahfl-no-sd", "gahfl-no-wd", "gahfl-no-teachers", "gahfl-literal-gcna", "fedet-literal")
 READINGS = list(product(("step", "round"), ("training", "round")))
-ROOT = Path(__file__).parents[3]
 both_splits = pytest.mark.parametrize("split", ["random", "leave-one-site-out"])
 every_method = pytest.mark.parametrize("name", FAMILY)
 every_federation = pytest.mark.parametrize("name", DISTILLED)
@@ -154,16 +150,6 @@ def test_alone_nothing_crosses_and_pooled_all_series_do():
     assert {each for each in shown if not each.startswith("bilstm.")} == {"public-series", "public-labels"}
     assert {row["direction"] for each, row in shown.items() if each.startswith("bilstm.")} == {"download"}
     assert 0 < shown["public-series"]["bytes"] < rows["series"]["bytes"]
-
-
-@both_splits
-@every_method
-def test_all_that_crosses_is_in_the_documentation(name, split):
-    rows = (ROOT / "docs" / "reference" / "what-crosses.md").read_text().splitlines()
-    own = " ".join(row for row in rows if f"`{name}`" in row)
-    for row in outcome_of(name, cohort(split=split)).crossings:
-        kind = row["name"].partition(".")[0]
-        assert f"`{row['name']}`" in own or f"`{kind}.*`" in own, row["name"]
 
 
 @every_method
@@ -389,21 +375,10 @@ def test_uploads_count_where_they_are_said_to_teach(name, monkeypatch):
 
 
 @every_method
-def test_an_interrupted_training_resumes_to_the_same_bytes(name, tmp_path, monkeypatch):
-    monkeypatch.setattr(Pace, "due", lambda _: True)
+def test_an_interrupted_training_resumes_to_the_same_bytes(name, resumed):
     inputs, settings = with_shifted_patients(cohort(24)), {"rounds": 3, "learning_rate": 0.05}
     expected = outcome_of(name, inputs, **settings)
-    checkpoint = Checkpoint(checkpoint_path(tmp_path / "predictions.parquet", "0a"), "0a")
-
-    def cut_off(done, *_):
-        if done == 2:
-            raise InterruptedError
-
-    with pytest.raises(InterruptedError):
-        outcome_of(name, inputs, Run(checkpoint=checkpoint, progress=cut_off), **settings)
-    seen = []
-    run = Run(checkpoint=checkpoint, progress=lambda done, *_, **__: seen.append(done))
-    again = outcome_of(name, inputs, run, **settings)
+    again, seen = resumed(lambda run: outcome_of(name, inputs, run, **settings), 2)
     assert seen == [2, 3]
     assert again.round_scores.tobytes() == expected.round_scores.tobytes()
     assert again.training_loss.tobytes() == expected.training_loss.tobytes()

@@ -1,17 +1,14 @@
 """Methods of whole graphs: what they learn, share, may not see, and how they go on after a stop."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from brainfed.federation.pace import Pace
 from brainfed.methods.gcfl.settings import CONVOLUTIONS
 from brainfed.methods.registry import METHODS, SHIPPED_VARIANTS
 from brainfed.runtime.entry import resolve
 from brainfed.runtime.errors import UserError
-from brainfed.runtime.jobs.checkpoints import Checkpoint
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.graph_samples import GraphSamples
 from brainfed.samples.results import check
@@ -20,7 +17,6 @@ from support.samples.method_inputs import diagnosis_of
 
 SOLO = ("selftrain", "central-gin")
 FEDERATED = ("fedavg-gin", "fedprox-gin", "gcfl", "gcfl-plus")
-ROOT = Path(__file__).parents[3]
 every_variant = pytest.mark.parametrize("name", [*SOLO, *FEDERATED])
 both_splits = pytest.mark.parametrize("split", ["random", "leave-one-site-out"])
 
@@ -101,17 +97,6 @@ def test_a_pooled_row_shows_that_institutions_send_unlike_numbers_of_nodes_and_a
     assert {row["tensors"] for row in rows.values()} == {len(nodes)}
 
 
-@both_splits
-@pytest.mark.parametrize("name", [*SOLO, *FEDERATED])
-def test_all_that_crosses_is_in_the_documentation(name, split):
-    rows = (ROOT / "docs" / "reference" / "what-crosses.md").read_text().splitlines()
-    method = SHIPPED_VARIANTS[name]["method"]
-    own = " ".join(row for row in rows if f"`{method}`" in row or "`training-subjects`" in row)
-    for row in outcome_of(name, graph_inputs(36, folds=2, split=split), steps=2).crossings:
-        layer = row["name"].partition(".")[0]
-        assert f"`{row['name']}`" in own or f"`{layer}.*`" in own
-
-
 @pytest.mark.parametrize("name", ["selftrain", "fedavg-gin"])
 def test_sign_and_weight_of_an_edge_are_not_read(name):
     inputs = graph_inputs()
@@ -129,22 +114,10 @@ def test_whole_networks_score_a_site_that_trains_nothing(name):
 
 
 @pytest.mark.parametrize("name", ["selftrain", "gcfl-plus"])
-def test_a_stopped_training_resumes_to_the_same_bytes(name, tmp_path, monkeypatch):
+def test_a_stopped_training_resumes_to_the_same_bytes(name, resumed):
     inputs, settings = graph_inputs(45), {} if name == "selftrain" else {"first_cut": 1, "eps1": 10, "eps2": 0}
     whole = outcome_of(name, inputs, **settings)
-
-    class StoppedError(Exception):
-        pass
-
-    def stop(done, *_):
-        if done == 4:
-            raise StoppedError
-
-    monkeypatch.setattr(Pace, "due", lambda pace: True)
-    checkpoint = Checkpoint(tmp_path / ".job.checkpoint", "key")
-    with pytest.raises(StoppedError):
-        outcome_of(name, inputs, Run(checkpoint=checkpoint, progress=stop), **settings)
-    again = outcome_of(name, inputs, Run(checkpoint=checkpoint), **settings)
+    again, _ = resumed(lambda run: outcome_of(name, inputs, run, **settings), 4)
     assert again.round_scores.tobytes() == whole.round_scores.tobytes()
     assert again.crossings == whole.crossings
     if name == "gcfl-plus":

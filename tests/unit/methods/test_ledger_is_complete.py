@@ -5,6 +5,7 @@ row, nothing moves by a bit. Each case stands for a feature kind, a scope of the
 """
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -31,12 +32,14 @@ from brainfed.inpainting.fedni.shared_tensors import SIZE_TENSORS
 from brainfed.inpainting.fedsage import training as fedsage
 from brainfed.inpainting.fedsage.settings import FedSageSettings
 from brainfed.inpainting.settings import InpaintingSettings
+from brainfed.methods.registry import METHODS
 from brainfed.runtime.jobs.run import Run
 from brainfed.runtime.streams import Streams
 from support.samples.inpainting_inputs import inpainting_inputs
 from support.samples.method_inputs import diagnosis_of, method_inputs, relabelled
 from support.samples.quick_methods import METHOD_OF, in_tiers, outcome_of, topology_of
 
+DOCUMENTED = (Path(__file__).parents[3] / "docs" / "reference" / "what-crosses.md").read_text().splitlines()
 CHANGED = 1
 """The institution whose data are changed."""
 POOLING = [
@@ -100,6 +103,15 @@ def test_data_of_another_institution_in_a_method_are_in_its_ledger(variant, spli
     pooled = {"features": series, "labels": ("labels", "public-labels"), "phenotypes": columns}
     if any(row["to"] == "centre" for row in first.crossings):
         assert all(sent(first.crossings, *pooled[content]) for content, moves in moved.items() if moves)
+
+
+@pytest.mark.parametrize(
+    "method", [method for method in METHODS.values() if {*method.needs} & {"connectomes", "series"}]
+)
+def test_what_a_method_on_graphs_or_series_may_send_is_in_the_documentation(method):
+    own = " ".join(row for row in DOCUMENTED if f"`{method.name}`" in row or "`training-subjects`" in row)
+    for name in method.shared_tensors:
+        assert f"`{name}`" in own or f"`{name.partition('.')[0]}.*`" in own, name
 
 
 @pytest.mark.parametrize("scope", ["local", "global", "global_cut"])

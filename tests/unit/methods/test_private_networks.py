@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from brainfed.federation.pace import Pace
 from brainfed.federation.privacy.calibration import noise_multiplier
 from brainfed.methods.private_linear.settings import PrivateMLPSettings, PrivateNetworkSettings
 from brainfed.methods.private_linear.train_network import train_fedmlp_dp, train_logistic_dp
 from brainfed.runtime.errors import UserError
-from brainfed.runtime.jobs.checkpoints import Checkpoint
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.results import check
 from reference.private_logistic import probabilities_of
@@ -83,24 +81,11 @@ def test_an_effect_is_found_without_noise(name):
     assert roc_auc_score(diagnosis_of(inputs), scores[inputs.fold, np.arange(90), 1]) > 0.75
 
 
-class StopError(Exception):
-    """Ends a training in the middle."""
-
-
 @every_method
-def test_an_interrupted_training_goes_on_to_the_same_bytes_and_spends_once(tmp_path, monkeypatch, name):
-    monkeypatch.setattr(Pace, "due", lambda _: True)
+def test_an_interrupted_training_goes_on_to_the_same_bytes_and_spends_once(resumed, name):
     inputs = method_inputs(45, 12)
     whole = outcome_of(name, inputs)
-    checkpoint = Checkpoint(tmp_path / "checkpoint", "digest")
-
-    def stop(done, *_):
-        if done == 2:
-            raise StopError
-
-    with pytest.raises(StopError):
-        outcome_of(name, inputs, Run(checkpoint=checkpoint, progress=stop))
-    again = outcome_of(name, inputs, Run(checkpoint=checkpoint))
+    again, _ = resumed(lambda run: outcome_of(name, inputs, run), 2)
     assert again.scores.tobytes() == whole.scores.tobytes()
     assert again.privacy == whole.privacy
     assert again.crossings == whole.crossings

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
-from brainfed.federation.pace import Pace
 from brainfed.federation.privacy.accounting import epsilon_spent
 from brainfed.federation.privacy.calibration import noise_multiplier
 from brainfed.methods.private_linear.clients import GradientClients, Member, Noise
@@ -17,7 +16,6 @@ from brainfed.methods.private_linear.rows import unit_rows
 from brainfed.methods.private_linear.settings import PrivateRidgeSettings
 from brainfed.methods.private_linear.train_ridge import train_ridge_dp
 from brainfed.runtime.errors import UserError
-from brainfed.runtime.jobs.checkpoints import Checkpoint
 from brainfed.runtime.jobs.run import Run
 from brainfed.runtime.streams import Streams
 from brainfed.samples.results import check
@@ -230,25 +228,12 @@ class TestScores:
         assert (after[(fold + 1) % 5] != before[(fold + 1) % 5]).any(where=np.isfinite(before[(fold + 1) % 5]))
 
 
-class StopError(Exception):
-    """Ends a training in the middle."""
-
-
 @pytest.mark.parametrize("after", [1, 2, 7])
 @pytest.mark.parametrize("balance", ["classes", "none"])
-def test_an_interrupted_training_goes_on_to_the_same_bytes_and_spends_once(tmp_path, monkeypatch, balance, after):
-    monkeypatch.setattr(Pace, "due", lambda _: True)
+def test_an_interrupted_training_goes_on_to_the_same_bytes_and_spends_once(resumed, balance, after):
     inputs, settings = method_inputs(60, 20), PrivateRidgeSettings(rounds=8, balance=balance)
     whole = train_ridge_dp(inputs, settings, Run())
-    checkpoint = Checkpoint(tmp_path / "checkpoint", "digest")
-
-    def stop(done, *_):
-        if done == after:
-            raise StopError
-
-    with pytest.raises(StopError):
-        train_ridge_dp(inputs, settings, Run(checkpoint=checkpoint, progress=stop))
-    again = train_ridge_dp(inputs, settings, Run(checkpoint=checkpoint))
+    again, _ = resumed(lambda run: train_ridge_dp(inputs, settings, run), after)
     assert again.scores.tobytes() == whole.scores.tobytes()
     assert again.round_scores.tobytes() == whole.round_scores.tobytes()
     assert again.training_loss.tobytes() == whole.training_loss.tobytes()

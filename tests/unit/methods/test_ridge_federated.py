@@ -10,12 +10,10 @@ from brainfed.engines.linear.averaging import AveragingClients
 from brainfed.engines.linear.clients import KrylovClients
 from brainfed.engines.linear.design import LinearDesign
 from brainfed.federation.message import Message
-from brainfed.federation.pace import Pace
 from brainfed.methods.fedtangent.settings import FederatedRidgeSettings
 from brainfed.methods.fedtangent.train import train_fedtangent, train_ridge_federated
 from brainfed.methods.linear.ridge import RidgeSettings
 from brainfed.methods.linear.train_ridge import train as train_ridge
-from brainfed.runtime.jobs.checkpoints import Checkpoint
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.inner_folds import institution_folds
 from brainfed.samples.view_scaling import fit_scaling, scaled
@@ -198,28 +196,13 @@ def test_averaging_over_one_institution_ends_at_the_ridge_solution():
     np.testing.assert_allclose(found.patterns, expected.patterns, atol=1e-3)
 
 
-class StopError(Exception):
-    """Ends a training in the middle."""
-
-
 @pytest.mark.parametrize("after", [1, 7, 30, 60])
 @pytest.mark.parametrize("solver", ["conjugate_gradient", "fedavg"])
-def test_an_interrupted_training_goes_on_to_the_same_bytes(tmp_path, monkeypatch, solver, after):
-    monkeypatch.setattr(Pace, "due", lambda _: True)
+def test_an_interrupted_training_goes_on_to_the_same_bytes(resumed, solver, after):
     inputs = method_inputs(45, 40)
     settings = FederatedRidgeSettings(ALPHAS, solver, rounds=30)
     whole = train_ridge_federated(inputs, settings, Run())
-    checkpoint = Checkpoint(tmp_path / "checkpoint", "digest")
-    calls = []
-
-    def progress(done, _total, _what, **_):
-        calls.append(done)
-        if len(calls) == after:
-            raise StopError
-
-    with pytest.raises(StopError):
-        train_ridge_federated(inputs, settings, Run(checkpoint=checkpoint, progress=progress))
-    resumed = train_ridge_federated(inputs, settings, Run(checkpoint=checkpoint))
-    assert resumed.scores.tobytes() == whole.scores.tobytes()
-    assert resumed.round_scores.tobytes() == whole.round_scores.tobytes()
-    assert resumed.crossings == whole.crossings
+    again, _ = resumed(lambda run: train_ridge_federated(inputs, settings, run), after)
+    assert again.scores.tobytes() == whole.scores.tobytes()
+    assert again.round_scores.tobytes() == whole.round_scores.tobytes()
+    assert again.crossings == whole.crossings

@@ -5,13 +5,11 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from brainfed.engines.stacked import side_by_side
-from brainfed.federation.pace import Pace
 from brainfed.federation.robustness_settings import RobustnessSettings
 from brainfed.methods.fedtangent.settings import FederatedRidgeSettings
 from brainfed.methods.fedtangent.train import train_ridge_federated
 from brainfed.methods.mlp.fedmlp import FedMLPSettings
 from brainfed.methods.mlp.train import train_fedmlp
-from brainfed.runtime.jobs.checkpoints import Checkpoint, checkpoint_path
 from brainfed.runtime.jobs.run import Run
 from support.samples.method_inputs import diagnosis_of, method_inputs
 
@@ -75,21 +73,13 @@ def test_turned_labels_in_all_institutions_turn_the_scores():
 
 
 @pytest.mark.parametrize("attack", ["paf", "ofom", "sign_flip", "scale"])
-def test_an_attacked_training_resumes_and_is_cut_into_stacks_without_a_change(attack, tmp_path, monkeypatch):
+def test_an_attacked_training_resumes_and_is_cut_into_stacks_without_a_change(attack, resumed, monkeypatch):
     inputs = method_inputs(40, 8, institutions=4, folds=3)
     robustness = {"attack": attack, "attacked": 0.5, "defence": "trimmed_mean"}
     expected = mlp(inputs, **robustness).round_scores
     assert not np.array_equal(expected, mlp(inputs, defence="trimmed_mean").round_scores, equal_nan=True)
-    monkeypatch.setattr(Pace, "due", lambda _: True)
-
-    def cut_off(done, *_):
-        if done == 2:
-            raise InterruptedError
-
-    checkpoint = Checkpoint(checkpoint_path(tmp_path / "predictions.parquet", "0a"), "0a")
-    with pytest.raises(InterruptedError):
-        mlp(inputs, Run(checkpoint=checkpoint, progress=cut_off), **robustness)
-    assert mlp(inputs, Run(checkpoint=checkpoint), **robustness).round_scores.tobytes() == expected.tobytes()
+    again, _ = resumed(lambda run: mlp(inputs, run, **robustness), 2)
+    assert again.round_scores.tobytes() == expected.tobytes()
     exact = Run(precision="float64")
     together = mlp(inputs, exact, **robustness).round_scores
     monkeypatch.setattr(side_by_side, "STACK_BYTES", 1)

@@ -11,12 +11,10 @@ from brainfed.engines.stacked import side_by_side
 from brainfed.engines.stacked.stacks import normalised
 from brainfed.engines.stacked.training import Training, train_stacked
 from brainfed.federation.ledger import Ledger
-from brainfed.federation.pace import Pace
 from brainfed.graphs.graph import Graph
 from brainfed.methods.gcn.fedgcn import METHOD, FedGCNSettings
 from brainfed.methods.gcn.train import train_fedgcn
 from brainfed.models.gcn import GCN
-from brainfed.runtime.jobs.checkpoints import Checkpoint, checkpoint_path
 from brainfed.runtime.jobs.run import Run
 from reference.loop_federation import train_by_loops
 from support.samples.method_inputs import diagnosis_of, method_inputs, scrambled
@@ -124,26 +122,14 @@ def test_the_skip_is_counted_and_crosses_under_its_name():
 
 @both_protocols
 @pytest.mark.parametrize("optimiser_state", ["reset", "keep"])
-def test_an_interrupted_training_resumes_to_the_same_bytes(protocol, optimiser_state, tmp_path, monkeypatch):
-    monkeypatch.setattr(Pace, "due", lambda _: True)
+def test_an_interrupted_training_resumes_to_the_same_bytes(protocol, optimiser_state, resumed):
     inputs = method_inputs(subjects=40, dimensions=11, institutions=3, folds=3, protocol=protocol)
     settings = replace(SETTINGS, optimiser_state=optimiser_state)
     expected = train_fedgcn(inputs, settings, Run())
-    checkpoint = Checkpoint(checkpoint_path(tmp_path / "predictions.parquet", "0a"), "0a")
-    seen = []
-
-    def stop_in_round_three(done, *_):
-        if done == 3:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        train_fedgcn(inputs, settings, Run(checkpoint=checkpoint, progress=stop_in_round_three))
-    resumed = train_fedgcn(
-        inputs, settings, Run(checkpoint=checkpoint, progress=lambda done, *_, **__: seen.append(done))
-    )
+    again, seen = resumed(lambda run: train_fedgcn(inputs, settings, run), 3)
     assert seen == [3]
-    assert resumed.round_scores[..., 1].tobytes() == expected.round_scores[..., 1].tobytes()
-    assert resumed.crossings == expected.crossings
+    assert again.round_scores[..., 1].tobytes() == expected.round_scores[..., 1].tobytes()
+    assert again.crossings == expected.crossings
 
 
 @both_protocols

@@ -7,8 +7,7 @@ import torch
 from brainfed.engines.graphs import batch
 from brainfed.engines.graphs.cohort import GraphCohort
 from brainfed.federation.message import GRADIENT_NORM
-from brainfed.federation.pace import Pace
-from brainfed.runtime.jobs.checkpoints import Checkpoint, checkpoint_path
+from brainfed.runtime.jobs.run import Run
 from reference.graph_cohorts import random_cohort, random_graphs
 
 from .training import ROUNDS, fast, networks, plain, settings_of, shared, train
@@ -124,27 +123,19 @@ def test_an_unknown_name_is_refused():
 
 
 @pytest.mark.parametrize("optimiser_state", ["keep", "reset"])
-def test_an_interrupted_training_resumes_to_the_same_bytes(optimiser_state, tmp_path, monkeypatch):
-    monkeypatch.setattr(Pace, "due", lambda _: True)
+def test_an_interrupted_training_resumes_to_the_same_bytes(optimiser_state, resumed):
     cohort = random_cohort()
     modules, settings = networks(cohort, dtype=torch.float32), settings_of(batch=4, optimiser_state=optimiser_state)
 
-    def trained(**options):
+    def trained(run):
         clients = fast(modules, cohort, settings, shared(modules))
-        train(clients, shared(modules), **options)
+        train(clients, shared(modules), run.checkpoint, run.progress)
         return clients
 
-    def cut_off(done, *_):
-        if done == 2:
-            raise InterruptedError
-
-    expected, checkpoint = trained(), Checkpoint(checkpoint_path(tmp_path / "out", "0a"), "0a")
-    with pytest.raises(InterruptedError):
-        trained(checkpoint=checkpoint, progress=cut_off)
-    seen = []
-    resumed = trained(checkpoint=checkpoint, progress=lambda done, *_: seen.append(done))
+    expected = trained(Run())
+    again, seen = resumed(trained, 2)
     assert seen == [2, 3, 4]
-    left, right = (each.state(ROUNDS - 1) for each in (resumed, expected))
+    left, right = (each.state(ROUNDS - 1) for each in (again, expected))
     assert {name: array.tobytes() for name, array in left.items()} == {
         name: array.tobytes() for name, array in right.items()
     }

@@ -8,10 +8,9 @@ import torch
 
 from brainfed.engines.private.clients import PrivateClients
 from brainfed.engines.private.poisson import Poisson
-from brainfed.federation.pace import Pace
 from brainfed.federation.privacy.spending import spending_row
 from brainfed.runtime.errors import UserError
-from brainfed.runtime.jobs.checkpoints import Checkpoint, checkpoint_path
+from brainfed.runtime.jobs.run import Run
 from brainfed.runtime.streams import Streams
 from reference.private_federation import train_by_loops
 
@@ -60,32 +59,23 @@ def test_it_gives_the_plain_loops_numbers(case, privacy):
 
 
 @pytest.mark.parametrize(("optimiser", "optimiser_state"), [("sgd", "keep"), ("adam", "keep"), ("adam", "reset")])
-def test_an_interrupted_training_resumes_to_the_same_bytes_and_budget(
-    optimiser, optimiser_state, tmp_path, monkeypatch
-):
-    monkeypatch.setattr(Pace, "due", lambda _: True)
+def test_an_interrupted_training_resumes_to_the_same_bytes_and_budget(optimiser, optimiser_state, resumed):
     data = made_up(windows=2)
     settings = schedule(**PRIVACY, optimiser=optimiser, optimiser_state=optimiser_state, momentum=0.5)
 
-    def trained(**options):
-        return train(clients_of(data, "convolution", settings, dtype=torch.float32), **options)
+    def trained(run):
+        clients = clients_of(data, "convolution", settings, dtype=torch.float32)
+        return train(clients, checkpoint=run.checkpoint, progress=run.progress)
 
-    def cut_off(done, *_):
-        if done == 2:
-            raise InterruptedError
-
-    whole = trained()
-    checkpoint = Checkpoint(checkpoint_path(tmp_path / "predictions", "digest"), "digest")
-    with pytest.raises(InterruptedError):
-        trained(checkpoint=checkpoint, progress=cut_off)
-    resumed = trained(checkpoint=checkpoint)
-    assert checkpoint.load()[0] == ROUNDS - 1
-    assert whole.curves.probabilities.tobytes() == resumed.curves.probabilities.tobytes()
-    assert whole.curves.losses.tobytes() == resumed.curves.losses.tobytes()
-    for own, again in zip(whole._each(), resumed._each(), strict=True):
+    whole = trained(Run())
+    again, seen = resumed(trained, 2)
+    assert seen[-1] == ROUNDS
+    assert whole.curves.probabilities.tobytes() == again.curves.probabilities.tobytes()
+    assert whole.curves.losses.tobytes() == again.curves.losses.tobytes()
+    for own, other in zip(whole._each(), again._each(), strict=True):
         for name, tensor in own[1].state_dict().items():
-            assert torch.equal(tensor, again[1].state_dict()[name])
-    rows = [[spending_row(each, settings) for each in clients.spendings()] for clients in (whole, resumed)]
+            assert torch.equal(tensor, other[1].state_dict()[name])
+    rows = [[spending_row(each, settings) for each in clients.spendings()] for clients in (whole, again)]
     assert rows[0] == rows[1]
     assert rows[0][0]["steps"] == ROUNDS * settings.local_epochs
 

@@ -1,0 +1,36 @@
+"""What rooms of the unit tests share."""
+
+import pytest
+
+from brainfed.federation.pace import Pace
+from brainfed.runtime.jobs.checkpoints import Checkpoint, checkpoint_path
+from brainfed.runtime.jobs.run import Run
+
+
+class CutOffError(Exception):
+    """Ends a training in the middle."""
+
+
+@pytest.fixture
+def resumed(tmp_path, monkeypatch):
+    """`resumed(train, report)`: train (of a Run), cut off at a report of its progress, and train again.
+
+    Returns what the second training finds, and the units of work that it reports. Every round is kept; the one of the
+    last report is not yet.
+    """
+
+    def found(train, report):
+        checkpoint = Checkpoint(checkpoint_path(tmp_path / "predictions.parquet", "0a"), "0a")
+        first, second = [], []
+
+        def cut_off(done, *_, **__):
+            first.append(done)
+            if len(first) == report:
+                raise CutOffError
+
+        with pytest.raises(CutOffError):
+            train(Run(checkpoint=checkpoint, progress=cut_off))
+        return train(Run(checkpoint=checkpoint, progress=lambda done, *_, **__: second.append(done))), second
+
+    monkeypatch.setattr(Pace, "due", lambda _: True)
+    return found

@@ -34,7 +34,12 @@ LIBRARIES = (
     "pydantic.dataclasses",
 )
 """What a start imports that is not of this project: a project under test may have its own copy of the workflow."""
-OURS = ("brainfed.__main__", "brainfed.configuration.layout.layout", "brainfed.configuration.outline.report")
+OURS = (
+    "brainfed.__main__",
+    "brainfed.checking.found_cohorts",
+    "brainfed.configuration.layout.layout",
+    "brainfed.configuration.outline.report",
+)
 SECONDS = 3600
 """After which a command is ended, as by `timeout`."""
 

@@ -490,6 +490,13 @@ def test_a_reader_that_has_gone_is_no_mistake(config, monkeypatch):
         assert main(["check", str(config)]) == 0
 
 
+def test_a_check_without_scans_waits_for_no_library_of_scans(config):
+    heavy = {"nilearn", "nibabel", "sklearn", "scipy.stats", "statsmodels", "torch"}
+    code = f"import sys, brainfed.__main__ as b; b.main(sys.argv[1:]); sys.exit(str({heavy} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code, "check", str(config)], capture_output=True, text=True)
+    assert done.stderr == "set()\n", done.stdout
+
+
 def test_sites_that_are_institutions_have_nothing_to_harmonise_with(cohort):
     config = edit(cohort.configure(), features={"harmonise": "combat"})
 

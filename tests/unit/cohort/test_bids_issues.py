@@ -10,41 +10,15 @@ from brainfed.cohort.phenotype.ingest import ingest
 from brainfed.cohort.quality.measures import measure
 from brainfed.cohort.settings.cohort import CohortSettings, ColumnSettings
 from support.files.bids_dataset import confounds
+from support.files.quality_tables import people_table, quality_table
 from support.files.run_of_cohort import decide
 
 SUBJECTS = ("01", "02", "03")
 
 
 def issues_of(runs=(2, 2, 2), header=(math.nan,) * 3, strangers=(), problems=("",) * 3):
-    people = pd.DataFrame(
-        {
-            "subject": SUBJECTS,
-            "site": "a",
-            "age": 30.0,
-            "sex": "male",
-            "diagnosis": pd.array([1, 0, 1], dtype="Int8"),
-            "mean_fd": 0.1,
-            "fd_source": "scan",
-            "has_series": True,
-            "absence": "",
-            "fd_problem": problems,
-        }
-    )
-    quality = pd.DataFrame(
-        {
-            "subject": SUBJECTS,
-            "timepoints": 200,
-            "tr": 2.0,
-            "header_tr": header,
-            "runs": runs,
-            "constant_regions": 0,
-            "empty_regions": 0,
-            "checksum": SUBJECTS,
-            "resampled": "",
-            "suspicion": "",
-            "problem": "",
-        }
-    )
+    people = people_table(SUBJECTS, [1, 0, 1], fd_source="scan", fd_problem=problems)
+    quality = quality_table(SUBJECTS, header_tr=header, runs=runs)
     coverage = pd.DataFrame({"subject": [], "region": [], "coverage": []})
     _, issues = decide(people, quality, coverage, CohortSettings(source="bids"), strangers=strangers)
     return [tuple(row) for row in issues.itertuples(index=False)]

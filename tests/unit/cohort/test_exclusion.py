@@ -19,6 +19,7 @@ from brainfed.cohort.sources.listed import Absence
 from brainfed.cohort.splits.institutions import split
 from brainfed.reporting.tables.flow import flow_steps
 from brainfed.runtime.streams import Streams
+from support.files.quality_tables import people_table, quality_table
 from support.files.run_of_cohort import decide
 
 GOOD = dict.fromkeys(MEASURES, 0.0) | {
@@ -82,34 +83,20 @@ def test_other_reasons_are_not_exclusions():
 def cohort(size, seed):
     random = np.random.default_rng(seed)
     subjects = [f"{number:04d}" for number in range(size)]
-    people = pd.DataFrame(
-        {
-            "subject": subjects,
-            "site": random.choice(["a", "b"], size),
-            "age": 20.0,
-            "sex": "male",
-            "diagnosis": pd.array(random.choice([0, 1, None], size, p=[0.45, 0.45, 0.1]), dtype="Int8"),
-            "mean_fd": np.where(random.random(size) < 0.1, np.nan, random.lognormal(-2, 1, size)),
-            "has_series": random.random(size) < 0.9,
-        }
+    people = people_table(
+        subjects,
+        random.choice([0, 1, None], size, p=[0.45, 0.45, 0.1]),
+        site=random.choice(["a", "b"], size),
+        mean_fd=np.where(random.random(size) < 0.1, np.nan, random.lognormal(-2, 1, size)),
+        has_series=random.random(size) < 0.9,
     )
     people["fd_source"] = np.where(people["mean_fd"].isna(), "", "table")
-    people["fd_problem"] = ""
     people["absence"] = np.where(people["has_series"], "", random.choice(["no series", "series file absent"], size))
-    scans = pd.DataFrame(
-        {
-            "subject": subjects,
-            "timepoints": random.integers(60, 300, size),
-            "tr": 2.0,
-            "header_tr": np.nan,
-            "constant_regions": random.integers(0, 8, size),
-            "empty_regions": 0,
-            "runs": 1,
-            "checksum": subjects,
-            "resampled": "",
-            "suspicion": "",
-            "problem": np.where(random.random(size) < 0.1, "damaged", ""),
-        }
+    scans = quality_table(
+        subjects,
+        timepoints=random.integers(60, 300, size),
+        constant_regions=random.integers(0, 8, size),
+        problem=np.where(random.random(size) < 0.1, "damaged", ""),
     )
     seen = pd.DataFrame({"subject": subjects, "region": "R1", "coverage": random.uniform(0.85, 1, size)})
     return people, scans[people["has_series"]], seen[people["has_series"]]

@@ -14,48 +14,23 @@ from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.settings.exclusion import ExclusionSettings
 from brainfed.imaging.series.read_shard import read_shard
 from brainfed.runtime.errors import UserError
+from support.files.quality_tables import people_table, quality_table
 from support.files.run_of_cohort import decide, parts_of
 
 SETTINGS = CohortSettings(source="timeseries")
 needs_data = pytest.mark.skipif("BRAINFED_DATA" not in os.environ, reason="BRAINFED_DATA is not set")
 
 
+SIX = [f"s{i}" for i in range(6)]
+
+
 def participants(**columns):
-    n = 6
-    frame = pd.DataFrame(
-        {
-            "subject": [f"s{i}" for i in range(n)],
-            "site": ["a", "a", "a", "b", "b", "b"],
-            "age": 20.0,
-            "sex": pd.array(["male", "female"] * 3, dtype="string"),
-            "diagnosis": pd.array([0, 1, 0, 1, 0, 1], dtype="Int8"),
-            "mean_fd": 0.1,
-            "fd_source": "table",
-            "has_series": True,
-            "absence": "",
-            "fd_problem": "",
-        }
-    )
-    return frame.assign(**columns)
+    usual = {"site": list("aaabbb"), "sex": ["male", "female"] * 3}
+    return people_table(SIX, [0, 1, 0, 1, 0, 1], **usual).assign(**columns)
 
 
 def quality(**columns):
-    frame = pd.DataFrame(
-        {
-            "subject": [f"s{i}" for i in range(6)],
-            "timepoints": 150,
-            "tr": 2.0,
-            "header_tr": np.nan,
-            "constant_regions": 0,
-            "empty_regions": 0,
-            "runs": 1,
-            "checksum": list("uvwxyz"),
-            "resampled": "",
-            "suspicion": "",
-            "problem": "",
-        }
-    )
-    return frame.assign(**columns)
+    return quality_table(SIX, **columns)
 
 
 COVERAGE = pd.DataFrame({"subject": ["s3", "s3"], "region": ["V1", "M1"], "coverage": [0.0, 1.0]})
@@ -68,7 +43,7 @@ def reasons(included):
 def test_regions_without_signal_are_unknown_of_data_that_are_no_series():
     series = measure(participants(), quality(empty_regions=2), COVERAGE, 0.5)
     assert series["silent_regions"].tolist() == [2.0] * 6
-    found = quality_without_scan([f"s{number}" for number in range(6)], {}, {})
+    found = quality_without_scan(SIX, {}, {})
     assert measure(participants(), found, coverage_without_scan(), 0.5)["silent_regions"].isna().all()
 
 
@@ -89,14 +64,7 @@ def test_subjects_with_an_absent_or_broken_series_or_without_a_diagnosis_are_lef
     )
     measured = quality(problem=["", "", "the file is truncated", "", "", ""]).iloc[1:]
     included, issues = decide(people, measured, COVERAGE, SETTINGS)
-    assert reasons(included) == {
-        "s0": "no series",
-        "s1": "diagnosis missing",
-        "s2": "the file is truncated",
-        "s3": "",
-        "s4": "",
-        "s5": "",
-    }
+    assert list(included["reason"]) == ["no series", "diagnosis missing", "the file is truncated", "", "", ""]
     assert issues.loc[issues["action"] == "left out", ["subject", "kind"]].to_numpy().tolist() == [
         ["s0", "no series"],
         ["s1", "diagnosis missing"],
@@ -278,20 +246,7 @@ def test_the_known_defects_of_abide_are_listed(tmp_path):
     out = parts_of(tmp_path)
     settings = replace(SETTINGS, regions=200)
     read_shard({name: tmp_path / f"{name}.1D" for name in known}, settings, out)
-    people = pd.DataFrame(
-        {
-            "subject": known,
-            "site": ["Caltech", "Caltech", "UM", "UM", "UM"],
-            "age": 20.0,
-            "sex": pd.array(["male"] * 5, dtype="string"),
-            "diagnosis": pd.array([0, 1, 0, 1, 0], dtype="Int8"),
-            "mean_fd": 0.1,
-            "fd_source": "table",
-            "has_series": True,
-            "absence": "",
-            "fd_problem": "",
-        }
-    )
+    people = people_table(known, [0, 1, 0, 1, 0], site=["Caltech", "Caltech", "UM", "UM", "UM"])
     included, issues = decide(people, pd.read_parquet(out.quality), pd.read_parquet(out.coverage), settings)
     groups = included.set_index("subject")["twin_group"]
     assert groups["UM_1_0050279"] == groups["UM_1_0050286"] == "UM_1_0050279"

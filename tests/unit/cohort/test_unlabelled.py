@@ -20,6 +20,7 @@ from brainfed.runtime.streams import Streams
 from brainfed.samples.assemble import assemble
 from brainfed.samples.inpainting.inpainting_inputs import inpainting_inputs
 from brainfed.samples.results import check, predictions_table
+from support.files.quality_tables import people_table, quality_table
 from support.files.run_of_cohort import decide
 from support.samples.fused_inputs import with_fused
 from support.samples.method_inputs import method_inputs
@@ -74,31 +75,10 @@ def test_a_site_without_labelled_subjects_is_no_fold():
     assert set(table.loc[table["institution"] == "site-3", "fold"]) == {-1}
 
 
-def quality_of(people, checksums):
-    return pd.DataFrame(
-        {"subject": people["subject"], "timepoints": 100, "tr": 2.0, "header_tr": np.nan,
-         "constant_regions": 0, "empty_regions": 0, "runs": 1, "checksum": checksums, "resampled": "", "suspicion": "",
-         "problem": ""}
-    )  # fmt: skip
-
-
 def decided(settings, checksums=("u", "v", "w", "x")):
-    people = pd.DataFrame(
-        {
-            "subject": list("abcd"),
-            "site": "x",
-            "age": 20.0,
-            "sex": pd.array([None] * 4, "string"),
-            "diagnosis": pd.array([0, 1, None, None], dtype="Int8"),
-            "mean_fd": 0.1,
-            "fd_source": "table",
-            "has_series": True,
-            "absence": "",
-            "fd_problem": "",
-        }
-    )
+    people = people_table("abcd", [0, 1, None, None], sex=None)
     empty = pd.DataFrame({"subject": [], "region": [], "coverage": []})
-    included, issues = decide(people, quality_of(people, list(checksums)), empty, settings)
+    included, issues = decide(people, quality_table("abcd", checksum=list(checksums)), empty, settings)
     return dict(zip(included["subject"], included["reason"], strict=True)), issues
 
 

@@ -3,27 +3,27 @@
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from pathlib import Path
+from importlib import import_module
+from typing import Any
 
-from brainfed.checking import images, table
+from brainfed.checking import table
 from brainfed.checking.exclusions import exclude_known
 from brainfed.checking.files import check_files, check_orphans
 from brainfed.checking.finding import Finding, Severity, boundary, collected, found_at
-from brainfed.checking.found_cohorts import check_derivative, check_graphs, check_measures
 from brainfed.checking.further_measures import check_further_measures, without_further
 from brainfed.checking.people import Checked, Look, Person, leavers_among, nobody_left, people_of, twins_among
 from brainfed.checking.series import SeriesCheck
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.sources.freesurfer.further import further_measures
-from brainfed.cohort.sources.known_atlases import atlas_files
 from brainfed.cohort.sources.listed import EXCLUDED, ListedSubject
 from brainfed.cohort.sources.missing_inputs import missing_inputs
 from brainfed.cohort.sources.simulated.listing import simulated_subjects
 from brainfed.cohort.sources.simulated.phenotype import simulate_subjects
-from brainfed.imaging.scans.atlas import Atlas, load_atlas
-from brainfed.imaging.scans.probabilistic_atlas import ProbabilisticAtlas
 from brainfed.runtime.errors import Refuse, UserError
 from brainfed.runtime.streams import Streams
+
+IMAGES, FOUND = "brainfed.checking.images", "brainfed.checking.found_cohorts"
+"""Imported by name, where a cohort has scans or lists its own files: nilearn takes as long as all else of a check."""
 
 Looking = Callable[[ListedSubject, Refuse], Look | None]
 """Reads one subject's files and refuses their mistakes; None where they cannot be read."""
@@ -65,12 +65,13 @@ def check_series(name: str, settings: CohortSettings) -> Checked:
 
 def check_images(name: str, settings: CohortSettings, every_scan: bool) -> Checked:
     """A cohort of 4D images and a parcellation."""
-    place = _place(name, "images")
-    atlas, mistakes = _atlas(settings, _place(name, "parcellation"))
+    images, place = import_module(IMAGES), _place(name, "images")
+    atlas, mistakes = images.read_atlas(settings, _place(name, "parcellation"))
     space = images.Space(atlas)
 
     def look(listed: ListedSubject, refuse: Refuse) -> Look | None:
-        return images.look_at_image(listed, settings, space, refuse)
+        seen: Look | None = images.look_at_image(listed, settings, space, refuse)
+        return seen
 
     def look_at_all(everybody: tuple[ListedSubject, ...]) -> Looked:
         looks, mistakes = _look_at_all(everybody, look)
@@ -78,7 +79,8 @@ def check_images(name: str, settings: CohortSettings, every_scan: bool) -> Check
         return looks, [*mistakes, *unusable]
 
     def remarks(looks: Mapping[str, Look], listed: tuple[ListedSubject, ...]) -> Iterable[Finding]:
-        return images.remarks(looks, listed, settings, space, place)
+        said: Iterable[Finding] = images.remarks(looks, listed, settings, space, place)
+        return said
 
     checked = _check_table(name, settings, look_at_all, remarks, len(atlas.regions) if atlas else 0)
     return replace(checked, findings=(*mistakes, *checked.findings))
@@ -95,7 +97,13 @@ def check_simulation(settings: CohortSettings) -> Checked:
 
 
 def _check_derivative(name: str, settings: CohortSettings, every_scan: bool) -> Checked:
-    return check_derivative(name, settings, *_atlas(settings, _place(name, "parcellation")), every_scan=every_scan)
+    atlas = import_module(IMAGES).read_atlas(settings, _place(name, "parcellation"))
+    return _of_found("check_derivative", name, settings, *atlas, every_scan=every_scan)
+
+
+def _of_found(check: str, *given: Any, **options: Any) -> Checked:
+    checked: Checked = getattr(import_module(FOUND), check)(*given, **options)
+    return checked
 
 
 SOURCES: dict[str, Callable[[str, CohortSettings, bool], Checked]] = {
@@ -103,8 +111,8 @@ SOURCES: dict[str, Callable[[str, CohortSettings, bool], Checked]] = {
     "nifti": check_images,
     "timeseries": lambda name, settings, _: check_series(name, settings),
     "bids": _check_derivative,
-    "freesurfer": lambda name, settings, _: check_measures(name, settings),
-    "tudataset": lambda name, settings, _: check_graphs(name, settings),
+    "freesurfer": lambda name, settings, _: _of_found("check_measures", name, settings),
+    "tudataset": lambda name, settings, _: _of_found("check_graphs", name, settings),
 }
 
 
@@ -173,19 +181,6 @@ def _look_at_all(everybody: Iterable[ListedSubject], look: Looking) -> Looked:
         if seen is not None and not wrong:
             looks[listed.subject] = seen
     return looks, mistakes
-
-
-def _atlas(settings: CohortSettings, place: str) -> tuple[Atlas | ProbabilisticAtlas | None, list[Finding]]:
-    files = atlas_files(settings)
-    if files.parcellation is None or not all(Path(path).is_file() for path in files if path is not None):
-        return None, []
-    mistakes: list[Finding] = []
-    with boundary(
-        f"Parcellation {files.parcellation}, region table {files.labels}",
-        lambda error: mistakes.append(found_at(place, error)),
-    ):
-        return load_atlas(settings.atlas, files.parcellation, files.labels), []
-    return None, mistakes
 
 
 def _place(name: str, part: str) -> str:

@@ -8,23 +8,25 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import zip_longest
 from operator import itemgetter
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from brainfed.checking.exclusions import silent_regions
-from brainfed.checking.finding import Finding, boundary, named
+from brainfed.checking.finding import Finding, boundary, found_at, named
 from brainfed.checking.people import Look
 from brainfed.cohort.quality.exclusion import RULES, active_rules
 from brainfed.cohort.quality.measures import measure_scans
 from brainfed.cohort.settings.cohort import CohortSettings
+from brainfed.cohort.sources.known_atlases import atlas_files
 from brainfed.cohort.sources.listed import ListedSubject
 from brainfed.imaging.extraction.bids_extraction import SubjectRuns, extract_subject
 from brainfed.imaging.extraction.confounds import COSINES, read_confounds
 from brainfed.imaging.extraction.extract_shard import exempt_libraries
 from brainfed.imaging.extraction.extraction import ScanFiles, check_cleaning, extract
-from brainfed.imaging.scans.atlas import Atlas
+from brainfed.imaging.scans.atlas import Atlas, load_atlas
 from brainfed.imaging.scans.coverage import voxels_in_view
 from brainfed.imaging.scans.intact import content_of, gzip_trailer
 from brainfed.imaging.scans.probabilistic_atlas import ProbabilisticAtlas
@@ -41,6 +43,20 @@ FROM_HEADERS = {"mean_fd", "min_volumes", "min_kept_seconds"}
 """Rules of exclusion that need no voxel."""
 DIFFERENT_TR = 0.01
 """Two repetition times differ if one is longer by more than this fraction."""
+
+
+def read_atlas(settings: CohortSettings, place: str) -> tuple[Atlas | ProbabilisticAtlas | None, list[Finding]]:
+    """The parcellation, None where it is absent or cannot be read, and mistakes of its files."""
+    files = atlas_files(settings)
+    if files.parcellation is None or not all(Path(path).is_file() for path in files if path is not None):
+        return None, []
+    mistakes: list[Finding] = []
+    with boundary(
+        f"Parcellation {files.parcellation}, region table {files.labels}",
+        lambda error: mistakes.append(found_at(place, error)),
+    ):
+        return load_atlas(settings.atlas, files.parcellation, files.labels), []
+    return None, mistakes
 
 
 @dataclass

@@ -9,6 +9,11 @@ import numpy as np
 
 from brainfed.cohort.settings.exclusion import ExclusionSettings
 
+UNLABELLED_COPY = "unlabelled copy of a labelled subject"
+"""The reason to leave of a subject without a label."""
+MEASURES = "expected whole FreeSurfer measures"
+"""Words of every exclusion for FreeSurfer measures."""
+
 
 class Rule(NamedTuple):
     """One rule: its measure, whether its limit is the largest allowed value, and its words."""

@@ -9,8 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from brainfed.cohort.quality.exclusion import exclusion
-from brainfed.cohort.quality.issues import UNLABELLED_COPY
+from brainfed.cohort.quality.exclusion import UNLABELLED_COPY, exclusion
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.runtime.errors import UserError
 

@@ -8,12 +8,11 @@ from typing import NamedTuple
 import pandas as pd
 
 from brainfed.cohort.class_words import ClassWords, class_words
-from brainfed.cohort.quality.exclusion import exclusion_kind
+from brainfed.cohort.quality.exclusion import MEASURES, UNLABELLED_COPY, exclusion_kind
 from brainfed.cohort.quality.suspicions import quality_issues
 from brainfed.cohort.settings.classes import Target
 from brainfed.cohort.settings.cohort import CohortSettings
 
-UNLABELLED_COPY = "unlabelled copy of a labelled subject"
 OWN_KINDS = frozenset(
     {
         "excluded by diagnosis",
@@ -33,8 +32,6 @@ OWN_KINDS = frozenset(
 PHENOTYPES: dict[Target, tuple[str, ...]] = {"diagnosis": ("age", "sex"), "sex": ("age",), "class": ()}
 """Target -> phenotypes that are listed where they are missing; graphs have none."""
 SILENT = "regions without signal"
-MEASURES = "expected whole FreeSurfer measures"
-"""Words of every exclusion for FreeSurfer measures."""
 UNMEASURED = "FreeSurfer measures unusable (absent or no numbers)"
 WITHOUT_MEASURES = "no FreeSurfer measures beside the scan"
 UNUSABLE = "series unusable (damaged, short or not finite)"

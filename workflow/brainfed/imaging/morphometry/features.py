@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from brainfed.cohort.phenotype.plain_number import plain_number
 from brainfed.cohort.phenotype.table import ALWAYS_MISSING
-from brainfed.cohort.quality.issues import MEASURES
+from brainfed.cohort.quality.exclusion import MEASURES
 from brainfed.cohort.settings.freesurfer import FreeSurferSettings
 from brainfed.cohort.sources.path_patterns import spelling
 from brainfed.imaging.morphometry.freesurfer_table import TextTable

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from brainfed.cohort.quality.issues import MEASURES
+from brainfed.cohort.quality.exclusion import MEASURES
 from brainfed.runtime.errors import UserError
 
 CORTICAL = {"thickness": "ThickAvg", "area": "SurfArea", "volume": "GrayVol"}

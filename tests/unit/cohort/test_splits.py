@@ -363,3 +363,32 @@ def test_a_seed_deals_the_same_folds_under_every_version_of_the_libraries():
     assert "".join(map(str, drawn)) == "4100412023142342402412000230303333034132014143214132011421323431042"
     inner = StratifiedKFold(5, shuffle=True, random_state=4294967295).split(classes, classes % 2)
     assert [tested.tolist()[:3] for _, tested in inner] == [[1, 2, 9], [3, 15, 23], [0, 6, 10], [7, 12, 13], [4, 5, 8]]
+
+
+LEFT_OUT = SplitSettings(validation="leave_one_site_out")
+STUDY = ("berlin", "oslo", "york")
+
+
+def drawn(sites, study=()):
+    names = [f"sub-{number}" for number in range(4 * len(sites))]
+    participants = pd.DataFrame({"subject": names, "site": sites * 4, "diagnosis": [0, 1] * (2 * len(sites))})
+    included = pd.DataFrame({"subject": names, "included": True, "twin_group": None, "reason": ""})
+    return split(included, participants, LEFT_OUT, Streams(0), sites=study)
+
+
+@pytest.mark.parametrize("site", STUDY)
+def test_a_site_alone_has_the_fold_that_it_has_among_all(site):
+    together = drawn(list(STUDY))
+    alone = drawn([site], STUDY)
+    assert set(alone["fold"]) == set(together.loc[together["institution"] == site, "fold"]) == {STUDY.index(site)}
+    assert set(alone["institution"]) == {site}
+
+
+def test_a_site_of_another_name_is_refused():
+    with pytest.raises(UserError, match=r"subjects of the study's sites \(berlin, oslo, york\), found some of Oslo"):
+        drawn(["Oslo"], STUDY)
+
+
+def test_one_site_without_a_study_is_refused():
+    with pytest.raises(UserError, match="at least 2 sites"):
+        drawn(["oslo"])

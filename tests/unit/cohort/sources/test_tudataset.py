@@ -1,4 +1,4 @@
-"""Public graphs as a cohort: their rows, their files, and a sentence for each mistake."""
+"""Public graphs as a cohort: their download, their rows, their files, and a sentence for each mistake."""
 
 import pytest
 
@@ -7,6 +7,7 @@ from brainfed.cohort.class_words import class_words
 from brainfed.cohort.phenotype.ingest import ingest
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.sources.listing import list_cohort
+from brainfed.cohort.sources.tudataset.fetch import fetch_data_sets
 from brainfed.configuration.planning.plan import make_plan
 from brainfed.configuration.project import ProjectSettings
 from brainfed.configuration.validation import validate
@@ -213,3 +214,32 @@ def test_settings_of_connectomes_are_refused_for_graphs(tmp_path, key):
 def test_without_a_list_of_variants_graphs_get_those_that_classify_them(tmp_path):
     names = {variant.name for variant in make_plan(project(tmp_path)).experiments["methods"].variants}
     assert {"majority", "selftrain", "fedavg-gin", "fedprox-gin", "gcfl", "gcfl-plus", "central-gin"} == names
+
+
+def test_a_download_without_a_network_gets_one_sentence(tmp_path, monkeypatch):
+    def unreachable(*_):
+        raise OSError("no route")
+
+    stub = type("Stub", (), {"url": "https://x", "__init__": unreachable})
+    monkeypatch.setattr("brainfed.cohort.sources.tudataset.fetch.TUDataset", stub)
+    with pytest.raises(UserError, match="TOY: expected the data set from https://x, could not fetch it"):
+        fetch_data_sets(["TOY"], tmp_path, lambda *_: None)
+
+
+def test_a_download_that_stopped_half_way_is_made_again(tmp_path, monkeypatch):
+    raw = write_data_set(tmp_path, "TOY", 4)
+    (raw / "TOY_graph_labels.txt").unlink()
+    asked = []
+    monkeypatch.setattr(
+        "brainfed.cohort.sources.tudataset.fetch.TUDataset", lambda folder, name: asked.append((name, raw.exists()))
+    )
+    fetch_data_sets(["TOY"], tmp_path, lambda *_: None)
+    assert asked == [("TOY", False)], "what was left is removed, else PyTorch Geometric takes it for whole"
+
+
+def test_a_download_brings_only_what_is_missing(tmp_path, monkeypatch):
+    write_data_set(tmp_path, "HERE", 4)
+    asked = []
+    monkeypatch.setattr("brainfed.cohort.sources.tudataset.fetch.TUDataset", lambda folder, name: asked.append(name))
+    fetch_data_sets(["HERE", "GONE"], tmp_path, lambda *_: None)
+    assert asked == ["GONE"]

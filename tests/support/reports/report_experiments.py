@@ -21,6 +21,7 @@ from brainfed.reporting.outline import ExperimentOutline, read_experiment
 from brainfed.runtime.artefacts import canonical_json, read_arrays, write_arrays, write_table, write_text, write_tsv
 
 REPEATS, FOLDS, SUBJECTS, FEATURES, GENERATED = 2, 5, 200, 66, 100
+SENT = 10_137_600
 TITLES = {"fedni": "FedNI", "fedgcn": "FedGCN", "fedsage-plus": "FedSage+", "ridge": "Ridge", "fedmlp": "FedMLP",
           "centralgcn": "CentralGCN", "localgcn": "LocalGCN", "fedni-centroids": "FedNI with centroids"}  # fmt: skip
 Spec = Mapping[str, Any]
@@ -73,9 +74,9 @@ def variant_outline(folder: Path, name: str, method: str, *, repeats: int = REPE
                 "local_epochs": 10,
                 "operations": 29_000_000_000_000,
             }
+            sent = {"stage": "inpainting", "tensors": 150, "rounds": 30}
             crossings = [
-                _crossing("inpainting", "encoder-0.weight", "features x hidden-0", way)
-                for way in ("upload", "download")
+                crossing("encoder-0.weight", "features x hidden-0", way, SENT, **sent) for way in ("upload", "download")
             ]
             write_text(cost, canonical_json({"counts": counts, "crossings": crossings}))
             timing_of = {"seconds": 300.0 + 20 * repeat, "peak_memory_mb": 900.0, "device": "cpu"}
@@ -108,14 +109,15 @@ def some_readings(folder: Path) -> list[tuple[dict[str, Any], float, float]]:
     return found
 
 
-def _crossing(stage: str, name: str, axes: str, direction: str) -> dict[str, Any]:
-    return {"stage": stage, "name": name, "direction": direction, "to": "server", "axes": axes, "shape": "66x256",
-            "tensors": 150, "rounds": 30, "bytes": 10_137_600}  # fmt: skip
+def crossing(name: str, axes: str, direction: str = "upload", size: int = 1000, **changes: Any) -> dict[str, Any]:
+    """A row of the ledger."""
+    usual = {"stage": "classifier", "to": "server", "shape": "66x256", "tensors": 2, "rounds": 1}
+    return {"name": name, "direction": direction, "axes": axes, "bytes": size} | usual | changes
 
 
 def _write_training(folder: Path, settings: Mapping[str, Any], repeat: int) -> None:
     counts = {"parameters": 474_594, "rounds": 10, "local_epochs": 10, "first_layer_operations": 127_543_680_000}
-    crossings = [_crossing("classifier", "weight-0", "features x hidden-0", "upload")]
+    crossings = [crossing("weight-0", "features x hidden-0", size=SENT, tensors=150, rounds=30)]
     write_text(folder / "cost.json", canonical_json({"counts": counts, "crossings": crossings}))
     seconds = {"seconds": 40.0 + repeat, "peak_memory_mb": 500.0, "device": "cpu"}
     write_text(folder / "timing.json", canonical_json(seconds))

@@ -45,11 +45,12 @@ from brainfed.reporting.tables.subjects.follow import write_followed
 from brainfed.reporting.variants import read_variant
 from brainfed.runtime.artefacts import canonical_json, write_arrays, write_table, write_text, write_tsv
 from support.processes.made_once import made_once
-from support.reports.report_experiments import write_fused
+from support.reports.report_experiments import crossing, write_fused
 
 CAPTIONS = sorted(str(path) for path in (Path(__file__).parents[3] / "workflow" / "report").glob("*.rst"))
 SUBJECTS, REGIONS, FOLDS, REPEATS = 48, 14, 4, 2
 SPLIT = {"validation": "folds", "institutions": "random", "folds": FOLDS, "stratify": "label"}
+TO = {"upload": "server", "download": "institutions"}
 EMPTY = '<svg xmlns="http://www.w3.org/2000/svg"></svg>'
 POOLED = True
 """Whether a class means the same in all institutions."""
@@ -301,17 +302,7 @@ def _write_method(cohort: Path, name: str, repeat: int, split: str, people: pd.D
         "fedni": [("weight-0", "upload", "features x hidden-0")],
     }.get(name, [])
     rows = [
-        {
-            "stage": "classifier",
-            "name": tensor,
-            "direction": way,
-            "to": "server" if way == "upload" else "institutions",
-            "axes": axes,
-            "shape": "91x64",
-            "tensors": 6,
-            "rounds": 3,
-            "bytes": 2048,
-        }
+        crossing(tensor, axes, way, 2048, to=TO[way], shape="91x64", tensors=6, rounds=3)
         for tensor, way, axes in crossings
     ]
     write_text(folder / "cost.json", canonical_json({"counts": {"parameters": 4096}, "crossings": rows}))
@@ -360,11 +351,12 @@ def generator_files(repeats: Callable[[str, str], list[str]], name: str) -> dict
 def _write_generator(folder: Path, subjects: int) -> None:
     """100 generated nodes, and what a generator's training leaves behind."""
     write_fused(folder / "fused.safetensors", 0.35, folder, subjects)
+    sent = {"stage": "inpainting", "shape": "91x256", "tensors": 6, "rounds": 30}
     rows = [
-        {"stage": "inpainting", "name": name, "direction": way, "to": "server" if way == "upload" else "institutions",
-         "axes": "features x encoder-0", "shape": "91x256", "tensors": 6, "rounds": 30, "bytes": 1_000_000}
-        for name in ("encoder_0.weight", "encoder_0.bias") for way in ("upload", "download")
-    ]  # fmt: skip
+        crossing(name, "features x encoder-0", way, 1_000_000, to=to, **sent)
+        for name in ("encoder_0.weight", "encoder_0.bias")
+        for way, to in TO.items()
+    ]
     counts = {"parameters": 81920, "discriminator_parameters": 20480, "rounds": 30, "operations": 2_000_000_000}
     write_text(folder / "inpainting-cost.json", canonical_json({"counts": counts, "crossings": rows}))
     timing = {"peak_memory_mb": 300.0, "device": "cpu"}

@@ -15,6 +15,7 @@ from brainfed.reporting.tables.exchanges import read_costs, read_exchanges, read
 from brainfed.reporting.tables.scores import difference_rows, score_rows, significant_counts, without_effect
 from brainfed.reporting.variants import ShownVariant
 from brainfed.runtime.artefacts import write_arrays
+from support.reports.report_experiments import crossing
 
 METRICS = ("accuracy", "balanced_accuracy", "auc", "precision", "recall", "specificity", "f1")
 FEDGCN = ShownVariant("fedgcn", "fedgcn", "FedGCN", "federated", {"noise": 0.01, "rounds": 10})
@@ -163,20 +164,6 @@ def variant_with(tmp_path, rows, family="federated"):
         (tmp_path / f"timing-{repeat}.json").write_text(json.dumps(timing))
     timings = tuple(str(tmp_path / f"timing-{repeat}.json") for repeat in range(2))
     return ShownVariant("x", "x", "X", family, {"noise": 0.01}, (str(tmp_path / "cost.json"),), timings)
-
-
-def crossing(name, axes, direction="upload", size=1000, stage="classifier", to="server"):
-    return {
-        "stage": stage,
-        "name": name,
-        "direction": direction,
-        "to": to,
-        "axes": axes,
-        "shape": "3x2",
-        "tensors": 2,
-        "rounds": 1,
-        "bytes": size,
-    }
 
 
 def test_a_tensor_with_a_subject_axis_flags_its_method(tmp_path):

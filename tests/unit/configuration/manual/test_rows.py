@@ -28,44 +28,25 @@ class Kinds:
     on: bool = setting(True)
 
 
-TYPES = {
-    "name": "text",
-    "share": "number, 0 to 1",
-    "limit": "number ≥\N{NO-BREAK SPACE}0 or none",
-    "count": "whole number ≥\N{NO-BREAK SPACE}1",
-    "kind": "`one`, `two` or `three`",
-    "motion": "`basic`, `full` or none",
-    "path": "text, list of texts or none",
-    "widths": "2 whole numbers",
-    "covariates": "list of `age` or `sex`",
-    "rows": "NAME: list of texts",
-    "codes": "NAME: `male` or `female`",
-    "title": "text",
-    "on": "true or false",
-}
-DEFAULTS = {
-    "name": "required",
-    "share": "`0.5`",
-    "limit": "none",
-    "count": "`3`",
-    "kind": "`one`",
-    "motion": "none",
-    "path": "none",
-    "widths": "`[64, 32]`",
-    "covariates": '`["age"]`',
-    "rows": "`{}`",
-    "codes": '`{"m": "male"}`',
-    "title": "`''`",
-    "on": "`true`",
+PRINTED = {
+    "name": ("text", "required"),
+    "share": ("number, 0 to 1", "`0.5`"),
+    "limit": ("number ≥\N{NO-BREAK SPACE}0 or none", "none"),
+    "count": ("whole number ≥\N{NO-BREAK SPACE}1", "`3`"),
+    "kind": ("`one`, `two` or `three`", "`one`"),
+    "motion": ("`basic`, `full` or none", "none"),
+    "path": ("text, list of texts or none", "none"),
+    "widths": ("2 whole numbers", "`[64, 32]`"),
+    "covariates": ("list of `age` or `sex`", '`["age"]`'),
+    "rows": ("NAME: list of texts", "`{}`"),
+    "codes": ("NAME: `male` or `female`", '`{"m": "male"}`'),
+    "title": ("text", "`''`"),
+    "on": ("true or false", "`true`"),
 }
 
 
-def test_a_type_has_words_and_bounds():
-    assert {row.key: row.type for row in rows(Kinds)} == TYPES
-
-
-def test_a_default_is_written_as_yaml_reads_it():
-    assert {row.key: row.default for row in rows(Kinds)} == DEFAULTS
+def test_a_type_has_words_and_bounds_and_a_default_is_written_as_yaml_reads_it():
+    assert {row.key: (row.type, row.default) for row in rows(Kinds)} == PRINTED
 
 
 def test_a_bar_in_a_meaning_ends_no_cell():

@@ -10,6 +10,9 @@ import nibabel as nib
 import numpy as np
 import yaml
 
+from brainfed.checking.config import check_config
+from brainfed.checking.project import check_project
+
 HEADER = ["participant_id", "site", "age", "sex", "diagnosis"]
 REGIONS, VOLUMES, TR = 4, 60, 2.0
 SHAPE = (8, 6, 4)
@@ -169,3 +172,19 @@ def image_cohort(folder: Path) -> Cohort:
         write_image(cohort.series(subject), voxels(subject))
         write_confounds(cohort.confounds(subject), {"motion": numbers(subject)[:, 0].round(4).tolist()})
     return cohort
+
+
+def edit(config: Path, **changes: object) -> Path:
+    """The same config with other values of some keys."""
+    config.write_text(yaml.safe_dump(yaml.safe_load(config.read_text()) | changes))
+    return config
+
+
+def sentences(config: Path) -> list[str]:
+    """What is wrong with a config alone."""
+    return [found.sentence for found in check_config(config)[1]]
+
+
+def notes_of(cohort: Cohort) -> list[str]:
+    """What the check finds worth knowing."""
+    return [found.sentence for found in check_project(cohort.configure()) if found.severity == "notes"]

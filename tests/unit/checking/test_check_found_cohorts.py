@@ -1,4 +1,4 @@
-"""`brainfed check` on fMRIPrep's output and FreeSurfer's tables: all mistakes in headers and tables, at once."""
+"""`brainfed check` on images, fMRIPrep's output and FreeSurfer's tables: all mistakes of headers and tables at once."""
 
 import gzip
 import json
@@ -11,8 +11,11 @@ import numpy as np
 import pytest
 
 from brainfed.checking.cohort import check_cohort
+from brainfed.checking.project import check_project
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.configuration.validation import validate
+from support.broken.broken_inputs import AFFINE as OF_IMAGES
+from support.broken.broken_inputs import image_cohort, voxels, write_image
 from support.files.bids_dataset import AFFINE, SHAPE, VOLUMES, Derivative, confounds, write_atlas
 from support.files.freesurfer_project import write_tables
 
@@ -266,3 +269,40 @@ def test_subjects_without_a_diagnosis_leave_or_stay_as_the_settings_say(tree):
     kept = check_cohort("c", settings_of(tree, unlabelled="keep"))
     assert not sentences_of(kept, "drops")
     assert "1 of 4 subjects have no diagnosis: sub-03." in sentences_of(kept, "notes")
+
+
+def test_an_image_in_several_gzip_members_is_whole(tmp_path):
+    cohort = image_cohort(tmp_path)
+    path = cohort.series("s03")
+    raw = gzip.decompress(path.read_bytes())
+    path.write_bytes(gzip.compress(raw[:5000]) + gzip.compress(raw[5000:]))
+    assert check_project(cohort.configure()) == []
+
+
+def test_other_repetition_times_and_grids_are_noted(tmp_path):
+    cohort = image_cohort(tmp_path)
+    cohort.settings |= {"tr": {"b": 2.2, "nowhere": 2.0}}
+    write_image(cohort.series("s03"), voxels("s03"), tr=2.5)
+    shifted = OF_IMAGES.copy()
+    shifted[0, 3] += 60
+    write_image(cohort.series("s01"), voxels("s01"), affine=shifted)
+    found = check_project(cohort.configure())
+    assert {one.severity for one in found} == {"notes"}
+    listed = "\n".join(one.sentence for one in found)
+    assert "the cohort has no site nowhere" in listed
+    assert "site a: expected one repetition time, found 2, 2.5 s in the headers" in listed
+    assert "site b: tr is 2.2 s in the config, which overrules 2 s in the headers" in listed
+    assert "1 of 8 images have another grid than the parcellation" in listed
+    assert "1 of 8 images show less than 50 % of the parcellation (the least 25 %): s01" in listed
+
+
+def test_images_without_a_signal_are_found_where_their_voxels_are_read(tmp_path, monkeypatch):
+    cohort = image_cohort(tmp_path)
+    write_image(cohort.series("s03"), np.full((8, 6, 4, 60), np.nan, dtype=np.float32))
+    (silent,) = check_project(cohort.configure())
+    assert (silent.severity, silent.subjects) == ("stops", ("s03",))
+    assert "found no voxel that varies in time" in silent.sentence
+    monkeypatch.setattr("brainfed.checking.images.MOST_VOXELS", 0)
+    (unread,) = check_project(cohort.configure())
+    assert unread.sentence.startswith("the voxels of 8 of 8 subjects were not read")
+    assert check_project(cohort.configure(), every_scan=True) == [silent]

@@ -20,14 +20,9 @@ from brainfed.imaging.series.files import shared_regions
 from brainfed.imaging.series.read_shard import read_shard
 from brainfed.runtime.artefacts import write_tsv
 from brainfed.runtime.errors import UserError
+from support.broken.broken_inputs import edit
 from support.files.run_of_cohort import parts_of
 from unit.checking.test_broken_inputs import work
-
-
-def edit(config, **changes):
-    config.write_text(yaml.safe_dump(yaml.safe_load(config.read_text()) | changes))
-    return config
-
 
 LEFT_OUT = {"validation": "leave_one_site_out", "repeats": 1}
 

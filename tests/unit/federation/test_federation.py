@@ -250,20 +250,6 @@ class CutOffError(Exception):
     """What cuts a training off."""
 
 
-def interrupted_after(number):
-    """A progress function that cuts the training off once round `number` was saved and the next one is done."""
-
-    def progress(done, _total, _what):
-        if done == number + 1:
-            raise CutOffError
-
-    return progress
-
-
-def save_every_round(monkeypatch):
-    monkeypatch.setattr(Pace, "due", lambda _: True)
-
-
 CASES = {
     "federated, optimiser reset": (train_fedgcn, QUICK),
     "federated, optimiser kept": (train_fedgcn, replace(QUICK, optimiser_state="keep")),
@@ -275,38 +261,28 @@ CASES = {
 @pytest.mark.parametrize("number", [1, 3])
 @pytest.mark.parametrize("protocol", ["transductive", "inductive"])
 @pytest.mark.parametrize("case", list(CASES))
-def test_an_interrupted_training_resumes_to_the_same_bytes(case, protocol, number, tmp_path, monkeypatch):
+def test_an_interrupted_training_resumes_to_the_same_bytes(case, protocol, number, resumed):
     train, settings = CASES[case]
     inputs = method_inputs(subjects=40, dimensions=11, institutions=3, folds=4, protocol=protocol)
     expected = train(inputs, settings, Run())
-
-    save_every_round(monkeypatch)
-    checkpoint = Checkpoint(checkpoint_path(tmp_path / "predictions.parquet", "0a"), "0a")
-    with pytest.raises(CutOffError):
-        train(inputs, settings, Run(checkpoint=checkpoint, progress=interrupted_after(number)))
-    seen = []
-    resumed = train(inputs, settings, Run(checkpoint=checkpoint, progress=lambda done, *_, **__: seen.append(done)))
-
+    again, seen = resumed(lambda run: train(inputs, settings, run), number + 1)
     assert seen == list(range(number + 1, 5))
-    assert resumed.round_scores[..., 1].tobytes() == expected.round_scores[..., 1].tobytes()
-    assert resumed.training_loss.tobytes() == expected.training_loss.tobytes()
-    assert resumed.crossings == expected.crossings
+    assert again.round_scores[..., 1].tobytes() == expected.round_scores[..., 1].tobytes()
+    assert again.training_loss.tobytes() == expected.training_loss.tobytes()
+    assert again.crossings == expected.crossings
 
 
-def test_the_ledger_of_a_resumed_training_counts_the_help_for_an_unseen_site_once(tmp_path, monkeypatch):
+def test_the_ledger_of_a_resumed_training_counts_the_help_for_an_unseen_site_once(resumed):
     inputs = method_inputs(36, 9, split="leave-one-site-out")
     expected = train_fedgcn(inputs, QUICK, Run())
     assert {row["rounds"] for row in expected.crossings if row["name"] == "bias-0"} == {QUICK.rounds}
-    save_every_round(monkeypatch)
-    checkpoint = Checkpoint(checkpoint_path(tmp_path / "predictions.parquet", "0a"), "0a")
-    with pytest.raises(CutOffError):
-        train_fedgcn(inputs, QUICK, Run(checkpoint=checkpoint, progress=interrupted_after(2)))
-    assert train_fedgcn(inputs, QUICK, Run(checkpoint=checkpoint)).crossings == expected.crossings
+    again, _ = resumed(lambda run: train_fedgcn(inputs, QUICK, run), 3)
+    assert again.crossings == expected.crossings
 
 
 def test_a_training_interrupted_in_its_second_chunk_keeps_the_first(tmp_path, monkeypatch, caplog):
     inputs = method_inputs(subjects=40, dimensions=11, institutions=3, folds=4)
-    save_every_round(monkeypatch)
+    monkeypatch.setattr(Pace, "due", lambda _: True)
     monkeypatch.setattr(side_by_side, "STACK_BYTES", 1)
     expected = train_fedgcn(inputs, QUICK, Run())
     seen = []

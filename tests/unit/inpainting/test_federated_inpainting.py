@@ -20,7 +20,6 @@ from brainfed.inpainting.fedni.shared_tensors import DISCRIMINATOR_TENSORS, GENE
 from brainfed.inpainting.fedni.starts import new_generator
 from brainfed.inpainting.settings import InpaintingSettings
 from brainfed.runtime.artefacts import ArrayFile, canonical_json
-from brainfed.runtime.jobs.checkpoints import Checkpoint
 from brainfed.runtime.jobs.run import Run
 from reference.inpainting_step import plain_gradients
 from support.samples.inpainting_inputs import inpainting_inputs, mask_of_epoch
@@ -128,27 +127,16 @@ def test_same_inputs_same_bytes():
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_a_killed_training_resumes_to_the_same_bytes(tmp_path, monkeypatch, strategy):
+def test_a_killed_training_resumes_to_the_same_bytes(resumed, strategy):
     inputs = inpainting_inputs()
     whole = trained(inputs, rounds=4, federated=strategy)
 
-    class KilledError(RuntimeError):
-        pass
-
-    def kill(done, total, what):
-        if done == 3:
-            raise KilledError
-
-    monkeypatch.setattr(fedni.Pace, "due", lambda _: True)
-    checkpoint = Checkpoint(tmp_path / ".generator.safetensors.abc.checkpoint", "abc")
-    with pytest.raises(KilledError):
-        trained(inputs, Run(checkpoint=checkpoint, progress=kill), rounds=4, federated=strategy)
-    assert checkpoint.load()[0] == 1
-    resumed = trained(inputs, Run(checkpoint=checkpoint), rounds=4, federated=strategy)
+    again, seen = resumed(lambda run: trained(inputs, run, rounds=4, federated=strategy), 3)
+    assert seen == [3, 4]
     for name, array in whole.arrays.items():
-        assert array.tobytes() == resumed.arrays[name].tobytes(), name
-    assert whole.history.equals(resumed.history)
-    assert whole.counts == resumed.counts and whole.crossings == resumed.crossings
+        assert array.tobytes() == again.arrays[name].tobytes(), name
+    assert whole.history.equals(again.history)
+    assert whole.counts == again.counts and whole.crossings == again.crossings
 
 
 def test_history_has_a_row_for_each_institution_round_and_loss():

@@ -19,7 +19,7 @@ from brainfed.runtime.jobs.run import Run
 from brainfed.samples.standardise import training_moments
 from support.samples.method_inputs import diagnosis_of, method_inputs
 
-INPUTS = method_inputs(subjects=41, dimensions=15)
+INPUTS = method_inputs(subjects=41, dimensions=15, folds=5)
 SETTINGS = FederatedRidgeSettings(alphas=(1.0,))
 KEPT = {
     "score": "brainfed.engines.linear.kept:score",

@@ -1,4 +1,4 @@
-"""Each objective on samples whose loss is computed by hand: the split, eq. 5, eq. 7, and the fallbacks."""
+"""The pool, losses and objectives against numbers computed by hand."""
 
 from math import log
 
@@ -10,10 +10,93 @@ from brainfed.federation.distillation.fedet import FedETObjective
 from brainfed.federation.distillation.fedgems import FedGEMSObjective, entropy_weights
 from brainfed.federation.distillation.gahfl import GAHFLObjective
 from brainfed.federation.distillation.gcna import initial_weights
+from brainfed.federation.distillation.losses import batch_mean, cross_entropy, entropy, kl, local_loss
+from brainfed.federation.distillation.pool import LogitPool
 from brainfed.runtime.streams import Streams
 
+ROWS = torch.tensor([[2, 0], [1, 1]])
+
+
+def filled(momentum, *values):
+    """A pool of two folds after batches with constant logits; the second sample of the second fold is never right."""
+    pool = LogitPool(2, 3, 2, momentum)
+    for value in values:
+        pool.update(ROWS, torch.full((2, 2, 2), value), torch.tensor([[True, True], [True, False]]))
+    return pool
+
+
+def test_the_first_right_logits_enter_as_they_are():
+    pool = filled(0.8, 5.0)
+    assert pool.logits(ROWS).unique().tolist() == [5]
+    assert pool.known(torch.tensor([[0, 1, 2], [0, 1, 2]])).tolist() == [[True, False, True], [False, True, False]]
+
+
+def test_later_logits_move_the_mean_by_a_fifth():
+    assert float(filled(0.8, 1.0, 2.0, 7.0).logits(ROWS)[0, 0, 0]) == pytest.approx(0.8 * 1.2 + 0.2 * 7)
+
+
+def test_without_momentum_the_last_right_logits_stay():
+    assert float(filled(0.0, 1.0, 2.0, 7.0).logits(ROWS)[0, 0, 0]) == 7
+
+
+def test_logits_of_a_wrong_sample_stay_out_even_at_the_place_of_a_right_one():
+    pool = filled(0.8, 1.0)
+    logits = torch.tensor([[[3.0, 3.0], [4.0, 4.0]], [[3.0, 3.0], [4.0, 4.0]]])
+    pool.update(ROWS, logits, torch.tensor([[False, False], [True, False]]))
+    assert pool.logits(ROWS)[..., 0].flatten().tolist() == pytest.approx([1, 1, 1.4, 1.4])
+
+
+def test_the_pool_holds_no_gradient():
+    pool = LogitPool(1, 1, 2, 0.8)
+    pool.update(torch.zeros(1, 1, dtype=torch.int64), torch.ones(1, 1, 2, requires_grad=True), torch.ones(1, 1) > 0)
+    assert not pool.logits(torch.zeros(1, 1, dtype=torch.int64)).requires_grad
+
+
+EVEN, QUARTER = torch.zeros(2, dtype=torch.float64), torch.tensor([0.0, log(3)], dtype=torch.float64)
+
+"""Logits of the probabilities (1/2, 1/2) and (1/4, 3/4)."""
+
+
+def test_cross_entropy_is_the_log_of_the_labelled_class():
+    found = cross_entropy(torch.stack([QUARTER, QUARTER]), torch.tensor([0, 1]))
+    assert found.tolist() == pytest.approx([log(4), log(4 / 3)])
+
+
+def test_kl_goes_from_the_teacher_to_the_student():
+    assert float(kl(EVEN, QUARTER)) == pytest.approx(log(4 / 3) / 2)
+    assert float(kl(QUARTER, EVEN)) == pytest.approx(0.25 * log(1 / 2) + 0.75 * log(3 / 2))
+
+
+def test_kl_gives_the_teacher_no_gradient():
+    teacher, student = EVEN.clone().requires_grad_(), QUARTER.clone().requires_grad_()
+    kl(teacher, student).backward()
+    assert teacher.grad is None
+    assert student.grad.tolist() == pytest.approx([-0.25, 0.25])  # q - p
+
+
+def test_entropy_of_an_even_and_of_a_certain_prediction():
+    assert float(entropy(EVEN)) == pytest.approx(log(2))
+    assert float(entropy(torch.tensor([0.0, 1000.0]))) == 0
+
+
+def test_mean_leaves_padding_out_and_is_0_without_samples():
+    values = torch.tensor([[1.0, 3.0, 50.0], [7.0, 7.0, 7.0]])
+    assert batch_mean(values, torch.tensor([[1.0, 1.0, 0.0], [0.0, 0.0, 0.0]])).tolist() == [2, 0]
+
+
+def test_local_loss_adds_the_divergence_from_the_global_model():
+    logits, labels = torch.stack([QUARTER, QUARTER, 50 * QUARTER])[None], torch.tensor([[1, 0, 0]])
+    weight = torch.tensor([[1.0, 1.0, 0.0]])
+    alone = (log(4 / 3) + log(4)) / 2
+    assert local_loss(logits, labels, weight, None, 5).tolist() == pytest.approx([alone])
+    taught = local_loss(logits, labels, weight, torch.zeros_like(logits), 5)
+    assert taught.tolist() == pytest.approx([alone + 5 * log(4 / 3) / 2])
+
+
 RIGHT, WRONG, SURE = [0.0, log(3)], [log(3), 0.0], [0.0, log(9)]
+
 """Logits of the probabilities (1/4, 3/4), (3/4, 1/4) and (1/10, 9/10); the label is always 1."""
+
 WRONG_FROM_SURE = 0.1 * log(0.1 / 0.75) + 0.9 * log(0.9 / 0.25)
 """KL of SURE and WRONG."""
 

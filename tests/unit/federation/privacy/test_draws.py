@@ -1,15 +1,130 @@
-"""Noise that is drawn in advance is the noise that would be drawn when it is needed."""
+"""Noise drawn in pieces, ahead or of a private release is the noise of one draw."""
 
 import threading
 
+import numpy as np
 import pytest
 import torch
+from scipy.stats import kstest
 
 from brainfed.federation.message import Message
-from brainfed.federation.privacy import drawn_ahead, weight_noise
+from brainfed.federation.privacy import drawn_ahead, in_pieces, weight_noise
 from brainfed.federation.privacy.drawn_ahead import DrawnAhead
+from brainfed.federation.privacy.gaussian import NOISE, private_normal
+from brainfed.federation.privacy.in_pieces import GROUP, PIECE, WHOLE, add_normal
 from brainfed.federation.privacy.weight_noise import WeightNoise
 from brainfed.runtime.streams import Streams
+
+ROWS_OF_256 = PIECE // 256
+
+SHAPES = [
+    (),
+    (3,),
+    (PIECE,),
+    (PIECE + 1,),
+    (PIECE + GROUP - 1,),
+    (PIECE + GROUP,),
+    (3 * PIECE + 5,),
+    (ROWS_OF_256 + 1, 256),
+    (5 * ROWS_OF_256 + 7, 256),
+    (2 * PIECE + 1, 3),
+    (4 * PIECE // 7, 7),
+    (40, 19_900),
+    (0, 5),
+    (3, PIECE),
+    (2, PIECE // 2, 3),
+    (1000, 5, 64),
+]
+
+
+@pytest.fixture(autouse=True)
+def _pieces_of_all_but_small_weights(monkeypatch):
+    monkeypatch.setattr(in_pieces, "WHOLE", PIECE)
+
+
+def by_one_draw(weights, scale, seed):
+    noise = torch.randn(weights.shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float32)
+    return weights.clone().add_(noise.to(weights), alpha=scale)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_pieces_are_one_draw(shape, dtype):
+    weights = torch.linspace(-1, 1, torch.Size(shape).numel(), dtype=dtype).reshape(shape)
+    wanted = by_one_draw(weights, 0.3, 7)
+    add_normal(weights, 0.3, torch.Generator().manual_seed(7))
+    assert torch.equal(weights, wanted)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_pieces_of_any_width_and_length_are_one_draw(seed):
+    drawn = torch.Generator().manual_seed(seed)
+    width, length = (int(torch.randint(1, most, (), generator=drawn)) for most in (900, 3 * PIECE))
+    weights = torch.zeros(-(-length // width) + 1, width)
+    wanted = by_one_draw(weights, 1.0, seed)
+    add_normal(weights, 1.0, torch.Generator().manual_seed(seed))
+    assert torch.equal(weights, wanted)
+
+
+def test_weights_that_are_not_in_one_piece_of_memory():
+    kept = torch.zeros(64, 5, 2000)
+    weights = kept.permute(2, 1, 0)[:, ::2]
+    wanted = by_one_draw(weights, 0.1, 3)
+    add_normal(weights, 0.1, torch.Generator().manual_seed(3))
+    assert torch.equal(weights, wanted)
+    assert kept[:, 1].eq(0).all()
+
+
+def test_weights_as_large_as_those_that_are_drawn_in_pieces(monkeypatch):
+    monkeypatch.undo()
+    weights = torch.zeros(WHOLE // 256 + 3, 256)
+    wanted = by_one_draw(weights, 0.1, 5)
+    add_normal(weights, 0.1, torch.Generator().manual_seed(5))
+    assert torch.equal(weights, wanted)
+
+
+def test_the_generator_stands_where_one_draw_leaves_it():
+    pieces, whole = (torch.Generator().manual_seed(1) for _ in range(2))
+    add_normal(torch.zeros(2 * PIECE + 17), 1.0, pieces)
+    torch.randn(2 * PIECE + 17, generator=whole)
+    assert torch.equal(torch.randn(40, generator=pieces), torch.randn(40, generator=whole))
+
+
+STREAMS = Streams(0)
+
+ONE, OTHER = (1, 4, 52, 0, 3, "blocks.1.kernels.temporal"), (1, 4, 52, 0, 4, "blocks.2.norm.bias")
+
+"""Two of the 180,000 draws of FGLBC's network of the default size, four institutions and five folds."""
+
+
+def test_keys_that_agree_in_32_bits_have_noise_of_their_own():
+    keys = [STREAMS.key(NOISE, *parts) for parts in (ONE, OTHER)]
+    assert keys[0] != keys[1]
+    assert keys[0] % 2**32 == keys[1] % 2**32
+    # Torch reads these bits alone, which is why it does not draw the noise.
+    torches = [torch.randn(64, generator=torch.Generator().manual_seed(key)) for key in keys]
+    assert torch.equal(*torches)
+    ours = torch.stack([private_normal(STREAMS, (10_000,), *parts) for parts in (ONE, OTHER)])
+    assert abs(float(torch.corrcoef(ours)[0, 1])) < 0.05
+
+
+def test_a_stream_repeats_its_noise_and_no_part_of_its_key_is_left_out():
+    first = private_normal(STREAMS, (3, 2), *ONE)
+    assert first.shape == (3, 2)
+    assert first.dtype == torch.float64
+    assert torch.equal(first, private_normal(STREAMS, (3, 2), *ONE))
+    for place, part in enumerate(ONE):
+        changed = [*ONE[:place], f"{part}x" if isinstance(part, str) else part + 1, *ONE[place + 1 :]]
+        assert not torch.equal(first, private_normal(STREAMS, (3, 2), *changed))
+    for streams in (Streams(1), Streams(0, 1)):
+        assert not torch.equal(first, private_normal(streams, (3, 2), *ONE))
+
+
+def test_it_is_standard_normal():
+    drawn = private_normal(STREAMS, (100_000,), 0).numpy()
+    assert kstest(drawn, "norm").pvalue > 0.01
+    assert np.isfinite(drawn).all()
+
 
 ROUNDS, FOLDS = 5, (0, 2)
 

@@ -1,4 +1,4 @@
-"""Bags of neighbours, distinct rows, and blocks of a step."""
+"""Batches of graphs and their dropout."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from brainfed.engines.graphs import batch
 from brainfed.engines.graphs.batch import Graphs
 from brainfed.engines.graphs.distinct import distinct_bags, distinct_rows, in_order
+from brainfed.engines.graphs.dropout import KeyedDropout
 from brainfed.engines.graphs.wiring import Bags, Wiring
+from brainfed.runtime.streams import Streams
 from brainfed.samples.graph_samples import GraphSamples
 from reference.graph_cohorts import random_graphs
 from reference.graph_federation import matrices
@@ -128,3 +130,39 @@ def test_a_scored_graph_reads_its_own_nodes_and_neighbours(one_hot, monkeypatch)
         constant = torch.ones(len(matrix), 1, dtype=features.dtype)
         expected.append((matrix @ matrix @ matrix @ torch.cat([features, constant], dim=1)).sum(dim=0))
     torch.testing.assert_close(torch.cat(found), torch.stack(expected).to(LIKE.dtype))
+
+
+KEY, SHAPE = (1, 0, 2, 0, 0), (999, 64)
+
+
+@pytest.mark.parametrize(("rate", "kept"), [(0.5, 1 / 2), (0.25, 3 / 4), (0.3, 45875 / 65536), (1e-7, 65535 / 65536)])
+def test_the_expected_sum_is_that_without_dropout(rate, kept):
+    dropout = KeyedDropout(rate, Streams(0))
+    assert dropout.scale == pytest.approx(1 / kept, rel=1e-12)
+    values = np.concatenate([np.asarray(each).ravel() for each in dropout.draws(KEY, [SHAPE] * 4)])
+    found = (values > dropout.bound).mean()
+    assert abs(found - kept) < 5 * (kept * (1 - kept) / values.size) ** 0.5 + 1e-9
+
+
+@pytest.mark.parametrize("rate", [0.5, 0.3])
+def test_the_share_of_possible_draws_is_exact(rate):
+    dropout = KeyedDropout(rate, Streams(0))
+    kind = np.asarray(dropout.draws(KEY, [(1, 1)])[0]).dtype
+    every = np.arange(np.iinfo(kind).min, np.iinfo(kind).max + 1)
+    assert (every > dropout.bound).mean() == pytest.approx(1 / dropout.scale, rel=1e-12)
+
+
+def test_every_part_of_the_key_counts_and_nothing_else():
+    dropout = KeyedDropout(0.5, Streams(0))
+    first, second = dropout.draws(KEY, [SHAPE, SHAPE])
+    assert dropout.draws(KEY, [SHAPE])[0].equal(first)
+    assert not second.equal(first)
+    for part in range(5):
+        other = tuple(value + (place == part) for place, value in enumerate(KEY))
+        assert not dropout.draws(other, [SHAPE])[0].equal(first)
+
+
+def test_nothing_is_drawn_without_dropout():
+    dropout = KeyedDropout(0.0, Streams(0))
+    assert dropout.draws(KEY, [SHAPE]) == []
+    assert dropout.scale == 1

@@ -31,8 +31,13 @@ def pytest_addoption(parser):
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
-    """Leave out the tests of the other tier; each mark `full` says in a sentence why the first is without it."""
+    """Leave out the tests of the other tier, and skip those on real data where there are none.
+
+    Each mark `full` says in a sentence why the first tier is without it.
+    """
     for item in items:
+        if item.get_closest_marker("data") and "BRAINFED_DATA" not in os.environ:
+            item.add_marker(pytest.mark.skip(reason="BRAINFED_DATA is not set"))
         for mark in item.iter_markers("full"):
             if not (len(mark.args) == 1 and str(mark.args[0]).endswith(".")):
                 raise pytest.UsageError(f"{item.nodeid}: expected a mark full(sentence that says why), found {mark}")

@@ -17,6 +17,6 @@ def numbered(mutations, first, usual, *given):
     """The same of mutations: each once before one comes twice, and in the first tier also all whose words are known."""
     count, many = int(os.environ.get("BRAINFED_CASES", usual)), len(mutations)
     drawn = [number if many <= count else number * 7 % many for number in range(count)]
-    guarding = {number for number, one in enumerate(mutations) if one.words} | set(drawn[:first])
+    guarding = {number for number, one in enumerate(mutations) if one.words is not None} | set(drawn[:first])
     more = [pytest.param(*given, number, marks=MORE) for number in drawn if number not in guarding]
     return [*(pytest.param(*given, number) for number in sorted(guarding)), *more]

@@ -29,7 +29,7 @@ class Mutation:
     verdict: str
     make: Callable[[Path], None]
     settings: tuple[tuple[str, object], ...] = ()
-    words: str = ""
+    words: str | None = None
 
 
 def sound(folder: Path) -> None:
@@ -197,6 +197,7 @@ NOTHING = (("confounds", {"strategy": "none"}),)
 TABLE = r"Subject 01, confounds of .*run-1.*_bold\.nii\.gz.*"
 SIDECAR, MASK = r"Subject 01, .*run-1.*bold\.json: ", r"Subject 01, .*run-1.*brain_mask\.nii\.gz: "
 SENTENCES = {
+    **dict.fromkeys(("as it is", "compcor", "scrubbing", "CRLF", "UTF-16", "blank lines", "header in ms"), ""),
     "sidecar in ms": SIDECAR + r"expected a repetition time of at most 30 s, found 2000 s; is it in ms\?",
     "text in the sidecar": SIDECAR + "expected RepetitionTime as a number of seconds above 0, found '2.0'",
     "no time in the sidecar": SIDECAR + "expected RepetitionTime as a number of seconds above 0, found 0",
@@ -222,9 +223,9 @@ SENTENCES = {
     "json of an empty list": TABLE + r"found a table or a json without them \(",
     "other components": TABLE + r"found a table or a json without them \(",
 }
-"""Name of a mutation -> words of the sentence that a user reads."""
+"""Name of a mutation that the first tier always draws -> words of the sentence that a user reads; empty: it is read."""
 MUTATIONS = tuple(
-    Mutation(name, verdict, make, settings, SENTENCES.get(name, ""))
+    Mutation(name, verdict, make, settings, SENTENCES.get(name))
     for verdict, name, make, settings in (
         ("read", "as it is", lambda func: None, ()),
         ("read", "compcor", lambda func: None, COMPCOR),

@@ -61,7 +61,7 @@ class Mutation:
     name: str
     make: Callable[[Made], None]
     verdict: str
-    words: str = ""
+    words: str | None = None
 
 
 def nifti(values: np.ndarray, affine: np.ndarray = AFFINE, kind: type[nib.Nifti1Pair] = nib.Nifti1Image, **header):
@@ -302,6 +302,8 @@ def no_affine(image: nib.Nifti1Image) -> None:
 IMAGE, TABLE, ATLAS, NAMED = r"Subject s1, .*s1\.nii", r"Subject s1, .*s1\.tsv", r"atlas\.nii\.gz", r"names\.tsv"
 WHOLE = IMAGE + ".*expected a whole NIfTI image"
 SENTENCES = {
+    **dict.fromkeys(("scaled", "ms", "us", "TR of the config", "only a low-pass", "34 volumes that suffice"), ""),
+    **dict.fromkeys(("no filter and no TR", "background of NaN", "derivatives", "without a header"), ""),
     "cut": WHOLE + ".*fetch it again",
     "cut inside": WHOLE,
     "cut, uncompressed": WHOLE + ".*fetch it",
@@ -334,11 +336,11 @@ SENTENCES = {
     "empty region table": NAMED + ": expected a tab-separated text table",
     "binary region table": NAMED + ": expected a tab-separated",
 }
-"""Name of a mutation -> words of the sentence that a user reads."""
+"""Name of a mutation that the first tier always draws -> words of the sentence that a user reads; empty: it is read."""
 
 
 def of(*mutations: tuple[str, str, Callable[[Made], None]]) -> tuple[Mutation, ...]:
-    return tuple(Mutation(name, make, verdict, SENTENCES.get(name, "")) for verdict, name, make in mutations)
+    return tuple(Mutation(name, make, verdict, SENTENCES.get(name)) for verdict, name, make in mutations)
 
 
 IMAGES = of(

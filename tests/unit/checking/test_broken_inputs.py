@@ -124,30 +124,12 @@ def test_the_subject_of_the_mistake_alone_may_be_dropped(cohort, broken):
         assert [one.subjects for one in found if one.severity == "drops"] == [(broken.subject,)]
 
 
-@pytest.mark.parametrize("separator", [";", "\t"])
-@pytest.mark.parametrize("mark", ["", "\ufeff"])
-def test_tables_of_a_spreadsheet_program_are_read(cohort, separator, mark):
-    cohort.write_rows(cohort.rows(), separator)
-    cohort.table.write_text(mark + cohort.table.read_text())
-    assert check_project(cohort.configure()) == []
-    assert work(cohort).written == {f"s{number:02d}" for number in range(1, 13)}
-
-
 def test_decimal_commas_are_read_or_named(cohort):
     cohort.change("s03", "age", "22,5")
     sentences = work(cohort).sentences
     found = [one.sentence for one in check_project(cohort.configure()) if one.severity == "stops"]
     assert found == sentences
     assert all("line 4, subject s03" in sentence and "decimal comma" in sentence for sentence in sentences)
-
-
-def test_ids_keep_their_leading_zeros(cohort):
-    header, *rows = cohort.rows()
-    for row in rows:
-        cohort.series(row[0]).rename(cohort.series(f"00{row[0][1:]}"))
-    cohort.write_rows([header, *([f"00{row[0][1:]}", *row[1:]] for row in rows)])
-    assert check_project(cohort.configure()) == []
-    assert work(cohort).written == {f"00{number:02d}" for number in range(1, 13)}
 
 
 def test_twins_are_noticed_and_kept_together(cohort):

@@ -39,7 +39,6 @@ from support.broken.broken_inputs import edit, image_cohort, notes_of, sentences
 from support.broken.cases import MORE, cases
 
 REPOSITORY = Path(__file__).resolve().parents[3]
-needs_data = pytest.mark.skipif("BRAINFED_DATA" not in os.environ, reason="BRAINFED_DATA is not set")
 
 
 def test_every_mistake_of_a_config_is_listed(config):
@@ -288,7 +287,6 @@ def test_the_shipped_simulation_has_nothing_wrong(monkeypatch):
 
 
 @pytest.mark.data
-@needs_data
 def test_an_interrupted_download_of_abide_is_found(tmp_path, monkeypatch):
     data = Path(os.environ["BRAINFED_DATA"])
     folder = tmp_path / "resources" / "abide"

@@ -52,7 +52,7 @@ def by_nilearn(usual):
     return series
 
 
-@pytest.mark.parametrize("number", numbered(MUTATIONS, 8, 24))
+@pytest.mark.parametrize("number", numbered(MUTATIONS, 4, 24))
 def test_check_and_job_give_one_verdict_and_series_are_nilearns(number, tmp_path, usual, by_nilearn):
     mutation = MUTATIONS[number % len(MUTATIONS)]
     folder = tmp_path / FOLDERS[number % len(FOLDERS)]
@@ -73,7 +73,7 @@ def test_check_and_job_give_one_verdict_and_series_are_nilearns(number, tmp_path
         checked, _ = found_by_severity(check_cohort("c", stopping))
         assert any(found_by_severity(check_cohort("c", dropping))), mutation.name
         assert stopped and problem and checked, (mutation.name, stopped, problem, checked)
-        assert re.search(mutation.words, stopped), (mutation.name, stopped)
+        assert re.search(mutation.words or "", stopped), (mutation.name, stopped)
         assert not any("its reader fails on" in one for one in checked), (mutation.name, checked)
         named = re.compile(rf": {re.escape(problem)}(, \S.* in \S.*)? \(")
         assert stopped in checked or any(map(named.search, checked)), (mutation.name, stopped, checked)

@@ -32,7 +32,6 @@ LABELLED, TYPES = "adhd200-labelled", "adhd200-types"
 EACH = 2
 """Made-up subjects of a diagnosis and table."""
 MADE_UP = {"client-1": 8, "client-2": 16, "client-3": 18, "client-4": 16}
-real_tables = pytest.mark.skipif("BRAINFED_DATA" not in os.environ, reason="BRAINFED_DATA names no folder of real data")
 
 
 @pytest.fixture(scope="module")
@@ -164,7 +163,6 @@ def real(plan, tmp_path):
 
 
 @pytest.mark.data
-@real_tables
 def test_the_real_tables_give_four_institutions(real):
     people = participants(LABELLED, real.project.cohorts[LABELLED])
     assert people["diagnosis"].value_counts(dropna=False).to_dict() == {0: 430, 1: 261, pd.NA: 26}
@@ -178,7 +176,6 @@ def test_the_real_tables_give_four_institutions(real):
 
 
 @pytest.mark.data
-@real_tables
 def test_the_real_tables_have_three_types_in_every_test_fold(real):
     settings = real.project.cohorts[TYPES]
     people = participants(TYPES, settings)

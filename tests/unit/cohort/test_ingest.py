@@ -26,7 +26,6 @@ SETTINGS = CohortSettings(
     missing=("-9999",),
 )
 HEADER = "participant_id;site;age;sex;diagnosis;fd"
-needs_data = pytest.mark.skipif("BRAINFED_DATA" not in os.environ, reason="BRAINFED_DATA is not set")
 
 
 def table(folder, *rows):
@@ -103,7 +102,6 @@ def test_a_simulated_table_is_read_with_any_codes(tmp_path):
 
 
 @pytest.mark.data
-@needs_data
 def test_abide(tmp_path):
     data = Path(os.environ["BRAINFED_DATA"])
     subprocess.run([sys.executable, data / "lay-out-abide", tmp_path, "--subjects", "20"], check=True)
@@ -140,7 +138,6 @@ def test_abide(tmp_path):
 
 
 @pytest.mark.data
-@needs_data
 def test_the_rows_of_abide_871_are_the_subjects_of_parisot_et_al(monkeypatch):
     """Five columns of the phenotype table give the list of their code, subject_IDs.txt."""
     abide = Path(os.environ["BRAINFED_DATA"]) / "abide"

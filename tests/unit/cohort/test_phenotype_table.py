@@ -36,14 +36,6 @@ def ages(rows, columns=COLUMNS):
     return [read_participant(row.table, row, columns, CodeSettings()).age for row in rows]
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
-@pytest.mark.parametrize("ends", ["\n", "\r\n", "\r"])
-def test_byte_order_marks_and_line_ends_of_any_spreadsheet_are_accepted(tmp_path, encoding, ends):
-    text = ends.join((HEADER, "s1,Zürich,20.5,male,patient", ""))
-    (row,) = read(tmp_path, text.encode(encoding))
-    assert (row.subject, row.cells["site"], row.line) == ("s1", "Zürich", 2)
-
-
 def test_leading_zeros_of_ids_stay_and_distinguish_two_subjects(tmp_path):
     rows = read(tmp_path, f"{HEADER}\n0010042,a,20,male,patient\n10042,a,20,male,patient\n")
     assert [row.subject for row in rows] == ["0010042", "10042"]

@@ -18,7 +18,6 @@ from support.files.quality_tables import people_table, quality_table
 from support.files.run_of_cohort import decide, parts_of
 
 SETTINGS = CohortSettings(source="timeseries")
-needs_data = pytest.mark.skipif("BRAINFED_DATA" not in os.environ, reason="BRAINFED_DATA is not set")
 
 
 SIX = [f"s{i}" for i in range(6)]
@@ -235,7 +234,6 @@ def test_a_cohort_without_included_subjects_is_refused():
 
 
 @pytest.mark.data
-@needs_data
 def test_the_known_defects_of_abide_are_listed(tmp_path):
     data = Path(os.environ["BRAINFED_DATA"]) / "abide"
     known = ["Caltech_0051469", "Caltech_0051478", "UM_1_0050279", "UM_1_0050286", "UM_1_0050272"]

@@ -300,7 +300,6 @@ def test_one_site_cannot_be_left_out():
 
 
 @pytest.mark.data
-@pytest.mark.skipif("BRAINFED_DATA" not in os.environ, reason="BRAINFED_DATA is not set")
 def test_the_site_groups_of_gahfl_fit_abide():
     phenotype = pd.read_csv(Path(os.environ["BRAINFED_DATA"]) / "abide" / "subjects.csv")
     included = pd.DataFrame({"subject": phenotype["key"], "included": True, "twin_group": phenotype["key"]})

@@ -23,7 +23,6 @@ from support.files.run_of_cohort import parts_of
 
 NAMED = FreeSurferSettings()
 THREE = {"a": "001", "b": "002", "c": "003"}
-needs_data = pytest.mark.skipif("BRAINFED_DATA" not in os.environ, reason="BRAINFED_DATA is not set")
 
 
 def small(folder, name="aseg.tsv", first="Measure:volume", columns=("Left-Caudate", "eTIV"), **rows):
@@ -269,7 +268,6 @@ def test_a_diagnosis_among_the_measures_is_refused(tmp_path):
 
 
 @pytest.mark.data
-@needs_data
 def test_abides_tables_hold_1035_subjects_and_the_cells_of_the_merged_table():
     folder = Path(os.environ["BRAINFED_DATA"]) / "abide-freesurfer"
     merged = pd.read_csv(folder / "abide_fs6_merged.csv.gz", dtype={"FILE_ID": str}).set_index("FILE_ID").sort_index()

@@ -180,7 +180,6 @@ def test_cohens_d_by_hand():
 
 
 @pytest.mark.data
-@pytest.mark.skipif("BRAINFED_DATA" not in os.environ, reason="BRAINFED_DATA is not set")
 def test_the_copied_scan_of_abide_is_found_and_no_other_at_its_site():
     with np.load(Path(os.environ["BRAINFED_DATA"]) / "abide" / "timeseries.npz") as held:
         series = {name: held[name] for name in held.files if name.startswith(("UM_1", "Caltech"))}

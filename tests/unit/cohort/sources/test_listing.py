@@ -44,14 +44,6 @@ def test_subjects_come_in_ascending_order_with_their_files(tmp_path):
     assert [listed.subject for listed in listing.members(listing.shards[0])] == ["s1"]
 
 
-@pytest.mark.parametrize("separator", [",", ";", "\t"])
-@pytest.mark.parametrize("mark", ["", "\ufeff"])
-@pytest.mark.parametrize("newline", ["\n", "\r\n"])
-def test_any_usual_table_is_read(tmp_path, separator, mark, newline):
-    text = mark + newline.join((HEADER, *ROWS)).replace(",", separator) + newline
-    assert list_cohort("c", cohort(tmp_path, text)).with_series == ("s1", "s2")
-
-
 def test_quoted_cells_may_hold_separators_and_line_breaks(tmp_path):
     text = f'{HEADER},note\ns1,a,20,male,patient,"one, two\nthree"\ns2,a,20,male,patient,\n'
     assert list_cohort("c", cohort(tmp_path, text)).with_series == ("s1", "s2")

@@ -36,7 +36,6 @@ AFFINE = np.array([[3.0, 0, 0, -18], [0, 3, 0, -24], [0, 0, 3, -12], [0, 0, 0, 1
 SHAPE = (12, 16, 8)
 VOLUMES = 80
 TR = 2.0
-needs_data = pytest.mark.skipif("BRAINFED_DATA" not in os.environ, reason="BRAINFED_DATA is not set")
 
 
 def slabs():
@@ -366,7 +365,6 @@ def test_a_shard_has_the_same_bytes_when_written_again(tmp_path):
 
 
 @pytest.mark.data
-@needs_data
 def test_real_scans_yield_the_means_of_their_regions(tmp_path):
     folder = Path(os.environ["BRAINFED_DATA"]) / "bold4d" / "haxby2001_25mm"
     labels = np.asarray(nib.load(folder / "mask_hoc.nii.gz").dataobj)

@@ -17,10 +17,7 @@ from brainfed.imaging.scans.region_means import average_regions
 from brainfed.imaging.scans.scan import Scan
 from brainfed.imaging.series.region_signal import varying_regions
 
-pytestmark = [
-    pytest.mark.data,
-    pytest.mark.skipif("BRAINFED_DATA" not in os.environ, reason="BRAINFED_DATA is not set"),
-]
+pytestmark = pytest.mark.data
 
 DATA = Path(os.environ.get("BRAINFED_DATA", "."))
 ATLASES = ("CC200", "CC400", "aal_mask_pad", "ez_mask_pad", "ho_mask_pad", "rois_3mm", "tt_mask_pad")

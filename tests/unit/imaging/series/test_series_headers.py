@@ -269,17 +269,6 @@ def test_a_counting_header_in_one_file_only_is_the_same_atlas(tmp_path):
     assert refused == [] == list(check.remarks({}, "series"))
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
-@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-@pytest.mark.parametrize("header", [AAL, (), tuple("ABCDEF")])
-def test_blank_lines_byte_order_marks_and_line_ends_change_nothing(tmp_path, encoding, end, header):
-    lines = write(tmp_path, header, REALS).read_text().splitlines()
-    spread = ["", "  ", *lines[:3], "", *lines[3:], "", ""]
-    path = tmp_path / "s1.csv"
-    path.write_bytes(end.join(spread).encode(encoding))
-    assert np.array_equal(read(path).series, REALS)
-
-
 def test_the_line_of_a_bad_cell_counts_blank_lines(tmp_path):
     path = tmp_path / "s1.csv"
     path.write_text("A,B\n\n1,2\n\n3,x\n")

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -32,7 +31,7 @@ any_array = dtypes.flatmap(lambda dtype: arrays_of.arrays(dtype, shapes))
 
 
 @given(st.dictionaries(st.sampled_from("abcd"), any_array, min_size=1))
-def test_arrays_come_back_to_the_bit(tmp_path_factory: pytest.TempPathFactory, arrays: dict[str, np.ndarray]) -> None:
+def test_arrays_come_back_to_the_bit(tmp_path_factory, arrays):
     path = tmp_path_factory.mktemp("arrays") / "features.safetensors"
     write_arrays(path, arrays, {"subjects": ["b", "a"]})
     file = read_arrays(path)
@@ -44,37 +43,37 @@ def test_arrays_come_back_to_the_bit(tmp_path_factory: pytest.TempPathFactory, a
         assert file.arrays[name].tobytes() == array.tobytes()
 
 
-def test_a_scalar_stays_a_scalar(tmp_path: Path) -> None:
+def test_a_scalar_stays_a_scalar(tmp_path):
     write_arrays(tmp_path / "f.safetensors", {"sigma": np.array(0.5)}, {})
     assert read_arrays(tmp_path / "f.safetensors").arrays["sigma"].shape == ()
 
 
-def test_a_transposed_array_keeps_its_elements(tmp_path: Path) -> None:
+def test_a_transposed_array_keeps_its_elements(tmp_path):
     array = np.arange(6.0).reshape(2, 3).T
     write_arrays(tmp_path / "f.safetensors", {"x": array}, {})
     np.testing.assert_array_equal(read_arrays(tmp_path / "f.safetensors").arrays["x"], array)
 
 
-def test_same_content_same_bytes_whatever_the_order(tmp_path: Path) -> None:
+def test_same_content_same_bytes_whatever_the_order(tmp_path):
     x, y = np.ones(3), np.zeros((2, 2), np.float32)
     write_arrays(tmp_path / "one", {"x": x, "y": y}, {"k": 5, "atlas": "cc200", "sigma": 0.5})
     write_arrays(tmp_path / "other", {"y": y, "x": x}, {"sigma": 0.5, "atlas": "cc200", "k": 5})
     assert (tmp_path / "one").read_bytes() == (tmp_path / "other").read_bytes()
 
 
-def test_only_the_wanted_arrays_are_read(tmp_path: Path) -> None:
+def test_only_the_wanted_arrays_are_read(tmp_path):
     write_arrays(tmp_path / "f", {"row": np.ones(2), "column": np.ones(2)}, {})
     assert list(read_arrays(tmp_path / "f", ["row"]).arrays) == ["row"]
 
 
-def test_a_missing_array_is_named(tmp_path: Path) -> None:
+def test_a_missing_array_is_named(tmp_path):
     write_arrays(tmp_path / "f", {"row": np.ones(2)}, {})
     with pytest.raises(UserError, match=r"\['weight'\] are missing"):
         read_arrays(tmp_path / "f", ["row", "weight"])
 
 
 @pytest.mark.parametrize("read", [read_arrays, read_table])
-def test_a_missing_or_cut_file_is_a_user_error(tmp_path: Path, read) -> None:
+def test_a_missing_or_cut_file_is_a_user_error(tmp_path, read):
     with pytest.raises(UserError, match="absent"):
         read(tmp_path / "absent")
     write_arrays(tmp_path / "cut-arrays", {"x": np.ones(100)}, {})
@@ -86,7 +85,7 @@ def test_a_missing_or_cut_file_is_a_user_error(tmp_path: Path, read) -> None:
             read(tmp_path / name)
 
 
-def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
     write_text(tmp_path / "scores.tsv", "old")
     with pytest.raises(ZeroDivisionError), atomic(tmp_path / "scores.tsv") as temporary:
         temporary.write_text("half")
@@ -95,18 +94,18 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> 
     assert (tmp_path / "scores.tsv").read_text() == "old"
 
 
-def test_folders_are_made(tmp_path: Path) -> None:
+def test_folders_are_made(tmp_path):
     write_text(tmp_path / "a" / "b" / "note.txt", "ü\n")
     assert (tmp_path / "a" / "b" / "note.txt").read_bytes() == b"\xc3\xbc\n"
 
 
-def test_canonical_json_has_one_form_and_no_nan() -> None:
+def test_canonical_json_has_one_form_and_no_nan():
     assert canonical_json({"b": [1, 2.5], "a": "é"}) == '{"a":"é","b":[1,2.5]}'
     with pytest.raises(ValueError, match="JSON"):
         canonical_json({"sigma": float("nan")})
 
 
-def test_a_table_keeps_ids_that_look_like_numbers_and_missing_values(tmp_path: Path) -> None:
+def test_a_table_keeps_ids_that_look_like_numbers_and_missing_values(tmp_path):
     frame = pd.DataFrame(
         {
             "subject": ["0051456", "51457"],
@@ -119,22 +118,22 @@ def test_a_table_keeps_ids_that_look_like_numbers_and_missing_values(tmp_path: P
     pd.testing.assert_frame_equal(read_table(tmp_path / "participants.parquet"), frame)
 
 
-def test_a_missing_column_is_named(tmp_path: Path) -> None:
+def test_a_missing_column_is_named(tmp_path):
     write_table(tmp_path / "t.parquet", pd.DataFrame({"subject": ["a"]}))
     with pytest.raises(UserError, match=r"\['fold'\] are missing"):
         read_table(tmp_path / "t.parquet", ["subject", "fold"])
 
 
-def test_a_tsv_is_plain(tmp_path: Path) -> None:
+def test_a_tsv_is_plain(tmp_path):
     write_tsv(tmp_path / "issues.tsv", pd.DataFrame({"subject": ["01"], "mean": [np.nan], "n": [3]}))
     assert (tmp_path / "issues.tsv").read_bytes() == b"subject\tmean\tn\n01\t\t3\n"
 
 
-def test_the_bytes_are_on_the_disk_before_the_name_exists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_bytes_are_on_the_disk_before_the_name_exists(tmp_path, monkeypatch):
     synchronised = []
     fsync = os.fsync
 
-    def watch(file: int) -> None:
+    def watch(file):
         assert not (tmp_path / "f.txt").exists()
         synchronised.append(os.fstat(file).st_size)
         fsync(file)
@@ -179,7 +178,7 @@ for kilobytes in (500, 5000):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits its address space by what /proc shows")
-def test_a_table_is_read_or_refused_where_no_thread_can_be_started(tmp_path: Path) -> None:
+def test_a_table_is_read_or_refused_where_no_thread_can_be_started(tmp_path):
     write_table(tmp_path / "t.parquet", pd.DataFrame({"subject": ["0", "1"], "age": [1.0, 2.0]}))
     command = [sys.executable, "-c", NO_ROOM, str(tmp_path / "t.parquet")]
     said = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True).stdout.splitlines()
@@ -188,7 +187,7 @@ def test_a_table_is_read_or_refused_where_no_thread_can_be_started(tmp_path: Pat
         assert line == "2" or "a thread could not be started" in line or "memory has run out" in line
 
 
-def test_a_table_of_every_type_comes_back_as_pandas_reads_it(tmp_path: Path) -> None:
+def test_a_table_of_every_type_comes_back_as_pandas_reads_it(tmp_path):
     frame = pd.DataFrame(
         {
             "text": ["a", None, "c"],

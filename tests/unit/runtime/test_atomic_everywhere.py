@@ -1,7 +1,6 @@
 """Nothing in the workflow writes a file in place: a killed job leaves whole files or none."""
 
 import ast
-from collections.abc import Iterator
 from pathlib import Path
 
 import brainfed
@@ -23,7 +22,7 @@ NO_RESULTS = {
 }
 
 
-def writes(call: ast.Call) -> bool:
+def writes(call):
     """Whether a call writes a file that it names itself."""
     function = call.func
     if isinstance(function, ast.Name):
@@ -39,12 +38,12 @@ def writes(call: ast.Call) -> bool:
     )
 
 
-def _mode(call: ast.Call, place: int) -> bool:
+def _mode(call, place):
     modes = [*call.args[place : place + 1], *(word.value for word in call.keywords if word.arg == "mode")]
     return any(isinstance(mode, ast.Constant) and set(str(mode.value)) & set("wax+") for mode in modes)
 
 
-def unprotected(node: ast.AST, protected: bool = False) -> Iterator[ast.Call]:
+def unprotected(node, protected=False):
     """Calls that write outside of a `with atomic(...)` and of a folder that is removed at its end."""
     if isinstance(node, ast.With):
         opened = [item.context_expr.func for item in node.items if isinstance(item.context_expr, ast.Call)]
@@ -55,7 +54,7 @@ def unprotected(node: ast.AST, protected: bool = False) -> Iterator[ast.Call]:
         yield from unprotected(child, protected)
 
 
-def test_a_file_written_in_place_is_found() -> None:
+def test_a_file_written_in_place_is_found():
     found = [
         "path.write_text('x')",
         "open(path, 'w')",
@@ -77,7 +76,7 @@ def test_a_file_written_in_place_is_found() -> None:
     assert [bool(list(unprotected(ast.parse(source)))) for source in found + left] == [True] * 7 + [False] * 7
 
 
-def test_no_job_writes_a_file_in_place() -> None:
+def test_no_job_writes_a_file_in_place():
     sources = [path for folder in ("brainfed", "scripts") for path in (WORKFLOW / folder).rglob("*.py")]
     assert len(sources) > 100
     inside = {path: path.relative_to(WORKFLOW) for path in sources}

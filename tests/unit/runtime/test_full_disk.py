@@ -5,8 +5,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -18,13 +16,12 @@ from brainfed.runtime.artefacts import atomic, read_arrays, write_arrays, write_
 from brainfed.runtime.block_writer import writing_blocks
 from brainfed.runtime.disk import FullDiskError, full_disk, is_full
 from brainfed.runtime.jobs.checkpoints import Checkpoint
-from support.processes.job_scripts import Scripts
 
 LARGE = 10**6
 
 
 @pytest.fixture
-def small(tmp_path: Path) -> Iterator[Path]:
+def small(tmp_path):
     """A file system of 256 KiB."""
     if os.geteuid() != 0 or sys.platform != "linux" or shutil.which("mount") is None:
         pytest.skip("only root can mount a small file system, and only here")
@@ -37,7 +34,7 @@ def small(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", folder], check=True)
 
 
-def write_blocks(path: Path, numbers: np.ndarray) -> None:
+def write_blocks(path, numbers):
     with writing_blocks(path, {"x": (np.float64, (LARGE,))}, {}) as append:
         for start in range(0, LARGE, 1000):
             append("x", numbers[start : start + 1000])
@@ -52,7 +49,7 @@ def test_a_disk_that_holds_no_more_files_is_told_from_one_without_room(tmp_path,
     assert "are free" not in said
 
 
-def files_in(folder: Path) -> list[str]:
+def files_in(folder):
     return sorted(path.name for path in folder.rglob("*") if path.is_file())
 
 
@@ -66,12 +63,12 @@ def files_in(folder: Path) -> list[str]:
         (ValueError("28"), False),
     ],
 )
-def test_a_full_disk_is_recognised(error: Exception, full: bool) -> None:
+def test_a_full_disk_is_recognised(error, full):
     assert is_full(error) == full
 
 
 @pytest.mark.parametrize("write", ["arrays", "blocks", "table", "text"])
-def test_a_file_that_does_not_fit_is_one_sentence_and_leaves_the_old_file(small: Path, write: str) -> None:
+def test_a_file_that_does_not_fit_is_one_sentence_and_leaves_the_old_file(small, write):
     path = small / "out"
     path.write_bytes(b"the one before")
     numbers = np.random.default_rng(0).normal(size=LARGE)
@@ -91,7 +88,7 @@ def test_a_file_that_does_not_fit_is_one_sentence_and_leaves_the_old_file(small:
     assert files_in(small) == ["out"]
 
 
-def test_an_error_of_the_disk_in_the_middle_leaves_nothing(tmp_path: Path) -> None:
+def test_an_error_of_the_disk_in_the_middle_leaves_nothing(tmp_path):
     needs = r"scores: .* it needs 1\.0 MiB"
     with pytest.raises(FullDiskError, match=needs), atomic(tmp_path / "scores", 2**20) as part:
         part.write_bytes(b"half")
@@ -99,9 +96,7 @@ def test_an_error_of_the_disk_in_the_middle_leaves_nothing(tmp_path: Path) -> No
     assert files_in(tmp_path) == []
 
 
-def test_a_state_that_does_not_fit_keeps_the_one_before_and_the_job_running(
-    small: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_state_that_does_not_fit_keeps_the_one_before_and_the_job_running(small, caplog):
     checkpoint = Checkpoint(small / ".out.d.checkpoint", "d")
     checkpoint.save(3, {"x": np.ones(10)}, {})
     checkpoint.save(4, {"x": np.ones(LARGE)}, {})
@@ -129,9 +124,7 @@ TWICE = pytest.mark.full("Two of the four are enough for each change.")
     ("room_for_log", "room_for_output"),
     [(True, False), (False, True), pytest.param(True, True, marks=TWICE), pytest.param(False, False, marks=TWICE)],
 )
-def test_a_job_whose_log_is_full_ends_as_without_it(
-    scripts: Scripts, small: Path, tmp_path: Path, room_for_log: bool, room_for_output: bool
-) -> None:
+def test_a_job_whose_log_is_full_ends_as_without_it(scripts, small, tmp_path, room_for_log, room_for_output):
     if not room_for_log:
         (small / "filler").write_bytes(b"x" * 2**18)
     output = (tmp_path if room_for_output else small) / "out.safetensors"
@@ -146,7 +139,7 @@ def test_a_job_whose_log_is_full_ends_as_without_it(
         assert not output.exists()
 
 
-def test_without_room_for_a_log_a_job_logs_to_stderr(scripts: Scripts, tmp_path: Path) -> None:
+def test_without_room_for_a_log_a_job_logs_to_stderr(scripts, tmp_path):
     fails = """
 import logging
 from brainfed.runtime.jobs import job as module

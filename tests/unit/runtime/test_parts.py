@@ -7,7 +7,6 @@ import platform
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -20,19 +19,19 @@ from support.processes.awaited import HANGS_AFTER_S
 
 
 @pytest.fixture(autouse=True)
-def folders_are_new() -> None:
+def folders_are_new():
     _begun.cache_clear()
 
 
 @pytest.fixture
-def gone() -> int:
+def gone():
     """The number of a process that has ended."""
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
     return process.pid
 
 
-def begin(target: Path, pid: int, host: str = "") -> Path:
+def begin(target, pid, host=""):
     """A part that the process would have left."""
     name = part_of(target).name.split(".")
     name[-3] = str(pid)
@@ -42,7 +41,7 @@ def begin(target: Path, pid: int, host: str = "") -> Path:
     return part
 
 
-def test_a_part_names_its_file_host_and_process(tmp_path: Path) -> None:
+def test_a_part_names_its_file_host_and_process(tmp_path):
     parts = {part_of(tmp_path / "f.tar.gz").name for _ in range(20)}
     assert len(parts) == 20
     host = platform.node().replace(".", "-")
@@ -58,7 +57,7 @@ with atomic("f.txt") as temporary:
 """
 
 
-def test_a_writer_that_began_before_this_process_ends_well(tmp_path: Path) -> None:
+def test_a_writer_that_began_before_this_process_ends_well(tmp_path):
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     first = subprocess.Popen([sys.executable, "-c", BEGINS], cwd=tmp_path, text=True, **pipes)
     assert first.stdout.readline() == "begun\n"
@@ -70,7 +69,7 @@ def test_a_writer_that_began_before_this_process_ends_well(tmp_path: Path) -> No
     assert [path.name for path in tmp_path.iterdir()] == ["f.txt"]
 
 
-def test_parts_of_the_same_file_by_ended_processes_are_removed(tmp_path: Path, gone: int) -> None:
+def test_parts_of_the_same_file_by_ended_processes_are_removed(tmp_path, gone):
     live, other = begin(tmp_path / "f.txt", os.getpid()), begin(tmp_path / "g.txt", gone)
     begin(tmp_path / "f.txt", gone)
     write_text(tmp_path / "f.txt", "whole")
@@ -78,9 +77,8 @@ def test_parts_of_the_same_file_by_ended_processes_are_removed(tmp_path: Path, g
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
-def test_a_zombie_does_not_run(tmp_path: Path) -> None:
+def test_a_zombie_does_not_run(tmp_path):
     process = subprocess.Popen([sys.executable, "-c", ""], stdout=subprocess.PIPE)
-    assert process.stdout is not None
     process.stdout.read()
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
     begin(tmp_path / "f.txt", process.pid)
@@ -89,7 +87,7 @@ def test_a_zombie_does_not_run(tmp_path: Path) -> None:
     process.wait()
 
 
-def test_a_part_of_another_host_is_left_over_after_a_day_of_the_file_system(tmp_path: Path, gone: int) -> None:
+def test_a_part_of_another_host_is_left_over_after_a_day_of_the_file_system(tmp_path, gone):
     young, old = (begin(tmp_path / "f.txt", gone, host) for host in ("node1", "node2"))
     now = old.stat().st_mtime
     os.utime(young, (now, now - 0.9 * DAY))
@@ -98,7 +96,7 @@ def test_a_part_of_another_host_is_left_over_after_a_day_of_the_file_system(tmp_
     assert {path.name for path in tmp_path.iterdir()} == {"f.txt", young.name}
 
 
-def test_a_state_that_a_living_process_writes_is_not_forgotten_with_the_others(tmp_path: Path, gone: int) -> None:
+def test_a_state_that_a_living_process_writes_is_not_forgotten_with_the_others(tmp_path, gone):
     output = tmp_path / "predictions.parquet"
     checkpoint = Checkpoint(checkpoint_path(output, "aaaa"), "aaaa")
     live = begin(checkpoint_path(output, "bbbb"), os.getpid())
@@ -123,7 +121,7 @@ def test_a_second_process_is_refused_until_the_first_is_killed(tmp_path, capsys)
     command = [sys.executable, "-c", HOLD, str(lock)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=tmp_path) as first:
         try:
-            assert first.stdout is not None and first.stdout.readline() == "held\n"
+            assert first.stdout.readline() == "held\n"
             held = rf"expected no other run, found one that runs \(on .*: process {first.pid} in {tmp_path}\); stop it"
             with pytest.raises(UserError, match=held), folder_lock(lock, "run", "stop it"):
                 pytest.fail("held by two")

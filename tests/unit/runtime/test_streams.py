@@ -11,17 +11,17 @@ from brainfed.runtime.streams import Streams
 parts = st.lists(st.integers(0, 10_000), max_size=4).map(tuple)
 
 
-def test_a_key_is_the_first_63_bits_of_a_sha256() -> None:
+def test_a_key_is_the_first_63_bits_of_a_sha256():
     # printf '[7, 2, "noise", 3, 1]' | sha256sum begins with f7d568413d362986; half of it, rounded down, is the key.
     assert Streams(7, 2).key("noise", 3, 1) == 0xF7D568413D362986 >> 1
 
 
-def test_a_separator_in_a_name_makes_no_second_reading() -> None:
+def test_a_separator_in_a_name_makes_no_second_reading():
     assert Streams(0).key("noise", "a/b") != Streams(0).key("noise", "a", "b")
     assert Streams(0).key("noise", 1) != Streams(0).key("noise", "1")
 
 
-def test_drawing_something_else_in_between_changes_nothing() -> None:
+def test_drawing_something_else_in_between_changes_nothing():
     streams = Streams(1)
     alone = streams.numpy("weights", 3).normal(size=8)
     streams.numpy("noise", 3).normal(size=5)
@@ -29,7 +29,7 @@ def test_drawing_something_else_in_between_changes_nothing() -> None:
 
 
 @given(st.integers(0, 2**31), st.integers(0, 100), parts, parts)
-def test_other_parts_draw_other_numbers(seed: int, repeat: int, one: tuple[int, ...], other: tuple[int, ...]) -> None:
+def test_other_parts_draw_other_numbers(seed, repeat, one, other):
     assume(one != other)
     streams = Streams(seed, repeat)
     assert streams.key("noise", *one) != streams.key("noise", *other)
@@ -37,24 +37,24 @@ def test_other_parts_draw_other_numbers(seed: int, repeat: int, one: tuple[int, 
 
 
 @given(st.integers(0, 2**31), st.integers(0, 100))
-def test_seed_and_repeat_are_distinguished(seed: int, repeat: int) -> None:
+def test_seed_and_repeat_are_distinguished(seed, repeat):
     assert Streams(seed, repeat).key("split") != Streams(seed + 1, repeat).key("split")
     assert Streams(seed, repeat).key("split") != Streams(seed, repeat + 1).key("split")
 
 
 @given(st.integers(-(2**31), 2**31), st.text(max_size=20))
-def test_every_key_is_a_seed_that_torch_and_numpy_take(seed: int, purpose: str) -> None:
+def test_every_key_is_a_seed_that_torch_and_numpy_take(seed, purpose):
     assert 0 <= Streams(seed).key(purpose) < 2**63
 
 
-def test_streams_of_two_institutions_are_uncorrelated() -> None:
+def test_streams_of_two_institutions_are_uncorrelated():
     streams = Streams(0)
     draws = np.stack([streams.numpy("noise", institution).normal(size=20_000) for institution in range(4)])
     off_diagonal = np.corrcoef(draws)[np.triu_indices(4, 1)]
     assert np.abs(off_diagonal).max() < 5 / np.sqrt(20_000)
 
 
-def test_a_secret_keys_what_protects_subjects_and_nothing_else() -> None:
+def test_a_secret_keys_what_protects_subjects_and_nothing_else():
     known, secret = Streams(1), Streams(1, secret="of a site")
     for purpose in ("weight-noise", "privacy-noise", "poisson"):
         assert secret.key(purpose, 3) != known.key(purpose, 3)

@@ -2,7 +2,6 @@
 
 import json
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -11,26 +10,25 @@ from brainfed.runtime.devices.cuda import check_cuda, lost_device, using_cuda
 from brainfed.runtime.errors import UserError
 from support.processes.fake_driver import FakeDriver
 from support.processes.fake_torch import write_fake_torch
-from support.processes.job_scripts import Scripts
 
 UUID = "GPU-aaaa-1"
 
 
 @pytest.fixture
-def jobs(scripts: Scripts, tmp_path: Path) -> Scripts:
+def jobs(scripts, tmp_path):
     """GPU jobs on one fake device, with a fake torch."""
     scripts.see(FakeDriver(tmp_path, [UUID]), write_fake_torch(tmp_path / "torch"))
     return scripts
 
 
-def failing_torch(sentence: str) -> SimpleNamespace:
-    def zeros(*_: object, **__: object) -> None:
+def failing_torch(sentence):
+    def zeros(*_, **__):
         raise RuntimeError(f"{sentence}\nCUDA kernel errors might be asynchronously reported at some other API call.")
 
     return SimpleNamespace(__version__="2.13.0+cu130", version=SimpleNamespace(cuda="13.0"), zeros=zeros)
 
 
-def test_a_torch_without_cuda_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_torch_without_cuda_is_named(monkeypatch):
     without = SimpleNamespace(__version__="2.13.0+cpu", version=SimpleNamespace(cuda=None))
     monkeypatch.setitem(sys.modules, "torch", without)
     sentence = (
@@ -71,9 +69,7 @@ def test_a_torch_without_cuda_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         ("CUDA error: something new", "install a CUDA build of torch that the driver supports"),
     ],
 )
-def test_an_error_at_the_start_of_cuda_names_the_remedy(
-    monkeypatch: pytest.MonkeyPatch, message: str, remedy: str
-) -> None:
+def test_an_error_at_the_start_of_cuda_names_the_remedy(monkeypatch, message, remedy):
     monkeypatch.setitem(sys.modules, "torch", failing_torch(message))
     with pytest.raises(UserError) as caught:
         check_cuda([UUID])
@@ -93,7 +89,7 @@ def test_an_error_at_the_start_of_cuda_names_the_remedy(
         (RuntimeError("CUDA error: no CUDA-capable device is detected"), "restart the machine if it is not listed"),
     ],
 )
-def test_an_error_of_a_failing_device_names_the_remedy(error: RuntimeError, remedy: str) -> None:
+def test_an_error_of_a_failing_device_names_the_remedy(error, remedy):
     sentence = lost_device(error, [UUID]) or ""
     assert sentence.startswith(f"GPU {UUID}: {str(error).splitlines()[0]}; ")
     assert remedy in sentence
@@ -115,16 +111,16 @@ def test_an_error_of_a_failing_device_names_the_remedy(error: RuntimeError, reme
         RuntimeError(),
     ],
 )
-def test_a_bug_of_a_program_is_not_blamed_on_the_device(error: RuntimeError) -> None:
+def test_a_bug_of_a_program_is_not_blamed_on_the_device(error):
     assert lost_device(error, [UUID]) is None
 
 
-def test_without_a_device_none_is_blamed() -> None:
+def test_without_a_device_none_is_blamed():
     with pytest.raises(RuntimeError, match="unknown error"), using_cuda([]):
         raise RuntimeError("CUDA error: unknown error")
 
 
-def test_a_job_whose_device_fails_ends_in_one_sentence_and_keeps_the_traceback(jobs: Scripts) -> None:
+def test_a_job_whose_device_fails_ends_in_one_sentence_and_keeps_the_traceback(jobs):
     done = jobs.run_in_job("raise RuntimeError('CUDA error: unspecified launch failure')")
     assert done.code == 1
     assert done.stderr.count("\n") == 1
@@ -135,7 +131,7 @@ def test_a_job_whose_device_fails_ends_in_one_sentence_and_keeps_the_traceback(j
     assert done.log.endswith(done.stderr)
 
 
-def test_a_job_on_a_broken_cuda_never_begins(jobs: Scripts) -> None:
+def test_a_job_on_a_broken_cuda_never_begins(jobs):
     jobs.environment["FAKE_CUDA"] = "CUDA error: system not yet initialized"
     done = jobs.run_in_job("print('begun')")
     assert (done.code, done.stdout) == (1, "")
@@ -143,7 +139,7 @@ def test_a_job_on_a_broken_cuda_never_begins(jobs: Scripts) -> None:
     assert "Traceback" not in done.log
 
 
-def test_timing_includes_the_memory_of_the_gpu(jobs: Scripts) -> None:
+def test_timing_includes_the_memory_of_the_gpu(jobs):
     done = jobs.run_in_job("print(json.dumps(running.timing()))")
     timing = json.loads(done.stdout)
     assert timing["peak_gpu_memory_mb"] == 3.0
@@ -151,7 +147,7 @@ def test_timing_includes_the_memory_of_the_gpu(jobs: Scripts) -> None:
     assert done.stderr == ""
 
 
-def test_a_waiting_job_names_the_log_of_the_holder(jobs: Scripts) -> None:
+def test_a_waiting_job_names_the_log_of_the_holder(jobs):
     done = jobs.run_in_job("""
         import os, pathlib
         (place,) = pathlib.Path(os.environ["BRAINFED_LOCKS"]).glob("*.0.lock")

@@ -7,7 +7,6 @@ import sys
 import textwrap
 from contextlib import ExitStack
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 
@@ -24,7 +23,7 @@ QUICK = Patience(poll=0.02, remind=60.0, grace=0.1)
 
 
 @pytest.fixture
-def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeDriver:
+def fake(tmp_path, monkeypatch):
     """Three free devices; nothing of the real machine is seen."""
     gpus = FakeDriver(tmp_path, UUIDS)
     for name in (VISIBLE, "SLURM_JOB_ID", JOBS_PER_GPU):
@@ -36,14 +35,14 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeDriver:
 
 
 @pytest.fixture
-def bare(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def bare(fake, monkeypatch, tmp_path):
     """A machine without any driver."""
     monkeypatch.delenv("BRAINFED_NVIDIA_SMI")
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
     monkeypatch.setattr(driver, "DRIVER_FOLDER", tmp_path / "no-driver")
 
 
-def start(body: str, *arguments: Path | str) -> "subprocess.Popen[str]":
+def start(body, *arguments):
     source = (
         "import os, pathlib, sys, time\n"
         "from brainfed.runtime.devices.lease import Patience, lease\n"
@@ -53,7 +52,7 @@ def start(body: str, *arguments: Path | str) -> "subprocess.Popen[str]":
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def test_eight_jobs_on_three_devices_never_share_one(fake: FakeDriver, tmp_path: Path) -> None:
+def test_eight_jobs_on_three_devices_never_share_one(fake, tmp_path):
     body = """
         folder = pathlib.Path(sys.argv[1])
         (folder / f"ready-{os.getpid()}").touch()
@@ -76,7 +75,7 @@ def test_eight_jobs_on_three_devices_never_share_one(fake: FakeDriver, tmp_path:
     assert held == 8
 
 
-def test_leases_held_together_are_of_different_devices(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_leases_held_together_are_of_different_devices(fake, monkeypatch):
     with lease(1) as one:
         # Another process would not see what this one made visible to itself.
         monkeypatch.delenv(VISIBLE)
@@ -85,23 +84,22 @@ def test_leases_held_together_are_of_different_devices(fake: FakeDriver, monkeyp
         monkeypatch.setenv(VISIBLE, "GPU-aaaa-1")
 
 
-def test_several_devices_in_one_lease(fake: FakeDriver) -> None:
+def test_several_devices_in_one_lease(fake):
     with lease(2) as leased:
         assert leased.uuids == ("GPU-aaaa-1", "GPU-bbbb-2")
         assert os.environ[VISIBLE] == "GPU-aaaa-1,GPU-bbbb-2"
     assert VISIBLE not in os.environ
 
 
-def test_jobs_that_want_all_devices_take_turns(fake: FakeDriver) -> None:
+def test_jobs_that_want_all_devices_take_turns(fake):
     body = "with lease(3, patience=patience) as leased:\n    print(len(leased.uuids))\n    time.sleep(0.05)\n"
     jobs = [start(body) for _ in range(4)]
     assert [job.communicate(timeout=60)[0] for job in jobs] == ["3\n"] * 4
 
 
-def test_a_killed_job_gives_its_device_back(fake: FakeDriver) -> None:
+def test_a_killed_job_gives_its_device_back(fake):
     fake.uses(0)
     holder = start("with lease(1, purpose='holder'):\n    print('held', flush=True)\n    time.sleep(600)\n")
-    assert holder.stdout is not None
     assert holder.stdout.readline() == "held\n"
     waiting = start("with lease(1, patience=patience) as leased:\n    print(*leased.uuids)\n")
     with pytest.raises(subprocess.TimeoutExpired):
@@ -125,9 +123,7 @@ def test_a_killed_job_gives_its_device_back(fake: FakeDriver) -> None:
         ("MIG-dddd", ["MIG-dddd"]),
     ],
 )
-def test_only_visible_devices_are_leased(
-    fake: FakeDriver, monkeypatch: pytest.MonkeyPatch, visible: str, expected: list[str]
-) -> None:
+def test_only_visible_devices_are_leased(fake, monkeypatch, visible, expected):
     monkeypatch.setenv(VISIBLE, visible)
     with ExitStack() as held:
         leased = []
@@ -138,9 +134,7 @@ def test_only_visible_devices_are_leased(
 
 
 @pytest.mark.parametrize("visible", ["3", "GPU-cccc", "GPU-bb", "first"])
-def test_a_visible_device_that_is_not_there_is_named(
-    fake: FakeDriver, monkeypatch: pytest.MonkeyPatch, visible: str
-) -> None:
+def test_a_visible_device_that_is_not_there_is_named(fake, monkeypatch, visible):
     monkeypatch.setenv(VISIBLE, visible)
     with (
         pytest.raises(UserError, match=rf"'{visible}' is no device of this machine, it has 0 \(GPU-aaaa-1\)"),
@@ -149,13 +143,13 @@ def test_a_visible_device_that_is_not_there_is_named(
         pass
 
 
-def test_a_device_taken_by_strangers_is_passed_over(fake: FakeDriver) -> None:
+def test_a_device_taken_by_strangers_is_passed_over(fake):
     fake.uses(60_000, 39_000, 60_000)
     with lease(1) as leased:
         assert leased.uuids == ("GPU-bbbb-2",)
 
 
-def test_all_devices_taken_by_strangers_is_an_error(fake: FakeDriver) -> None:
+def test_all_devices_taken_by_strangers_is_an_error(fake):
     fake.uses(60_000, 50_000, 70_000)
     sentence = r"50% of the memory is taken by other programs; .*run with --resources gpu=0"
     with pytest.raises(UserError, match=sentence), lease(1, patience=QUICK):
@@ -165,13 +159,13 @@ def test_all_devices_taken_by_strangers_is_an_error(fake: FakeDriver) -> None:
         assert leased.uuids == ("GPU-aaaa-1",)
 
 
-def test_too_few_devices_that_strangers_leave_is_an_error(fake: FakeDriver) -> None:
+def test_too_few_devices_that_strangers_leave_is_an_error(fake):
     fake.uses(0, 0, 70_000)
     with pytest.raises(UserError, match="GPU-bbcc-3: more than 50%"), lease(3, patience=QUICK):
         pass
 
 
-def test_memory_that_jobs_of_ours_use_is_waited_for(fake: FakeDriver) -> None:
+def test_memory_that_jobs_of_ours_use_is_waited_for(fake):
     fake.uses(0)
     with lease(1):
         fake.uses(70_000)
@@ -182,50 +176,50 @@ def test_memory_that_jobs_of_ours_use_is_waited_for(fake: FakeDriver) -> None:
     assert waiting.communicate(timeout=60)[0] == "GPU-aaaa-1\n"
 
 
-def test_a_device_whose_memory_is_not_reported_may_be_leased(fake: FakeDriver) -> None:
+def test_a_device_whose_memory_is_not_reported_may_be_leased(fake):
     fake.uses("[N/A]", 0)
     with lease(1) as leased:
         assert leased.uuids == ("GPU-aaaa-1",)
 
 
-def test_more_devices_than_there_are_is_an_error(fake: FakeDriver) -> None:
+def test_more_devices_than_there_are_is_an_error(fake):
     with pytest.raises(UserError, match=r"4 GPU\(s\) are asked for, 3 can be seen"), lease(4):
         pass
 
 
-def test_a_driver_without_its_program_is_an_error(bare: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_driver_without_its_program_is_an_error(bare, monkeypatch, tmp_path):
     monkeypatch.setattr(driver, "DRIVER_FOLDER", tmp_path)
     with pytest.raises(UserError, match=r"nvidia-smi: the GPUs cannot be listed .*BRAINFED_NVIDIA_SMI"), lease(1):
         pass
 
 
-def test_visible_devices_without_a_driver_are_an_error(bare: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_visible_devices_without_a_driver_are_an_error(bare, monkeypatch):
     monkeypatch.setenv(VISIBLE, "0")
     with pytest.raises(UserError, match="cannot be listed"), lease(1):
         pass
 
 
-def test_no_gpu_asked_for_is_the_cpu(fake: FakeDriver) -> None:
+def test_no_gpu_asked_for_is_the_cpu(fake):
     with lease(0) as leased:
         assert (leased.device, leased.uuids) == ("cpu", ())
         assert VISIBLE not in os.environ
 
 
-def test_a_machine_without_gpu_is_the_cpu_and_says_so(bare: None) -> None:
+def test_a_machine_without_gpu_is_the_cpu_and_says_so(bare):
     with lease(1) as leased:
         assert leased.device == "cpu"
         assert leased.message == missing_gpu() == "CPU: this machine has no NVIDIA driver"
 
 
 @pytest.mark.parametrize("visible", ["", "-1", "NoDevFiles"])
-def test_hidden_gpus_are_the_cpu_and_say_so(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch, visible: str) -> None:
+def test_hidden_gpus_are_the_cpu_and_say_so(fake, monkeypatch, visible):
     monkeypatch.setenv(VISIBLE, visible)
     with lease(1) as leased:
         assert leased.device == "cpu"
         assert "hides the GPUs" in leased.message
 
 
-def test_torch_must_come_after_the_lease(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_torch_must_come_after_the_lease(fake, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", sys)
     with pytest.raises(RuntimeError, match="before torch"), lease(1):
         pass
@@ -233,7 +227,7 @@ def test_torch_must_come_after_the_lease(fake: FakeDriver, monkeypatch: pytest.M
         assert leased.device == "cpu"
 
 
-def test_a_slurm_allocation_needs_no_driver_that_answers(bare: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slurm_allocation_needs_no_driver_that_answers(bare, monkeypatch):
     monkeypatch.setenv("SLURM_JOB_ID", "12")
     monkeypatch.setenv(VISIBLE, "1")
     with lease(1) as leased:
@@ -241,9 +235,7 @@ def test_a_slurm_allocation_needs_no_driver_that_answers(bare: None, monkeypatch
         assert os.environ[VISIBLE] == "1"
 
 
-def test_the_warning_before_a_run_in_an_allocation_is_the_error_of_its_jobs(
-    bare: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_warning_before_a_run_in_an_allocation_is_the_error_of_its_jobs(bare, monkeypatch):
     monkeypatch.setenv("SLURM_JOB_ID", "12")
     monkeypatch.setenv(VISIBLE, "0")
     assert unusable_gpu() is None
@@ -254,9 +246,7 @@ def test_the_warning_before_a_run_in_an_allocation_is_the_error_of_its_jobs(
 
 
 @pytest.mark.parametrize("visible", ["0,2", "0"])
-def test_jobs_inside_one_slurm_allocation_share_it_out(
-    fake: FakeDriver, monkeypatch: pytest.MonkeyPatch, visible: str
-) -> None:
+def test_jobs_inside_one_slurm_allocation_share_it_out(fake, monkeypatch, visible):
     monkeypatch.setenv("SLURM_JOB_ID", "12")
     monkeypatch.setenv(VISIBLE, visible)
     with lease(1) as one:
@@ -276,9 +266,7 @@ def test_jobs_inside_one_slurm_allocation_share_it_out(
         assert other.communicate(timeout=60)[0].strip() == "0"
 
 
-def test_devices_of_two_slurm_jobs_have_equal_numbers_and_are_others(
-    fake: FakeDriver, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_devices_of_two_slurm_jobs_have_equal_numbers_and_are_others(fake, monkeypatch):
     monkeypatch.setenv(VISIBLE, "0")
     monkeypatch.setenv("SLURM_JOB_ID", "12")
     with lease(1) as one:
@@ -288,8 +276,8 @@ def test_devices_of_two_slurm_jobs_have_equal_numbers_and_are_others(
             assert one.uuids == other.uuids == ("0",)
 
 
-def test_a_past_allocation_leaves_no_lock_files(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
-    def names() -> set[str]:
+def test_a_past_allocation_leaves_no_lock_files(fake, monkeypatch):
+    def names():
         return {path.name for path in lock_folder().iterdir()}
 
     monkeypatch.setenv(VISIBLE, "0")
@@ -305,9 +293,7 @@ def test_a_past_allocation_leaves_no_lock_files(fake: FakeDriver, monkeypatch: p
 
 
 @pytest.mark.parametrize("visible", [None, "", "0"])
-def test_a_slurm_allocation_that_is_too_small_is_an_error(
-    fake: FakeDriver, monkeypatch: pytest.MonkeyPatch, visible: str | None
-) -> None:
+def test_a_slurm_allocation_that_is_too_small_is_an_error(fake, monkeypatch, visible):
     monkeypatch.setenv("SLURM_JOB_ID", "12")
     if visible is not None:
         monkeypatch.setenv(VISIBLE, visible)
@@ -316,9 +302,7 @@ def test_a_slurm_allocation_that_is_too_small_is_an_error(
         pass
 
 
-def test_a_lock_folder_that_cannot_be_used_is_named(
-    fake: FakeDriver, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_lock_folder_that_cannot_be_used_is_named(fake, monkeypatch, tmp_path):
     monkeypatch.setenv("BRAINFED_LOCKS", str(fake.answer / "below-a-file"))
     with pytest.raises(UserError, match="below-a-file: lock files of GPUs cannot be kept here"), lease(1):
         pass

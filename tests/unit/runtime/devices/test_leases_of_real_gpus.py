@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 import textwrap
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -61,26 +60,26 @@ sys.stdin.read()
 """
 
 
-def start(source: str, *arguments: str, environment: Mapping[str, str]) -> "subprocess.Popen[str]":
+def start(source, *arguments, environment):
     streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     paths = {"PYTHONPATH": os.pathsep.join([str(PACKAGE), str(TESTS)])}
     command = [sys.executable, "-c", source, *arguments]
     return subprocess.Popen(command, text=True, env=os.environ | paths | environment, **streams)
 
 
-def start_job(body: str, gpus: int, environment: Mapping[str, str]) -> "subprocess.Popen[str]":
+def start_job(body, gpus, environment):
     source = SCRIPT + textwrap.indent(body, "    ")
     return start(source, str(gpus), str(PACKAGE / "scripts"), environment=environment)
 
 
 @pytest.fixture
-def one_gpu(tmp_path: Path) -> dict[str, str]:
+def one_gpu(tmp_path):
     """The first GPU alone, and lock files of this test's own."""
     first = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
     return {"CUDA_VISIBLE_DEVICES": first, "BRAINFED_LOCKS": str(tmp_path / "locks"), "BRAINFED_JOBS_PER_GPU": "2"}
 
 
-def test_fedgcn_on_a_leased_gpu_has_the_cpu_s_metrics(one_gpu: dict[str, str]) -> None:
+def test_fedgcn_on_a_leased_gpu_has_the_cpu_s_metrics(one_gpu):
     results = {}
     for gpus in (0, 1):
         output, errors = start_job(TRAIN, gpus, one_gpu).communicate(timeout=300)
@@ -93,7 +92,7 @@ def test_fedgcn_on_a_leased_gpu_has_the_cpu_s_metrics(one_gpu: dict[str, str]) -
         assert gpu == pytest.approx(cpu, abs=1e-3)
 
 
-def test_two_jobs_share_a_gpu_though_the_first_has_most_of_its_memory(one_gpu: dict[str, str]) -> None:
+def test_two_jobs_share_a_gpu_though_the_first_has_most_of_its_memory(one_gpu):
     jobs = []
     try:
         for share in (0.6, 0.01):
@@ -108,7 +107,7 @@ def test_two_jobs_share_a_gpu_though_the_first_has_most_of_its_memory(one_gpu: d
             job.communicate()
 
 
-def test_memory_of_a_stranger_is_an_error(one_gpu: dict[str, str]) -> None:
+def test_memory_of_a_stranger_is_an_error(one_gpu):
     stranger = start(STRANGER, environment=one_gpu)
     try:
         assert stranger.stdout.readline() == "\n"

@@ -4,9 +4,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 
 import pytest
 
@@ -33,7 +31,7 @@ with lease(int(sys.argv[1]), purpose=sys.argv[2], patience=Patience(poll=0.02, g
 
 
 @pytest.fixture
-def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeDriver:
+def fake(tmp_path, monkeypatch):
     """Two free devices that two jobs may share."""
     gpus = FakeDriver(tmp_path, UUIDS)
     for name in (VISIBLE, "SLURM_JOB_ID"):
@@ -45,7 +43,7 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeDriver:
 
 
 @contextmanager
-def holding(number: int = 1, purpose: str = "", jobs: int = 2) -> Iterator["subprocess.Popen[str]"]:
+def holding(number=1, purpose="", jobs=2):
     """A process that holds devices, or waits for them, until it is killed at the end of the `with`."""
     command = [sys.executable, "-c", HOLD, str(number), purpose]
     streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
@@ -57,17 +55,15 @@ def holding(number: int = 1, purpose: str = "", jobs: int = 2) -> Iterator["subp
         process.communicate(timeout=60)
 
 
-def first_word(process: "subprocess.Popen[str]") -> str:
-    assert process.stdout is not None
+def first_word(process):
     return process.stdout.readline().strip()
 
 
-def complaint(process: "subprocess.Popen[str]") -> str:
-    assert process.stderr is not None
+def complaint(process):
     return process.stderr.readline().strip()
 
 
-def test_jobs_spread_over_the_devices_before_they_share_one(fake: FakeDriver) -> None:
+def test_jobs_spread_over_the_devices_before_they_share_one(fake):
     with ExitStack() as running:
         leased = [first_word(running.enter_context(holding())) for _ in range(4)]
         assert leased == [*UUIDS, *UUIDS]
@@ -75,18 +71,18 @@ def test_jobs_spread_over_the_devices_before_they_share_one(fake: FakeDriver) ->
         assert complaint(fifth).startswith("waiting for 1 of 2 GPU(s), other jobs hold them: GPU-aaaa-1 pid ")
 
 
-def test_a_shared_lease_says_so(fake: FakeDriver) -> None:
+def test_a_shared_lease_says_so(fake):
     with lease(1) as leased:
         assert leased.message == "GPU GPU-aaaa-1, shared by up to 2 jobs"
 
 
-def test_one_job_never_gets_two_places_on_one_device(fake: FakeDriver) -> None:
+def test_one_job_never_gets_two_places_on_one_device(fake):
     with holding(2) as both, holding(2) as too:
         assert first_word(both) == first_word(too) == " ".join(UUIDS)
 
 
 @pytest.mark.parametrize(("first", "second"), [(1, 2), (2, 1)])
-def test_a_job_that_shares_with_none_is_alone_in_either_order(fake: FakeDriver, first: int, second: int) -> None:
+def test_a_job_that_shares_with_none_is_alone_in_either_order(fake, first, second):
     fake.uses(0)
     with holding(purpose="tables.log", jobs=first) as before:
         assert first_word(before) == UUIDS[0]
@@ -97,7 +93,7 @@ def test_a_job_that_shares_with_none_is_alone_in_either_order(fake: FakeDriver, 
             assert first_word(after) == UUIDS[0]
 
 
-def test_of_many_holders_some_are_named(fake: FakeDriver) -> None:
+def test_of_many_holders_some_are_named(fake):
     with ExitStack() as running:
         for _ in range(6):
             first_word(running.enter_context(holding(jobs=3)))
@@ -106,7 +102,7 @@ def test_of_many_holders_some_are_named(fake: FakeDriver) -> None:
         assert message.endswith(" and 2 more")
 
 
-def test_memory_of_a_job_that_shares_is_no_stranger_s(fake: FakeDriver) -> None:
+def test_memory_of_a_job_that_shares_is_no_stranger_s(fake):
     with ExitStack() as running:
         first = running.enter_context(holding())
         assert first_word(first) == UUIDS[0]
@@ -126,7 +122,7 @@ def test_memory_of_a_job_that_shares_is_no_stranger_s(fake: FakeDriver) -> None:
 
 
 @pytest.mark.parametrize("used", ["[N/A]", "[Insufficient Permissions]"])
-def test_where_the_driver_names_no_process_memory_is_the_holders(fake: FakeDriver, used: str) -> None:
+def test_where_the_driver_names_no_process_memory_is_the_holders(fake, used):
     with holding() as first:
         assert first_word(first) == UUIDS[0]
         fake.uses(70_000, 70_000)
@@ -136,7 +132,7 @@ def test_where_the_driver_names_no_process_memory_is_the_holders(fake: FakeDrive
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": 4}', '{"pid": "x", "purpose": "", "jobs_per_gpu": 2}'])
-def test_a_holder_without_a_name_shares_with_no_job(fake: FakeDriver, text: str) -> None:
+def test_a_holder_without_a_name_shares_with_no_job(fake, text):
     fake.locks.mkdir()
     with ExitStack() as held:
         take(UUIDS[0], fake.locks, Holder(1, "", 2), held)
@@ -148,22 +144,20 @@ def test_a_holder_without_a_name_shares_with_no_job(fake: FakeDriver, text: str)
     assert holders_of(UUIDS[0], fake.locks) == ()
 
 
-def test_the_default_is_one_job_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_default_is_one_job_a_device(monkeypatch):
     monkeypatch.delenv(JOBS_PER_GPU, raising=False)
     assert jobs_per_gpu() == 1
 
 
 @pytest.mark.parametrize("value", ["", "0", "-1", "1.5", "two", " 2", "²"])
-def test_a_wrong_number_of_jobs_is_refused(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+def test_a_wrong_number_of_jobs_is_refused(monkeypatch, value):
     monkeypatch.setenv(JOBS_PER_GPU, value)
     sentence = f"BRAINFED_JOBS_PER_GPU: expected a whole number from 1, .* found {value!r}; correct it or unset it"
     with pytest.raises(UserError, match=sentence):
         jobs_per_gpu()
 
 
-def test_locks_lie_in_one_folder_whatever_the_temporary_folder_is(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_locks_lie_in_one_folder_whatever_the_temporary_folder_is(monkeypatch, tmp_path):
     monkeypatch.delenv("BRAINFED_LOCKS", raising=False)
     monkeypatch.setattr(locks, "TEMPORARY", tmp_path / "common")
     folders = set()
@@ -173,7 +167,7 @@ def test_locks_lie_in_one_folder_whatever_the_temporary_folder_is(
     assert folders == {tmp_path / "common" / f"brainfed-{os.getuid()}" / "gpu"}
 
 
-def test_a_lock_file_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
+def test_a_lock_file_that_cannot_be_opened_is_named(tmp_path):
     (tmp_path / "gate.lock").mkdir()
     message = r"gate\.lock: this lock file .* name a folder of your own in BRAINFED_LOCKS"
     with pytest.raises(UserError, match=message), locked(tmp_path / "gate.lock"):
@@ -186,9 +180,7 @@ JOBS = int(os.environ.get("BRAINFED_LEASE_JOBS", "40"))
 
 @pytest.mark.parametrize("jobs_per_gpu", [(1,), (1, 2)], ids=["one-workflow", "two-workflows"])
 @pytest.mark.full("Hundreds of jobs, some of them killed.")
-def test_no_device_is_held_twice_and_none_is_lost_when_jobs_are_killed(
-    tmp_path: Path, jobs_per_gpu: tuple[int, ...]
-) -> None:
+def test_no_device_is_held_twice_and_none_is_lost_when_jobs_are_killed(tmp_path, jobs_per_gpu):
     storm = Storm.brew(tmp_path, DEVICES, JOBS, jobs_per_gpu, seed=5)
     storm.run()
     assert storm.collided == []

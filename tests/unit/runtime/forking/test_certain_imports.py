@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 
@@ -15,34 +14,34 @@ from brainfed.runtime.forking import server
 from brainfed.runtime.forking.imports import HERE, certain_imports
 
 
-def imports_of(tmp_path: Path, text: str) -> set[str]:
+def imports_of(tmp_path, text):
     script = tmp_path / "script.py"
     script.write_text(text)
     return set(certain_imports(script))
 
 
-def test_statements_at_the_top_and_in_the_one_block_count(tmp_path: Path) -> None:
+def test_statements_at_the_top_and_in_the_one_block_count(tmp_path):
     text = "import os\nimport numpy\nwith job(snakemake) as running:\n    from scipy.stats import norm\n"
     assert imports_of(tmp_path, text) == {"numpy", "scipy.stats"}
 
 
-def test_statements_that_may_not_run_do_not_count(tmp_path: Path) -> None:
+def test_statements_that_may_not_run_do_not_count(tmp_path):
     text = "if True:\n        import numpy\ndef later():\n        import scipy\n# import pandas\nx = 'import torch'\n"
     assert imports_of(tmp_path, text) == set()
 
 
-def test_imports_of_modules_of_the_workflow_count_and_those_inside_its_functions_do_not(tmp_path: Path) -> None:
+def test_imports_of_modules_of_the_workflow_count_and_those_inside_its_functions_do_not(tmp_path):
     found = imports_of(tmp_path, "from brainfed.runtime.jobs.job import run_job\n")
     assert "torch" not in found and "threadpoolctl" not in found
     assert "torch" in imports_of(tmp_path, "from brainfed.models.gcn import GCN\n")
 
 
-def test_what_reads_tables_is_imported_before_the_first_of_them(tmp_path: Path) -> None:
+def test_what_reads_tables_is_imported_before_the_first_of_them(tmp_path):
     found = imports_of(tmp_path, "from brainfed.runtime.artefacts import read_table\n")
     assert server.LAYERS[0] <= found and "torch" not in found
 
 
-def test_an_entry_point_in_the_parameters_counts(tmp_path: Path) -> None:
+def test_an_entry_point_in_the_parameters_counts(tmp_path):
     text = "snakemake = loads(b'\\x8c\\x05entry\\x94\\x8c\\x20brainfed.methods.gcn.train:train_fedgcn\\x94')\n"
     assert "torch" in imports_of(tmp_path, text)
 
@@ -82,7 +81,7 @@ for path, text in json.loads(sys.argv[1]).items():
         pytest.param(["*"], marks=pytest.mark.full("All scripts import all of the library.")),
     ],
 )
-def test_a_script_imports_what_is_certain(names: list[str]) -> None:
+def test_a_script_imports_what_is_certain(names):
     scripts = [script for name in names for script in (HERE / "scripts").glob(f"{name}.py")]
     texts = {str(script): "\n".join(map(str.strip, statements_of(script))) for script in scripts}
     command = [sys.executable, "-c", IMPORTED, json.dumps(texts)]
@@ -92,12 +91,11 @@ def test_a_script_imports_what_is_certain(names: list[str]) -> None:
     assert [path for path, imported in found.items() if not certain_imports(Path(path)) <= set(imported)] == []
 
 
-def statements_of(script: Path) -> list[str]:
+def statements_of(script):
     lines = script.read_text().splitlines()
     return [line for line in lines if line.lstrip().startswith(("from ", "import ")) and not line.endswith("(")]
 
 
-Imports = list[set[str]]
 LINEAR = ("majority", "phenotype", "motion", "ridge", "svm", "logistic")
 UNUSED = {"torch_geometric", "nilearn", "nibabel", "statsmodels", "matplotlib", "networkx", "pydantic", "opacus"}
 BY_A_JOB = """
@@ -114,14 +112,14 @@ print(json.dumps(found))
 """
 
 
-def by_statements(groups: list[list[str]], tmp_path: Path) -> Imports:
+def by_statements(groups, tmp_path):
     """What training jobs of some entry points import, and those before them."""
     script = (HERE / "scripts" / "train_method.py").read_text()
     entries = [[f"# {entry}\n" for group in groups[: place + 1] for entry in group] for place in range(len(groups))]
     return [imports_of(tmp_path, script + "".join(lines)) for lines in entries]
 
 
-def by_jobs(groups: list[list[str]], _: Path) -> Imports:
+def by_jobs(groups, _):
     """The same with what other packages import."""
     statements = "\n".join(map(str.strip, statements_of(HERE / "scripts" / "train_method.py")))
     command = [sys.executable, "-c", BY_A_JOB, statements, json.dumps(groups)]
@@ -132,9 +130,7 @@ def by_jobs(groups: list[list[str]], _: Path) -> Imports:
 @pytest.mark.parametrize(
     "look", [by_statements, pytest.param(by_jobs, marks=pytest.mark.full("It imports all that trains."))]
 )
-def test_a_training_job_imports_nothing_that_it_does_not_use(
-    look: Callable[[list[list[str]], Path], Imports], tmp_path: Path
-) -> None:
+def test_a_training_job_imports_nothing_that_it_does_not_use(look, tmp_path):
     linear = [METHODS[name].entry for name in LINEAR]
     graphs = [method.entry for method in METHODS.values() if method.needs == ("connectomes",)]
     rest = [method.entry for name, method in METHODS.items() if name not in LINEAR and method.entry not in graphs]
@@ -150,9 +146,7 @@ def test_a_training_job_imports_nothing_that_it_does_not_use(
 
 
 @pytest.mark.parametrize(("cuda", "left"), [("None", {"numpy", "torch"}), ("'13.0'", {"numpy"})])
-def test_torch_is_not_forked_where_it_computes_on_gpus(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cuda: str, left: set[str]
-) -> None:
+def test_torch_is_not_forked_where_it_computes_on_gpus(tmp_path, monkeypatch, cuda, left):
     (tmp_path / "version.py").write_text(f"debug = False\ncuda: Optional[str] = {cuda}\nhip = None\n")
     spec = ModuleSpec("torch", None)
     spec.submodule_search_locations = [str(tmp_path)]

@@ -7,11 +7,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,90 +19,63 @@ from support.processes.awaited import HANGS_AFTER_S, until_true
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="jobs are forked on Linux alone")
 
-Start = Callable[..., "subprocess.Popen[str]"]
 
-
-Owner = subprocess.Popen[bytes]
-
-
-@contextmanager
-def owning() -> Iterator[Owner]:
-    """The process of a run."""
+def owning():
+    """The process of a run; a test that names `owner` has a run of its own."""
     process = subprocess.Popen(["sleep", "3600"])
     yield process
     process.kill()
     process.wait()
 
 
-@pytest.fixture(scope="module")
-def run() -> Iterator[Owner]:
-    with owning() as owner:
-        yield owner
+run, owner = pytest.fixture(owning, scope="module", name="run"), pytest.fixture(owning, name="owner")
+OF_THE_SHELL = {"BRAINFED_PYTHON": sys.executable, "BRAINFED_BLOCKED": BLOCKING}
 
 
 @pytest.fixture
-def owner() -> Iterator[Owner]:
-    """A test that names this has a run of its own."""
-    with owning() as owner:
-        yield owner
-
-
-@pytest.fixture
-def start(request: pytest.FixtureRequest, tmp_path: Path) -> Start:
+def start(request, tmp_path):
     named = "owner" if "owner" in request.fixturenames else "run"
     return partial(started, tmp_path, request.getfixturevalue(named))
 
 
-def started(
-    folder: Path, owner: Owner, text: str, forks: str = "", before: str = "", **options: Any
-) -> "subprocess.Popen[str]":
+def started(folder, owner, text, forks="", before="", environment=None, **options):
     """Start a script as Snakemake would: with the forking process of a run, or by itself where `forks` is `off`."""
     script = folder / "tmp.job.py"
     script.write_text(text)
     own = {"BRAINFED_FORKS": forks or name_of(owner), "OMP_NUM_THREADS": "3", "GREETING": "good day"}
-    return subprocess.Popen(
-        [SHELL, "-c", f"{before}{sys.executable} {script}"],
-        env=os.environ | variables_of_the_shell() | own | options.pop("environment", {}),
-        cwd=folder,
-        stdin=options.pop("stdin", subprocess.DEVNULL),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        **options,
-    )
+    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    command = [SHELL, "-c", f"{before}{sys.executable} {script}"]
+    variables = os.environ | OF_THE_SHELL | own | (environment or {})
+    return subprocess.Popen(command, env=variables, cwd=folder, text=True, **(streams | options))
 
 
-def variables_of_the_shell() -> dict[str, str]:
-    return {"BRAINFED_PYTHON": sys.executable, "BRAINFED_BLOCKED": BLOCKING}
-
-
-def name_of(owner: Owner) -> str:
+def name_of(owner):
     return f"{owner.pid}-test"
 
 
-def printed(job: "subprocess.Popen[str]") -> str:
+def printed(job):
     """What a job that succeeds writes to its output."""
     output, errors = job.communicate(timeout=HANGS_AFTER_S)
     assert job.returncode == 0, errors
     return output
 
 
-def listens(name: str) -> bool:
+def listens(name):
     with socket.socket(socket.AF_UNIX) as trial:
         return trial.connect_ex(client.address(name)) == 0
 
 
-def processes_of(owner: Owner) -> list[int]:
+def processes_of(owner):
     """The forking process of a run, its nodes and jobs."""
     found = subprocess.run(["pgrep", "-f", f"forking.server {name_of(owner)}"], capture_output=True, check=False)
     return [int(word) for word in found.stdout.split()]
 
 
-def state(process: int) -> str:
+def state(process):
     return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
 
 
-def is_running(process: int) -> bool:
+def is_running(process):
     try:
         return state(process) != "Z"
     except OSError:
@@ -115,7 +85,7 @@ def is_running(process: int) -> bool:
 LOADED = "import sys\nfound = 'numpy' in sys.modules\nimport numpy\nprint(found, 'pandas' in sys.modules)\n"
 
 
-def test_a_job_has_what_it_imports_at_its_start_and_nothing_of_others(start: Start) -> None:
+def test_a_job_has_what_it_imports_at_its_start_and_nothing_of_others(start):
     assert printed(start("import pandas\nprint(pandas.__name__)\n")) == "pandas\n"
     assert printed(start(LOADED)) == "True False\n"
     assert printed(start(LOADED, forks="off")) == "False False\n"
@@ -144,8 +114,8 @@ print("to errors", file=sys.stderr)
 """
 
 
-def test_a_job_has_the_streams_folder_variables_signals_and_path_of_its_own(start: Start, tmp_path: Path) -> None:
-    def nohup() -> None:
+def test_a_job_has_the_streams_folder_variables_signals_and_path_of_its_own(start, tmp_path):
+    def nohup():
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         os.umask(0o027)
 
@@ -175,13 +145,13 @@ print(torch.get_num_threads(), sorted((each["internal_api"], each["num_threads"]
 
 
 @pytest.mark.full("It starts Python with all libraries four times.")
-def test_a_job_limits_its_threads(start: Start) -> None:
+def test_a_job_limits_its_threads(start):
     forked, by_itself = (printed(start(THREADS, forks)) for forks in ("", "off"))
     assert forked == by_itself
     assert forked.startswith("3 [") and ", 3)" in forked
 
 
-def test_a_fork_draws_other_numbers_than_the_next(start: Start) -> None:
+def test_a_fork_draws_other_numbers_than_the_next(start):
     text = (
         "import random\nimport numpy\nimport torch\n"
         "print(random.random(), numpy.random.random(), torch.rand(1).item(), torch.initial_seed())\n"
@@ -201,7 +171,7 @@ def test_a_fork_draws_other_numbers_than_the_next(start: Start) -> None:
         ("import atexit\nimport os\natexit.register(lambda: os.write(2, b'the end'))", 0, "the end"),
     ],
 )
-def test_a_job_ends_as_its_script(start: Start, text: str, code: int, said: str, forks: str) -> None:
+def test_a_job_ends_as_its_script(start, text, code, said, forks):
     job = start(text, forks)
     _, errors = job.communicate(timeout=HANGS_AFTER_S)
     assert (job.returncode, said in errors) == (code, True), errors
@@ -227,9 +197,9 @@ WITH_CHILD = WAITING.replace("print(os.getpid()", CHILD)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1])
-def test_a_signal_to_the_client_reaches_the_job(start: Start, number: signal.Signals) -> None:
+def test_a_signal_to_the_client_reaches_the_job(start, number):
     job = start(WAITING)
-    assert job.stdout is not None and int(job.stdout.readline()) != job.pid
+    assert int(job.stdout.readline()) != job.pid
     job.send_signal(number)
     output, _ = job.communicate(timeout=HANGS_AFTER_S)
     assert (job.returncode, output) == (7, f"stopped by {number.value}\n")
@@ -265,7 +235,7 @@ STARTS = int(os.environ.get("BRAINFED_CASES", "12"))
     ids=["forked", "by itself", "forked after commands", "by itself after commands", "any script"],
 )
 @pytest.mark.usefixtures("owner")
-def test_no_interrupt_is_lost_while_a_job_starts(start: Start, text: str, forks: str, span: float, before: str) -> None:
+def test_no_interrupt_is_lost_while_a_job_starts(start, text, forks, span, before):
     """Whenever it comes: before the process that runs the script is known, while it imports, and while it works."""
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     for case in range(STARTS):
@@ -278,9 +248,8 @@ def test_no_interrupt_is_lost_while_a_job_starts(start: Start, text: str, forks:
         assert job.returncode != 0, errors
 
 
-def test_a_job_is_paused_with_its_client(start: Start) -> None:
+def test_a_job_is_paused_with_its_client(start):
     job = start(WITH_CHILD)
-    assert job.stdout is not None
     child, process = map(int, job.stdout.readline().split())
 
     job.send_signal(signal.SIGTSTP)
@@ -293,10 +262,9 @@ def test_a_job_is_paused_with_its_client(start: Start) -> None:
     assert job.returncode == 7
 
 
-def test_a_signal_to_all_processes_leaves_the_jobs_to_their_clients(start: Start, owner: Owner) -> None:
+def test_a_signal_to_all_processes_leaves_the_jobs_to_their_clients(start, owner):
     text = "import os\nimport sys\nprint(os.getpid(), flush=True)\nsys.stdin.read()\nprint('ended')\n"
     job = start(text, stdin=subprocess.PIPE)
-    assert job.stdout is not None
     own = int(job.stdout.readline())
     helpers = [process for process in processes_of(owner) if process != own]
     assert len(helpers) >= 2
@@ -307,10 +275,9 @@ def test_a_signal_to_all_processes_leaves_the_jobs_to_their_clients(start: Start
 
 
 @pytest.mark.usefixtures("owner")
-def test_a_job_that_ends_while_its_node_is_busy_leaves_the_others_alone(start: Start) -> None:
+def test_a_job_that_ends_while_its_node_is_busy_leaves_the_others_alone(start):
     text = "import os\nimport sys\nprint(os.getpid(), os.getppid(), flush=True)\nsys.stdin.read()\nprint('ended')\n"
     short, long = (start(text, stdin=subprocess.PIPE) for _ in range(2))
-    assert short.stdout is not None and long.stdout is not None and short.stdin is not None
     process, node = map(int, short.stdout.readline().split())
     assert int(long.stdout.readline().split()[1]) == node
     os.kill(node, signal.SIGSTOP)
@@ -324,25 +291,24 @@ def test_a_job_that_ends_while_its_node_is_busy_leaves_the_others_alone(start: S
 
 
 @pytest.mark.parametrize("stream", [">&-", "2>&-", "<&-"])
-def test_a_job_without_a_stream_starts_by_itself(tmp_path: Path, stream: str) -> None:
+def test_a_job_without_a_stream_starts_by_itself(tmp_path, stream):
     (tmp_path / "job.py").write_text("from pathlib import Path\nPath('done').touch()\n")
     command = f"exec {SHELL} -c '{sys.executable} job.py' {stream}"
-    subprocess.run(["bash", "-c", command], cwd=tmp_path, env=os.environ | variables_of_the_shell(), check=True)
+    subprocess.run(["bash", "-c", command], cwd=tmp_path, env=os.environ | OF_THE_SHELL, check=True)
     assert (tmp_path / "done").exists()
 
 
-def test_a_client_that_is_killed_takes_its_job_along(start: Start) -> None:
+def test_a_client_that_is_killed_takes_its_job_along(start):
     job = start(WITH_CHILD)
-    assert job.stdout is not None
     processes = [int(word) for word in job.stdout.readline().split()]
     job.kill()
     until_true(lambda: not any(map(is_running, processes)))
 
 
-def test_the_forking_process_ends_with_its_owner_and_lets_a_job_end(start: Start, owner: Owner) -> None:
+def test_the_forking_process_ends_with_its_owner_and_lets_a_job_end(start, owner):
     text = "import sys\nprint('begun', flush=True)\nsys.stdin.read()\nprint('ended')\n"
     job = start(text, stdin=subprocess.PIPE)
-    assert job.stdout is not None and job.stdout.readline() == "begun\n"
+    assert job.stdout.readline() == "begun\n"
     assert listens(name_of(owner))
     owner.kill()
     owner.wait()
@@ -352,9 +318,8 @@ def test_the_forking_process_ends_with_its_owner_and_lets_a_job_end(start: Start
 
 
 @pytest.mark.usefixtures("owner")
-def test_a_job_whose_node_is_killed_fails_with_a_sentence_and_goes_with_it(start: Start) -> None:
+def test_a_job_whose_node_is_killed_fails_with_a_sentence_and_goes_with_it(start):
     job = start("import os\nimport time\nprint(os.getpid(), os.getppid(), flush=True)\ntime.sleep(60)\n")
-    assert job.stdout is not None
     process, node = map(int, job.stdout.readline().split())
     os.kill(node, signal.SIGKILL)
     _, errors = job.communicate(timeout=HANGS_AFTER_S)
@@ -364,20 +329,19 @@ def test_a_job_whose_node_is_killed_fails_with_a_sentence_and_goes_with_it(start
     assert printed(start("print('forked anew')\n")) == "forked anew\n"
 
 
-def test_jobs_beside_each_other_each_have_their_own_end(start: Start) -> None:
+def test_jobs_beside_each_other_each_have_their_own_end(start):
     jobs = []
     for code in range(6):
         text = f"import sys\nprint({code}, flush=True)\nsys.stdin.read()\nraise SystemExit({code})\n"
         jobs.append(start(text, stdin=subprocess.PIPE))
-        assert jobs[-1].stdout is not None and jobs[-1].stdout.readline() == f"{code}\n"
+        assert jobs[-1].stdout.readline() == f"{code}\n"
     for job in jobs:
-        assert job.stdin is not None
         job.stdin.close()
     assert [job.wait(timeout=HANGS_AFTER_S) for job in jobs] == list(range(6))
 
 
 @pytest.mark.usefixtures("owner")
-def test_a_process_with_a_second_thread_forks_no_job(start: Start, tmp_path: Path) -> None:
+def test_a_process_with_a_second_thread_forks_no_job(start, tmp_path):
     folder = tmp_path / "libraries"
     folder.mkdir()
     (folder / "threaded.py").write_text(
@@ -389,7 +353,7 @@ def test_a_process_with_a_second_thread_forks_no_job(start: Start, tmp_path: Pat
     assert printed(start(text + "import threaded\n", environment=further)) == "False False\n"
 
 
-def test_a_package_of_the_jobs_own_path_is_its_own(start: Start, tmp_path: Path) -> None:
+def test_a_package_of_the_jobs_own_path_is_its_own(start, tmp_path):
     """Another run of the same forking process has none."""
     folder = tmp_path / "libraries"
     (folder / "yaml").mkdir(parents=True)
@@ -400,7 +364,7 @@ def test_a_package_of_the_jobs_own_path_is_its_own(start: Start, tmp_path: Path)
     assert "site-packages" in printed(start(text))
 
 
-def test_a_job_with_a_sitecustomize_of_its_own_runs_it(start: Start, tmp_path: Path) -> None:
+def test_a_job_with_a_sitecustomize_of_its_own_runs_it(start, tmp_path):
     folder = tmp_path / "libraries"
     folder.mkdir()
     (folder / "sitecustomize.py").write_text("import sys\nsys.customised = True\n")
@@ -410,20 +374,20 @@ def test_a_job_with_a_sitecustomize_of_its_own_runs_it(start: Start, tmp_path: P
     assert printed(start(text, environment={"PYTHONPATH": "libraries"})) == "True\n"
 
 
-def test_a_folder_that_cannot_be_read_harms_no_other_job(start: Start, owner: Owner) -> None:
+def test_a_folder_that_cannot_be_read_harms_no_other_job(start, owner):
     printed(start("import numpy\n"))
     before = processes_of(owner)
     assert printed(start("import numpy\nprint('done')\n", environment={"PYTHONPATH": 300 * "x"})) == "done\n"
     assert processes_of(owner) == before
 
 
-def test_any_other_command_is_run_as_it_is() -> None:
-    command, environment = [SHELL, "-c", "echo 'as it is'"], os.environ | variables_of_the_shell()
+def test_any_other_command_is_run_as_it_is():
+    command, environment = [SHELL, "-c", "echo 'as it is'"], os.environ | OF_THE_SHELL
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert done.stdout == "as it is\n"
 
 
-def test_nothing_is_left_after_many_jobs(start: Start, owner: Owner) -> None:
+def test_nothing_is_left_after_many_jobs(start, owner):
     for number in range(3):
         printed(start(f"import numpy\nprint({number})\n"))
     assert len(processes_of(owner)) >= 2
@@ -458,7 +422,7 @@ if {waits}:
 
 @pytest.mark.parametrize("waits", [False, True])
 @pytest.mark.parametrize("forks", ["", "off"])
-def test_a_job_ends_as_a_python_does(start: Start, tmp_path: Path, waits: bool, forks: str) -> None:
+def test_a_job_ends_as_a_python_does(start, tmp_path, waits, forks):
     job = start(LAST_WORDS.format(waits=waits), forks)
     assert job.communicate(timeout=HANGS_AFTER_S) == (f"no line end{', and late' if waits else ''}", "nor here")
     assert job.returncode == 0
@@ -466,7 +430,7 @@ def test_a_job_ends_as_a_python_does(start: Start, tmp_path: Path, waits: bool, 
     assert (tmp_path / "left-open").read_text() == "all of it"
 
 
-def test_what_cannot_be_printed_is_an_error_at_the_end(start: Start) -> None:
+def test_what_cannot_be_printed_is_an_error_at_the_end(start):
     found = []
     for forks in ("", "off"):
         job = start("import os\nos.close(1)\nprint('to nobody')\n", forks)
@@ -475,5 +439,5 @@ def test_what_cannot_be_printed_is_an_error_at_the_end(start: Start) -> None:
     assert found[0] == found[1] != 0
 
 
-def test_a_machine_with_more_memory_keeps_more_nodes() -> None:
+def test_a_machine_with_more_memory_keeps_more_nodes():
     assert [most_nodes(gigabytes << 30) for gigabytes in (0, 4, 12, 64)] == [6, 6, 12, 24]

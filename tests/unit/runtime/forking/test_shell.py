@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -14,24 +13,24 @@ from brainfed.runtime.forking.shell import job_shell
 
 
 @pytest.fixture(autouse=True)
-def no_forking_process(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_forking_process(monkeypatch):
     for name in (client.VARIABLE, "BRAINFED_PYTHON", "BRAINFED_BLOCKED"):
         monkeypatch.setenv(name, "")
 
 
-def test_a_run_has_a_forking_process_of_its_own() -> None:
+def test_a_run_has_a_forking_process_of_its_own():
     assert job_shell().endswith("/job-shell")
     assert client.owner_of(os.environ[client.VARIABLE]) == str(os.getpid())
 
 
-def test_an_outer_run_may_share_its_own_while_it_lives(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_outer_run_may_share_its_own_while_it_lives(monkeypatch):
     for name, kept in ((f"{os.getppid()}-outer", True), ("999999999-gone", False)):
         monkeypatch.setenv(client.VARIABLE, name)
         job_shell()
         assert (os.environ[client.VARIABLE] == name) == kept
 
 
-def test_it_forks_nothing_where_it_is_switched_off_or_on_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_forks_nothing_where_it_is_switched_off_or_on_a_cluster(monkeypatch):
     for name, forks in (("off", True), ("", False), (f"{os.getppid()}-outer", False)):
         monkeypatch.setenv(client.VARIABLE, name)
         job_shell(forks)
@@ -39,13 +38,13 @@ def test_it_forks_nothing_where_it_is_switched_off_or_on_a_cluster(monkeypatch: 
 
 
 @pytest.mark.parametrize("value", ["0", "no", "OFF", "1", "self"])
-def test_another_value_is_refused(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+def test_another_value_is_refused(monkeypatch, value):
     monkeypatch.setenv(client.VARIABLE, value)
     with pytest.raises(UserError, match="BRAINFED_FORKS: expected `off`, or no value, found"):
         job_shell()
 
 
-def test_jobs_start_by_themselves_where_python_has_no_descriptors_of_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jobs_start_by_themselves_where_python_has_no_descriptors_of_processes(monkeypatch):
     monkeypatch.delattr(os, "pidfd_open")
     job_shell()
     assert os.environ[client.VARIABLE] == "off"
@@ -69,7 +68,7 @@ def test_jobs_start_by_themselves_where_python_has_no_descriptors_of_processes(m
         ("echo one > f; echo two >> f", ("", "")),
     ],
 )
-def test_a_script_is_told_from_other_commands(command: str, expected: tuple[str, str]) -> None:
+def test_a_script_is_told_from_other_commands(command, expected):
     assert split_command(command, "/env/python") == expected
 
 
@@ -84,7 +83,7 @@ def test_a_script_is_told_from_other_commands(command: str, expected: tuple[str,
         ("export greeting='good day'; {python} 'a script.py'", "good day good day\n"),
     ],
 )
-def test_other_commands_run_in_bash_as_they_are(tmp_path: Path, command: str, expected: str, blocked: bool) -> None:
+def test_other_commands_run_in_bash_as_they_are(tmp_path, command, expected, blocked):
     shell = job_shell()
     (tmp_path / "sub").mkdir()
     (tmp_path / "a script.py").write_text("import os\nprint('good day', os.environ.get('greeting'))\n")
@@ -97,6 +96,6 @@ def test_other_commands_run_in_bash_as_they_are(tmp_path: Path, command: str, ex
 
 
 @pytest.mark.parametrize("command", ["false; echo on", "false | cat", "echo $undefined; true"])
-def test_a_command_that_fails_in_the_middle_fails_the_job(command: str) -> None:
+def test_a_command_that_fails_in_the_middle_fails_the_job(command):
     done = subprocess.run(command, shell=True, executable=job_shell(), capture_output=True, text=True, check=False)
     assert done.returncode != 0 and "on" not in done.stdout.split()

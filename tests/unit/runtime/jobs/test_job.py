@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-from pathlib import Path
 
 import pytest
 
@@ -11,29 +10,28 @@ from brainfed.runtime.provenance import file_digest, machine, versions
 from support.processes.awaited import HANGS_AFTER_S, until_true
 from support.processes.fake_driver import FakeDriver
 from support.processes.fake_torch import write_fake_torch
-from support.processes.job_scripts import Scripts
 
 
-def test_a_job_that_ends_well_says_nothing_on_stderr(scripts: Scripts) -> None:
+def test_a_job_that_ends_well_says_nothing_on_stderr(scripts):
     ended = scripts.run("with job(snakemake) as running: print(running.device)")
     assert (ended.code, ended.stdout, ended.stderr) == (0, "cpu\n", "")
 
 
-def test_the_first_log_line_names_host_device_and_threads(scripts: Scripts) -> None:
+def test_the_first_log_line_names_host_device_and_threads(scripts):
     ended = scripts.run("with job(snakemake, gpu=True): print(__import__('platform').node())")
     host = ended.stdout.strip()
     first = ended.log.splitlines()[0]
     assert first.endswith(f"{host}: CPU: CUDA_VISIBLE_DEVICES='' hides the GPUs, 1 thread(s)")
 
 
-def test_a_user_s_mistake_is_one_sentence(scripts: Scripts) -> None:
+def test_a_user_s_mistake_is_one_sentence(scripts):
     ended = scripts.run("with job(snakemake): raise UserError('sub-01: no age; add it.')")
     assert (ended.code, ended.stderr) == (1, "sub-01: no age; add it.\n")
     assert ended.log.endswith("sub-01: no age; add it.\n")
     assert "Traceback" not in ended.log
 
 
-def test_a_bug_leaves_its_traceback_in_the_log(scripts: Scripts) -> None:
+def test_a_bug_leaves_its_traceback_in_the_log(scripts):
     ended = scripts.run("with job(snakemake): raise ValueError('shapes\\n(3,) and (4,)')")
     assert ended.code == 1
     assert ended.stderr == f"ValueError: shapes (3,) and (4,); the traceback is in {scripts.log}\n"
@@ -41,14 +39,14 @@ def test_a_bug_leaves_its_traceback_in_the_log(scripts: Scripts) -> None:
     assert 'File "<string>", line 11, in <module>' in ended.log
 
 
-def test_without_a_log_the_traceback_goes_to_stderr(scripts: Scripts) -> None:
+def test_without_a_log_the_traceback_goes_to_stderr(scripts):
     scripts.given["log"] = []
     ended = scripts.run("with job(snakemake): raise ValueError('shapes')")
     assert ended.code == 1
     assert "Traceback (most recent call last)" in ended.stderr
 
 
-def test_memory_that_runs_out_is_one_sentence(scripts: Scripts) -> None:
+def test_memory_that_runs_out_is_one_sentence(scripts):
     ended = scripts.run("""
         import numpy
         snakemake.rule = "train_method"
@@ -64,7 +62,7 @@ def test_memory_that_runs_out_is_one_sentence(scripts: Scripts) -> None:
     assert "Traceback" not in ended.log
 
 
-def test_a_gpu_that_was_full_before_the_job_is_not_the_job_s_memory(scripts: Scripts) -> None:
+def test_a_gpu_that_was_full_before_the_job_is_not_the_job_s_memory(scripts):
     ended = scripts.run("""
         from brainfed.runtime.devices.cuda import UnusableGpuError
         with job(snakemake):
@@ -78,20 +76,20 @@ def test_a_gpu_that_was_full_before_the_job_is_not_the_job_s_memory(scripts: Scr
     assert "Traceback" not in ended.log
 
 
-def test_the_memory_that_a_job_asked_for_decides_the_advice(scripts: Scripts) -> None:
+def test_the_memory_that_a_job_asked_for_decides_the_advice(scripts):
     scripts.given["resources"] = {"mem_mb": 9000}
     ended = scripts.run("with job(snakemake): raise MemoryError")
     assert "mem_mb=18000)" in ended.stderr
 
 
-def test_a_rerun_writes_the_log_anew(scripts: Scripts) -> None:
+def test_a_rerun_writes_the_log_anew(scripts):
     scripts.run("with job(snakemake): raise UserError('old')")
     ended = scripts.run("with job(snakemake): pass")
     assert len(ended.log.splitlines()) == 1
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
-def test_a_stopped_job_cleans_up(scripts: Scripts, how: signal.Signals, tmp_path: Path) -> None:
+def test_a_stopped_job_cleans_up(scripts, how, tmp_path):
     process = scripts.start("""
         import time
         from pathlib import Path
@@ -101,7 +99,6 @@ def test_a_stopped_job_cleans_up(scripts: Scripts, how: signal.Signals, tmp_path
             print("running", flush=True)
             time.sleep(600)
     """)
-    assert process.stdout is not None
     assert process.stdout.readline() == "running\n"
     process.send_signal(how)
     _, stderr = process.communicate(timeout=HANGS_AFTER_S)
@@ -123,9 +120,7 @@ REAL = pytest.mark.full("Torch takes a second to import.")
         pytest.param("os", "torch", {}, 1, "real", marks=REAL),
     ],
 )
-def test_compute_threads_come_from_the_parameters(
-    scripts: Scripts, tmp_path: Path, before: str, inside: str, params: dict[str, int], threads: int, torch: str
-) -> None:
+def test_compute_threads_come_from_the_parameters(scripts, tmp_path, before, inside, params, threads, torch):
     scripts.given["params"] = params
     scripts.environment["OMP_NUM_THREADS"] = str(3 - threads)
     if torch == "fake":
@@ -142,7 +137,7 @@ def test_compute_threads_come_from_the_parameters(
     assert ended.stdout.split() == [str(threads)] * 3
 
 
-def test_an_installed_copy_in_place_of_the_workflow_s_package_is_refused(scripts: Scripts, tmp_path: Path) -> None:
+def test_an_installed_copy_in_place_of_the_workflow_s_package_is_refused(scripts, tmp_path):
     (tmp_path / "workflow" / "brainfed").mkdir(parents=True)
     (tmp_path / "workflow" / "brainfed" / "__init__.py").touch()
     scripts.given["scriptdir"] = str(tmp_path / "workflow" / "scripts")
@@ -152,7 +147,7 @@ def test_an_installed_copy_in_place_of_the_workflow_s_package_is_refused(scripts
     assert "pip install -e ." in ended.stderr
 
 
-def test_a_gpu_job_holds_a_device_before_torch_is_imported(scripts: Scripts, tmp_path: Path) -> None:
+def test_a_gpu_job_holds_a_device_before_torch_is_imported(scripts, tmp_path):
     scripts.see(FakeDriver(tmp_path, ["GPU-aaaa-1"]), write_fake_torch(tmp_path / "torch", cuda=None))
     ended = scripts.run("with job(snakemake, gpu=True): print('ran')")
     assert ended.log.splitlines()[0].endswith("GPU GPU-aaaa-1, 1 thread(s)")
@@ -161,7 +156,7 @@ def test_a_gpu_job_holds_a_device_before_torch_is_imported(scripts: Scripts, tmp
     assert ended.stderr.endswith("or run with --resources gpu=0 to use the CPU.\n")
 
 
-def test_a_job_that_waits_for_a_device_can_be_stopped(scripts: Scripts, tmp_path: Path) -> None:
+def test_a_job_that_waits_for_a_device_can_be_stopped(scripts, tmp_path):
     scripts.see(FakeDriver(tmp_path, ["GPU-aaaa-1"]))
     holder = scripts.start("""
         from brainfed.runtime.devices.lease import lease
@@ -169,7 +164,7 @@ def test_a_job_that_waits_for_a_device_can_be_stopped(scripts: Scripts, tmp_path
             print("held", flush=True)
             sys.stdin.read()
     """)
-    assert holder.stdout is not None and holder.stdout.readline() == "held\n"
+    assert holder.stdout.readline() == "held\n"
     waiting = scripts.start("with job(snakemake, gpu=True): print('ran')")
     until_true(lambda: scripts.log.exists() and scripts.log.read_text() != "")
     waiting.terminate()
@@ -181,7 +176,7 @@ def test_a_job_that_waits_for_a_device_can_be_stopped(scripts: Scripts, tmp_path
 
 
 @pytest.mark.parametrize(("gpu", "resources"), [("False", {"gpu": 1}), ("True", {"gpu": 0}), ("True", {})])
-def test_a_job_without_gpu_asks_no_driver(scripts: Scripts, gpu: str, resources: dict[str, int]) -> None:
+def test_a_job_without_gpu_asks_no_driver(scripts, gpu, resources):
     del scripts.environment["CUDA_VISIBLE_DEVICES"]
     scripts.environment["BRAINFED_NVIDIA_SMI"] = "/absent/nvidia-smi"
     scripts.given["resources"] = resources
@@ -189,7 +184,7 @@ def test_a_job_without_gpu_asks_no_driver(scripts: Scripts, gpu: str, resources:
     assert (ended.code, ended.stdout) == (0, "cpu\n")
 
 
-def test_timing_measures_seconds_and_memory_and_names_no_host(scripts: Scripts) -> None:
+def test_timing_measures_seconds_and_memory_and_names_no_host(scripts):
     ended = scripts.run("""
         import time
         with job(snakemake) as running:
@@ -205,7 +200,7 @@ def test_timing_measures_seconds_and_memory_and_names_no_host(scripts: Scripts) 
     assert after["peak_memory_mb"] >= before["peak_memory_mb"] + 60
 
 
-def test_the_time_of_a_stopped_process_counts_and_the_next_names_its_start(scripts: Scripts, tmp_path: Path) -> None:
+def test_the_time_of_a_stopped_process_counts_and_the_next_names_its_start(scripts, tmp_path):
     begin = f"""
         import time
         import numpy as np
@@ -225,7 +220,7 @@ def test_the_time_of_a_stopped_process_counts_and_the_next_names_its_start(scrip
     assert second.stderr.strip() in second.log
 
 
-def test_progress_and_own_warnings_reach_the_terminal_and_the_rest_the_log(scripts: Scripts) -> None:
+def test_progress_and_own_warnings_reach_the_terminal_and_the_rest_the_log(scripts):
     ended = scripts.run("""
         import logging, warnings
         with job(snakemake) as running:
@@ -240,7 +235,7 @@ def test_progress_and_own_warnings_reach_the_terminal_and_the_rest_the_log(scrip
         assert line in ended.log
 
 
-def test_provenance_names_versions_and_processor_but_no_host(tmp_path: Path) -> None:
+def test_provenance_names_versions_and_processor_but_no_host(tmp_path):
     import platform
 
     import numpy
@@ -256,7 +251,7 @@ def test_provenance_names_versions_and_processor_but_no_host(tmp_path: Path) -> 
     assert file_digest(tmp_path / "empty") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 
-def test_a_damaged_input_ends_a_job_before_it_computes(scripts: Scripts, tmp_path: Path) -> None:
+def test_a_damaged_input_ends_a_job_before_it_computes(scripts, tmp_path):
     ended = scripts.run(f"""
         from pathlib import Path
         from brainfed.runtime.records.made import Making

@@ -16,7 +16,6 @@ from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.limits import LEAST_MB, LEAST_OF_A_THREAD_MB, require_room
 from brainfed.runtime.jobs.memory import is_out_of_memory, out_of_memory
 from brainfed.scripting.remedies import REMEDIES, smaller
-from support.processes.job_scripts import Ended, Scripts
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits of other systems are others")
 
@@ -43,7 +42,7 @@ DEATHS = {
 }
 
 
-def run(scripts: Scripts, mebibytes: int, body: str, kind: str = "AS") -> Ended:
+def run(scripts, mebibytes, body, kind="AS"):
     scripts.given["limit"] = mebibytes
     return scripts.run(LIMITED.format(kind=kind) + f"with job(snakemake):\n    {body}")
 
@@ -51,7 +50,7 @@ def run(scripts: Scripts, mebibytes: int, body: str, kind: str = "AS") -> Ended:
 @pytest.mark.parametrize(
     ("death", "kind", "option"), [*((death, "AS", "v") for death in DEATHS), ("killed", "DATA", "d")]
 )
-def test_a_job_that_a_library_ends_has_a_sentence(scripts: Scripts, death: str, kind: str, option: str) -> None:
+def test_a_job_that_a_library_ends_has_a_sentence(scripts, death, kind, option):
     ended = run(scripts, 1500, DEATHS[death], kind)
     said = ended.stderr.splitlines()[-1]
     assert ended.code
@@ -63,7 +62,7 @@ def test_a_job_that_a_library_ends_has_a_sentence(scripts: Scripts, death: str, 
 
 @pytest.mark.full("Each of many limits takes two seconds.")
 @pytest.mark.parametrize(("mebibytes", "threads"), [(1000, 1), (1500, 1), (2000, 16), (4000, 16)])
-def test_libraries_work_or_end_with_a_sentence(scripts: Scripts, mebibytes: int, threads: int) -> None:
+def test_libraries_work_or_end_with_a_sentence(scripts, mebibytes, threads):
     """V8 draws charts; it dies of every such limit."""
     scripts.given["params"] = {"threads": threads}
     for body in (
@@ -76,7 +75,7 @@ def test_libraries_work_or_end_with_a_sentence(scripts: Scripts, mebibytes: int,
         assert ended.code or "vl_convert" not in body or not ended.stderr
 
 
-def test_a_limit_under_which_nothing_can_be_imported_is_refused_at_once(scripts: Scripts) -> None:
+def test_a_limit_under_which_nothing_can_be_imported_is_refused_at_once(scripts):
     ended = run(scripts, LEAST_MB, "import numpy")
     assert (ended.code, ended.stderr.count("\n")) == (1, 1)
     assert ended.stderr.startswith("a_rule: expected room for the libraries and 1 thread(s), at least ")
@@ -93,14 +92,14 @@ def test_a_limit_under_which_nothing_can_be_imported_is_refused_at_once(scripts:
         ("raise type('PanicException', (BaseException,), {})('Resource temporarily unavailable')", "a_rule: a thread"),
     ],
 )
-def test_an_error_under_a_limit_names_the_limit(scripts: Scripts, body: str, words: str) -> None:
+def test_an_error_under_a_limit_names_the_limit(scripts, body, words):
     ended = run(scripts, 1500, body)
     assert ended.code == 1
     assert ended.stderr.startswith(words) and ended.stderr.count("\n") == 1
     assert "limited to 1500 MiB (ulimit -v)" in ended.stderr
 
 
-def test_openblas_without_threads_is_no_interrupt(scripts: Scripts) -> None:
+def test_openblas_without_threads_is_no_interrupt(scripts):
     """It sends its process a SIGINT where it cannot start a thread."""
     full = "resource.setrlimit(resource.RLIMIT_AS, (int(open('/proc/self/statm').read().split()[0]) * 4096,) * 2)"
     ended = run(scripts, 1500, f"{full}; os.kill(os.getpid(), {signal.SIGINT:d})")
@@ -110,13 +109,13 @@ def test_openblas_without_threads_is_no_interrupt(scripts: Scripts) -> None:
 
 
 @pytest.mark.parametrize("body", ["pass", "raise UserError('sub-01: no age.')", "raise SystemExit(3)"])
-def test_a_job_that_ends_by_itself_is_not_said_to_be_ended(scripts: Scripts, body: str) -> None:
+def test_a_job_that_ends_by_itself_is_not_said_to_be_ended(scripts, body):
     ended = run(scripts, 1500, body)
     assert "without a sentence" not in ended.stderr + ended.log
 
 
 @pytest.mark.parametrize("body", ["pass", "os._exit(1)"])
-def test_a_kernel_that_tells_no_end_of_a_process_has_nothing_said_too_early(scripts: Scripts, body: str) -> None:
+def test_a_kernel_that_tells_no_end_of_a_process_has_nothing_said_too_early(scripts, body):
     """As those before 5.3, and containers that forbid the call."""
     scripts.given["limit"] = 1500
     absent = "def absent(pid): raise OSError(38, 'Function not implemented')\nos.pidfd_open = absent\n"
@@ -129,7 +128,7 @@ def test_a_kernel_that_tells_no_end_of_a_process_has_nothing_said_too_early(scri
 
 
 @pytest.mark.parametrize("hangs", [False, True])
-def test_a_job_that_is_stopped_is_not_said_to_be_ended(scripts: Scripts, hangs: bool) -> None:
+def test_a_job_that_is_stopped_is_not_said_to_be_ended(scripts, hangs):
     scripts.given["limit"] = 1500
     job = scripts.start(
         LIMITED.format(kind="AS")
@@ -143,17 +142,17 @@ with job(snakemake):
     """
         + ("[library.pthread_mutex_lock(mutex) for _ in range(2)]" if hangs else "time.sleep(600)")
     )
-    assert job.stdout and job.stdout.readline() == "runs\n"
+    assert job.stdout.readline() == "runs\n"
     job.send_signal(signal.SIGTERM)
     _, stderr = job.communicate(timeout=300)
     assert job.returncode == 130
     assert stderr.startswith("stopped by SIGTERM before the end") and stderr.count("\n") == 1
 
 
-def test_threads_that_cannot_be_started_are_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_that_cannot_be_started_are_refused_at_once(monkeypatch):
     start, started = threading.Thread.start, []
 
-    def few(thread: threading.Thread) -> None:
+    def few(thread):
         if len(started) == 4:
             raise RuntimeError("can't start new thread")
         started.append(thread)
@@ -167,7 +166,7 @@ def test_threads_that_cannot_be_started_are_refused_at_once(monkeypatch: pytest.
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="starts a process of another user")
-def test_a_user_who_may_start_no_thread_has_a_sentence(scripts: Scripts) -> None:
+def test_a_user_who_may_start_no_thread_has_a_sentence(scripts):
     scripts.given |= {"log": [], "limit": 3}
     ended = scripts.run(
         """
@@ -186,7 +185,7 @@ def test_a_user_who_may_start_no_thread_has_a_sentence(scripts: Scripts) -> None
 TOO_MUCH = 10**15
 
 
-def message(error: Exception, rule: str, entry: str, *memory: float) -> str:
+def message(error, rule, entry, *memory):
     return out_of_memory(error, rule, smaller(rule, entry), *memory)
 
 
@@ -195,13 +194,13 @@ CUDA = torch.OutOfMemoryError(
 )
 
 
-def numpy_s() -> Exception:
+def numpy_s():
     with pytest.raises(MemoryError) as raised:
         np.ones(TOO_MUCH)
     return raised.value
 
 
-def torch_s() -> Exception:
+def torch_s():
     with pytest.raises(RuntimeError) as raised:
         torch.ones(TOO_MUCH)
     return raised.value
@@ -211,16 +210,16 @@ def torch_s() -> Exception:
     "error",
     [numpy_s, torch_s, lambda: CUDA, MemoryError, lambda: RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED")],
 )
-def test_memory_that_ran_out_is_recognised_in_every_library(error) -> None:  # type: ignore[no-untyped-def]
+def test_memory_that_ran_out_is_recognised_in_every_library(error):
     assert is_out_of_memory(error())
 
 
 @pytest.mark.parametrize("error", [ValueError("shapes"), UserError("sub-01: no age."), RuntimeError("CUDA error: x")])
-def test_other_errors_are_not_out_of_memory(error: Exception) -> None:
+def test_other_errors_are_not_out_of_memory(error):
     assert not is_out_of_memory(error)
 
 
-def test_on_the_cpu_the_sentence_names_the_memory_held_and_the_remedy() -> None:
+def test_on_the_cpu_the_sentence_names_the_memory_held_and_the_remedy():
     sentence = out_of_memory(
         numpy_s(), "train_method", smaller("train_method", "brainfed.methods.gcn.train:train_fedgcn"), 1234.5
     )
@@ -235,12 +234,12 @@ def test_on_the_cpu_the_sentence_names_the_memory_held_and_the_remedy() -> None:
 
 
 @pytest.mark.parametrize(("peak", "asked", "more"), [(1234.5, 0, 3000), (23_000.0, 24_000, 48_000), (10.0, 0, 2000)])
-def test_the_advised_memory_is_more_than_the_job_had(peak: float, asked: int, more: int) -> None:
+def test_the_advised_memory_is_more_than_the_job_had(peak, asked, more):
     sentence = message(numpy_s(), "fuse_graph", "", peak, asked)
     assert f"--set-resources fuse_graph:mem_mb={more})" in sentence
 
 
-def test_on_a_gpu_the_sentence_offers_the_cpu() -> None:
+def test_on_a_gpu_the_sentence_offers_the_cpu():
     sentence = out_of_memory(
         CUDA, "train_generator", smaller("train_generator", "brainfed.inpainting.fedni.training:train"), 1.0
     )
@@ -255,7 +254,7 @@ def test_on_a_gpu_the_sentence_offers_the_cpu() -> None:
     assert "mem_mb" not in sentence
 
 
-def test_the_entry_point_decides_where_its_rule_runs_several() -> None:
+def test_the_entry_point_decides_where_its_rule_runs_several():
     sage = out_of_memory(
         CUDA, "train_generator", smaller("train_generator", "brainfed.inpainting.fedsage.training:train"), 1.0
     )
@@ -263,11 +262,11 @@ def test_the_entry_point_decides_where_its_rule_runs_several() -> None:
 
 
 @pytest.mark.parametrize("rule", ["train_generator", "draw_forest", "write_report", "join_fitted_views"])
-def test_a_rule_that_another_workflow_renames_keeps_its_remedy(rule: str) -> None:
+def test_a_rule_that_another_workflow_renames_keeps_its_remedy(rule):
     assert smaller(f"brainfed_{rule}_again", "") == smaller(rule, "") != smaller("other", "")
 
 
-def test_every_rule_has_a_remedy() -> None:
+def test_every_rule_has_a_remedy():
     rules = Path(brainfed.__file__).parents[1] / "rules"
     text = "\n".join(path.read_text() for path in rules.glob("*.smk"))
     named = set(re.findall(r"^(?:rule|use rule \w+ as) (\w+)\b", text, re.MULTILINE))
@@ -291,7 +290,7 @@ def test_every_rule_has_a_remedy() -> None:
 
 
 @pytest.mark.parametrize("text", ["can't start new thread", "Unknown error: Failed to launch worker thread: no"])
-def test_a_thread_that_cannot_be_started_is_said(text: str) -> None:
+def test_a_thread_that_cannot_be_started_is_said(text):
     error = RuntimeError(text)
     assert is_out_of_memory(error)
     sentence = out_of_memory(error, "train_method", "fewer data", 100.0)

@@ -5,8 +5,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -20,7 +18,7 @@ OURS = "rule_train_method_wildcards_demo"
 
 
 @pytest.fixture
-def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def asked(tmp_path, monkeypatch):
     """The calls of a fake scontrol, one a line."""
     questions, former = tmp_path / "questions", signal.getsignal(signal.SIGTERM)
     program = tmp_path / "scontrol"
@@ -34,20 +32,20 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     signal.signal(signal.SIGTERM, former)
 
 
-def test_a_preempted_job_goes_back_into_the_queue(asked: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_preempted_job_goes_back_into_the_queue(asked, caplog):
     return_to_queue()
     assert asked.read_text().splitlines() == ["show job 7", "requeue 7"]
     assert caplog.messages == ["SLURM preempts job 7: it goes back into the queue"]
 
 
 @pytest.mark.parametrize(("preempted", "comment"), [(NEVER, OURS), (AT_A_TIME, "(null)"), (AT_A_TIME, "mine")])
-def test_a_cancelled_job_or_a_users_own_does_not_return(asked: Path, preempted: str, comment: str) -> None:
+def test_a_cancelled_job_or_a_users_own_does_not_return(asked, preempted, comment):
     (asked.parent / "shown").write_text(SHOWN.format(preempted=preempted, comment=comment))
     return_to_queue()
     assert asked.read_text().splitlines() == ["show job 7"]
 
 
-def test_outside_of_slurm_no_command_runs(asked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outside_of_slurm_no_command_runs(asked, monkeypatch):
     monkeypatch.delenv("SLURM_JOB_ID")
     return_to_queue()
     assert asked.read_text() == ""
@@ -56,9 +54,7 @@ def test_outside_of_slurm_no_command_runs(asked: Path, monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     "program", ["exit 1", "echo 'slurm_load_jobs error: Unable to contact controller' >&2; exit 1"]
 )
-def test_a_slurm_that_does_not_answer_leaves_the_job_to_snakemake(
-    asked: Path, program: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_slurm_that_does_not_answer_leaves_the_job_to_snakemake(asked, program, caplog):
     (asked.parent / "scontrol").write_text(f"#!/bin/sh\n{program}\n")
     with caplog.at_level("INFO"):
         return_to_queue()
@@ -66,9 +62,7 @@ def test_a_slurm_that_does_not_answer_leaves_the_job_to_snakemake(
     assert ("Unable to contact" in caplog.text) == ("Unable" in program)
 
 
-def test_a_slow_slurm_is_waited_for_less_long_than_it_waits_before_it_kills(
-    asked: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_slow_slurm_is_waited_for_less_long_than_it_waits_before_it_kills(asked, monkeypatch):
     assert stopping.PATIENCE + preemption.PATIENCE < 30 - 2
     monkeypatch.setattr(preemption, "PATIENCE", 2.0)
     (asked.parent / "scontrol").write_text(
@@ -80,7 +74,7 @@ def test_a_slow_slurm_is_waited_for_less_long_than_it_waits_before_it_kills(
     assert asked.read_text().split() == ["show", "requeue"]
 
 
-def test_the_request_is_made_before_it_ends_the_job(asked: Path) -> None:
+def test_the_request_is_made_before_it_ends_the_job(asked):
     (asked.parent / "scontrol").write_text(
         f"#!/bin/sh\nkill -TERM $PPID\nsleep 0.2\necho $1 >> {asked}\ncat {asked.parent}/shown\n"
     )
@@ -95,7 +89,7 @@ HANGS = "mutex = ctypes.create_string_buffer(64); [ctypes.CDLL(None).pthread_mut
 
 
 @pytest.mark.parametrize("does", [WAITS, HANGS])
-def test_a_stopped_job_returns_after_its_last_message(asked: Path, tmp_path: Path, does: str) -> None:
+def test_a_stopped_job_returns_after_its_last_message(asked, tmp_path, does):
     body = f"""
 import ctypes, sys
 from brainfed.runtime.jobs import stopping
@@ -109,7 +103,7 @@ with job(given):
     {does}
 """
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen([sys.executable, "-c", body], text=True, **pipes) as running:  # type: ignore[call-overload]
+    with subprocess.Popen([sys.executable, "-c", body], text=True, **pipes) as running:
         assert running.stdout.readline() == "begun\n"
         wait_until_it_sleeps(running.pid)
         running.send_signal(signal.SIGTERM)

@@ -6,7 +6,6 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +16,6 @@ from brainfed.inpainting.fedni import training as fedni
 from brainfed.inpainting.fedsage import training as fedsage
 from brainfed.inpainting.fedsage.settings import FedSageSettings
 from brainfed.inpainting.settings import InpaintingSettings
-from brainfed.inpainting.trained import TrainedGenerator
 from brainfed.runtime.jobs import stopping
 from brainfed.runtime.jobs.checkpoints import Checkpoint, checkpoint_path
 from brainfed.runtime.jobs.run import Run
@@ -26,7 +24,7 @@ from support.processes.awaited import HANGS_AFTER_S, until_true
 from support.samples.inpainting_inputs import inpainting_inputs
 
 
-def ask() -> None:
+def ask():
     os.kill(os.getpid(), signal.SIGTERM)
 
 
@@ -46,13 +44,13 @@ signal.raise_signal(signal.SIGINT)
 """
 
 
-def test_a_test_run_hears_the_signals_that_it_was_started_without() -> None:
+def test_a_test_run_hears_the_signals_that_it_was_started_without():
     ignoring = ["sh", "-c", 'trap "" INT TERM HUP; exec "$0" -c "$1" "$2"', sys.executable, HEARS, IGNORED]
     done = subprocess.run(ignoring, cwd=Path(__file__).parents[3], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (-signal.SIGINT, "SIGPIPE SIGXFSZ\n")
 
 
-def test_outside_of_a_round_a_job_stops_at_once() -> None:
+def test_outside_of_a_round_a_job_stops_at_once():
     reached = []
     with pytest.raises(KeyboardInterrupt), stoppable():
         ask()
@@ -61,7 +59,7 @@ def test_outside_of_a_round_a_job_stops_at_once() -> None:
     assert (reached, stopped_by()) == ([], "SIGTERM")
 
 
-def test_a_round_ends_and_no_other_begins(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_round_ends_and_no_other_begins(capfd):
     begun, ended = [], []
     with pytest.raises(KeyboardInterrupt), stoppable():
         for number in whole(range(5)):
@@ -74,7 +72,7 @@ def test_a_round_ends_and_no_other_begins(capfd: pytest.CaptureFixture[str]) -> 
     assert capfd.readouterr().err == "SIGTERM: stopping after this round; once more stops at once\n"
 
 
-def test_two_signals_at_once_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_signals_at_once_are_one(monkeypatch):
     monkeypatch.setattr(stopping, "ECHO", 1e6)
     ended = []
     with pytest.raises(KeyboardInterrupt), stoppable():
@@ -85,7 +83,7 @@ def test_two_signals_at_once_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ended == [0]
 
 
-def test_a_second_signal_does_not_wait_for_the_round(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_signal_does_not_wait_for_the_round(monkeypatch):
     monkeypatch.setattr(stopping, "ECHO", 0.0)
     ended = []
     with pytest.raises(KeyboardInterrupt), stoppable():
@@ -97,7 +95,7 @@ def test_a_second_signal_does_not_wait_for_the_round(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("error", [ImportError, None])
-def test_an_interrupt_that_a_library_keeps_for_itself_is_raised_at_the_end(error: type[Exception] | None) -> None:
+def test_an_interrupt_that_a_library_keeps_for_itself_is_raised_at_the_end(error):
     with pytest.raises(KeyboardInterrupt), stoppable():
         try:
             ask()
@@ -107,7 +105,7 @@ def test_an_interrupt_that_a_library_keeps_for_itself_is_raised_at_the_end(error
                 raise error("cannot be imported") from None
 
 
-def test_an_error_without_a_signal_stays_what_it_is() -> None:
+def test_an_error_without_a_signal_stays_what_it_is():
     with pytest.raises(ValueError, match="ours"), stoppable():
         raise ValueError("ours")
 
@@ -135,18 +133,18 @@ with stopping.stoppable(_end_at_once):
     ],
     ids=["compiled code", "an except clause", "a destructor"],
 )
-def test_a_job_that_is_kept_from_stopping_is_ended(body: str) -> None:
+def test_a_job_that_is_kept_from_stopping_is_ended(body):
     job = subprocess.Popen(
         [sys.executable, "-c", KEPT.replace("{body}", body)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    assert job.stdout is not None and job.stdout.readline() == "running\n"
+    assert job.stdout.readline() == "running\n"
     wait_until_it_sleeps(job.pid)
     job.send_signal(signal.SIGTERM)
     _, errors = job.communicate(timeout=HANGS_AFTER_S)
     assert job.returncode == 130 and "stopped by SIGTERM before the end" in errors
 
 
-def test_a_signal_to_a_process_that_a_job_has_forked_is_not_the_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_signal_to_a_process_that_a_job_has_forked_is_not_the_jobs(monkeypatch):
     monkeypatch.setattr(stopping, "LOOK_EVERY", 0.05)
     monkeypatch.setattr(stopping, "PATIENCE", 0.1)
     ended: list[str] = []
@@ -161,7 +159,7 @@ def test_a_signal_to_a_process_that_a_job_has_forked_is_not_the_jobs(monkeypatch
     assert ended == []
 
 
-def test_after_a_round_that_failed_a_job_stops_at_once() -> None:
+def test_after_a_round_that_failed_a_job_stops_at_once():
     with pytest.raises(KeyboardInterrupt), stoppable():
         try:
             for _ in whole(range(5)):
@@ -172,7 +170,7 @@ def test_after_a_round_that_failed_a_job_stops_at_once() -> None:
         pytest.fail("it went on")
 
 
-def test_the_former_handlers_come_back_and_ignored_signals_stay_ignored() -> None:
+def test_the_former_handlers_come_back_and_ignored_signals_stay_ignored():
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     former = [signal.getsignal(number) for number in SIGNALS]
     with stoppable():
@@ -183,9 +181,7 @@ def test_the_former_handlers_come_back_and_ignored_signals_stay_ignored() -> Non
 
 
 @pytest.mark.parametrize(("echo", "heard"), [(1e6, []), (0.0, [signal.SIGTERM])])
-def test_an_echo_that_comes_while_a_stopped_job_ends_is_not_heard(
-    monkeypatch: pytest.MonkeyPatch, echo: float, heard: list[int]
-) -> None:
+def test_an_echo_that_comes_while_a_stopped_job_ends_is_not_heard(monkeypatch, echo, heard):
     monkeypatch.setattr(stopping, "ECHO", echo)
     found: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: found.append(number))
@@ -196,7 +192,7 @@ def test_an_echo_that_comes_while_a_stopped_job_ends_is_not_heard(
     assert found == heard
 
 
-def test_a_state_is_due_after_a_stop_request_however_recent_the_last() -> None:
+def test_a_state_is_due_after_a_stop_request_however_recent_the_last():
     pace = Pace(minimum_seconds=1e6)
     with pytest.raises(KeyboardInterrupt), stoppable():
         for _ in whole([1]):
@@ -217,19 +213,15 @@ def test_a_state_is_due_after_a_stop_request_however_recent_the_last() -> None:
     ],
 )
 def test_a_generator_stopped_in_any_round_keeps_it_and_goes_on_to_the_same_bytes(
-    train: Callable[..., TrainedGenerator],
-    settings: object,
-    stopped_in: int,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    train, settings, stopped_in, tmp_path, monkeypatch
+):
     inputs = inpainting_inputs()
     expected = train(inputs, settings, Run())
     monkeypatch.setattr(Pace, "due", lambda _: stop_asked())
     checkpoint = Checkpoint(checkpoint_path(tmp_path / "generator", "d"), "d")
     done = []
 
-    def stop(number: int, _total: int, _what: str) -> None:
+    def stop(number, _total, _what):
         done.append(number)
         if number == stopped_in:
             ask()
@@ -249,7 +241,7 @@ def test_a_generator_stopped_in_any_round_keeps_it_and_goes_on_to_the_same_bytes
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
-def test_a_job_whose_workflow_was_killed_stops(tmp_path: Path) -> None:
+def test_a_job_whose_workflow_was_killed_stops(tmp_path):
     job = textwrap.dedent("""
         import sys, time
         from pathlib import Path
@@ -293,22 +285,22 @@ def test_a_job_whose_workflow_was_killed_stops(tmp_path: Path) -> None:
         ("", False),
     ],
 )
-def test_snakemake_is_recognised_by_its_program_not_by_a_path_that_names_it(words: str, expected: bool) -> None:
+def test_snakemake_is_recognised_by_its_program_not_by_a_path_that_names_it(words, expected):
     assert _runs_snakemake(b"\0".join(word.encode() for word in words.split())) == expected
 
 
-def test_the_shell_between_is_not_snakemake() -> None:
+def test_the_shell_between_is_not_snakemake():
     text = "set -euo pipefail; /env/bin/python /home/snakemake/.snakemake/scripts/tmp1.train_method.py"
     assert not _runs_snakemake(b"\0".join([b"/bin/bash", b"-c", text.encode()]))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
-def test_a_line_that_cannot_be_read_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_that_cannot_be_read_is_none(monkeypatch):
     monkeypatch.setattr(stopping, "_ancestors", lambda: iter([os.getppid(), 2**22 + 1]))
     assert stopping._line_to_workflow() == ()
 
 
-def wait_until_it_sleeps(pid: int) -> None:
+def wait_until_it_sleeps(pid):
     """Until the main thread of a process has slept at ten looks in a row."""
     deadline, looks = time.monotonic() + HANGS_AFTER_S, 0
     while looks < 10:

@@ -43,7 +43,7 @@ SOURCES = {
 
 
 @pytest.fixture
-def base(tmp_path: Path) -> Path:
+def base(tmp_path):
     for place, source in SOURCES.items():
         path = tmp_path / "workflow" / place
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -51,7 +51,7 @@ def base(tmp_path: Path) -> Path:
     return tmp_path / "workflow"
 
 
-def rewrite(path: Path, old: str, new: str) -> None:
+def rewrite(path, old, new):
     """Edit a file so that its size or its time stamp differs, as an editor would."""
     source = path.read_text()
     assert old in source
@@ -60,15 +60,15 @@ def rewrite(path: Path, old: str, new: str) -> None:
     os.utime(path, ns=(before + 10**9, before + 10**9))
 
 
-def train_digest(base: Path) -> str:
+def train_digest(base):
     return code_digest(Path("scripts/train.py"), base=base)
 
 
-def names(base: Path, *roots: Path | str) -> set[str]:
+def names(base, *roots):
     return {path.relative_to(base).as_posix() for path in import_closure(*roots, base=base)}
 
 
-def test_the_closure_follows_absolute_relative_late_and_circular_imports(base: Path) -> None:
+def test_the_closure_follows_absolute_relative_late_and_circular_imports(base):
     assert names(base, Path("scripts/train.py")) == {
         "scripts/train.py",
         "brainfed/training/federated.py",
@@ -77,18 +77,18 @@ def test_the_closure_follows_absolute_relative_late_and_circular_imports(base: P
     }
 
 
-def test_names_in_strings_are_not_imports(base: Path) -> None:
+def test_names_in_strings_are_not_imports(base):
     assert names(base, "scripts/report.py") == {"scripts/report.py", "brainfed/reporting/page.py"}
 
 
-def test_an_entry_point_means_its_module(base: Path) -> None:
+def test_an_entry_point_means_its_module(base):
     by_entry = code_digest("brainfed.training.federated:train", base=base)
     assert by_entry == code_digest("brainfed.training.federated", base=base)
     assert by_entry == code_digest(base / "brainfed/training/federated.py", base=base)
     assert by_entry != train_digest(base)
 
 
-def test_several_roots_are_a_union_whatever_their_order(base: Path) -> None:
+def test_several_roots_are_a_union_whatever_their_order(base):
     one = code_digest(Path("scripts/report.py"), "brainfed.training.federated", base=base)
     other = code_digest("brainfed.training.federated", Path("scripts/report.py"), base=base)
     assert one == other
@@ -104,7 +104,7 @@ def test_several_roots_are_a_union_whatever_their_order(base: Path) -> None:
         ("brainfed/models/__init__.py", "", "import os\n"),
     ],
 )
-def test_an_edit_of_code_that_runs_changes_the_digest(base: Path, place: str, old: str, new: str) -> None:
+def test_an_edit_of_code_that_runs_changes_the_digest(base, place, old, new):
     before = train_digest(base)
     rewrite(base / place, old, new)
     assert train_digest(base) != before
@@ -123,39 +123,39 @@ def test_an_edit_of_code_that_runs_changes_the_digest(base: Path, place: str, ol
         ("scripts/report.py", "import", "import sys\nimport"),
     ],
 )
-def test_an_edit_of_text_or_of_other_code_does_not(base: Path, place: str, old: str, new: str) -> None:
+def test_an_edit_of_text_or_of_other_code_does_not(base, place, old, new):
     before = train_digest(base)
     rewrite(base / place, old, new)
     assert train_digest(base) == before
 
 
-def test_a_docstring_that_is_used_as_a_value_counts(base: Path) -> None:
+def test_a_docstring_that_is_used_as_a_value_counts(base):
     rewrite(base / "brainfed/models/layers.py", "SLOPE = 3", "SLOPE = 'three'")
     before = train_digest(base)
     rewrite(base / "brainfed/models/layers.py", "three", "seven")
     assert train_digest(base) != before
 
 
-def test_a_submodule_that_appears_later_is_found(base: Path) -> None:
+def test_a_submodule_that_appears_later_is_found(base):
     rewrite(base / "brainfed/models/gcn.py", "import layers", "import layers, norms")
     before = train_digest(base)
     (base / "brainfed/models/norms.py").write_text("EPSILON = 1e-5\n")
     assert train_digest(base) != before
 
 
-def test_a_module_beside_the_script_is_followed(base: Path) -> None:
+def test_a_module_beside_the_script_is_followed(base):
     rewrite(base / "scripts/report.py", "import", "import beside\nimport")
     (base / "scripts/beside.py").write_text("VALUE = 1\n")
     assert "scripts/beside.py" in names(base, Path("scripts/report.py"))
 
 
-def test_the_digest_is_the_same_in_another_folder(base: Path, tmp_path: Path) -> None:
+def test_the_digest_is_the_same_in_another_folder(base, tmp_path):
     moved = tmp_path / "elsewhere" / "flow"
     shutil.copytree(base, moved)
     assert code_digest("scripts/train.py", base=moved) == train_digest(base)
 
 
-def test_moving_code_to_another_module_changes_the_digest(base: Path) -> None:
+def test_moving_code_to_another_module_changes_the_digest(base):
     before = train_digest(base)
     (base / "brainfed/models/layers.py").rename(base / "brainfed/models/slopes.py")
     rewrite(base / "brainfed/models/gcn.py", "import layers", "import slopes as layers")
@@ -163,19 +163,19 @@ def test_moving_code_to_another_module_changes_the_digest(base: Path) -> None:
 
 
 @pytest.mark.parametrize("root", ["brainfed.training.centralised:train", "scripts/trian.py", Path("../outside.py")])
-def test_a_root_that_is_not_there_is_named(base: Path, root: Path | str) -> None:
+def test_a_root_that_is_not_there_is_named(base, root):
     (base.parent / "outside.py").write_text("")
     with pytest.raises(UserError, match=str(root)):
         code_digest(root, base=base)
 
 
-def test_a_file_that_is_not_python_is_named(base: Path) -> None:
+def test_a_file_that_is_not_python_is_named(base):
     rewrite(base / "brainfed/models/layers.py", "SLOPE = 3", "SLOPE = (3")
     with pytest.raises(UserError, match=r"layers\.py: not valid Python"):
         train_digest(base)
 
 
-def test_neutral_modules_exist_and_stay_out_of_every_closure() -> None:
+def test_neutral_modules_exist_and_stay_out_of_every_closure():
 
     base = Path(brainfed.__file__).parents[1]
     assert {len(import_closure(name, base=base, exclude=())) > 0 for name in NEUTRAL_MODULES} == {True}
@@ -183,7 +183,7 @@ def test_neutral_modules_exist_and_stay_out_of_every_closure() -> None:
     assert closure == {f"brainfed/runtime/{name}.py" for name in ("artefacts", "jobs/checkpoints", "errors")}
 
 
-def test_no_module_that_handles_arrays_or_tables_is_neutral() -> None:
+def test_no_module_that_handles_arrays_or_tables_is_neutral():
     """What writes, reads or draws numbers belongs to the digest of each job that uses it."""
     folder = Path(brainfed.__file__).parent
     libraries = re.compile(r"^\s*(?:import|from) (?:numpy|pandas|pyarrow|safetensors)\b", re.MULTILINE)
@@ -194,7 +194,7 @@ def test_no_module_that_handles_arrays_or_tables_is_neutral() -> None:
     assert not named & NEUTRAL_MODULES
 
 
-def test_a_settings_description_and_bounds_belong_to_the_manual_its_default_to_the_job(base: Path) -> None:
+def test_a_settings_description_and_bounds_belong_to_the_manual_its_default_to_the_job(base):
     place = base / "brainfed/models/layers.py"
     place.write_text('SLOPE = setting(3, "Slope.", minimum=1)\nOTHER = setting(factory=dict, description="Other.")\n')
     before = train_digest(base)
@@ -229,7 +229,7 @@ print(json.dumps([meaning_of(text.encode(), Path("a.py")).digest for text in jso
 """
 
 
-def other_interpreters() -> list[str]:
+def other_interpreters():
     """Other versions of Python on this machine that the package supports."""
     own = f"{sys.version_info.major}.{sys.version_info.minor}"
     folders = [*os.environ["PATH"].split(os.pathsep), *map(str, (Path.home() / ".pyenv/versions").glob("*/bin"))]
@@ -238,14 +238,14 @@ def other_interpreters() -> list[str]:
     return [path for path in found.values() if path]
 
 
-def test_a_digest_does_not_depend_on_the_version_of_python() -> None:
+def test_a_digest_does_not_depend_on_the_version_of_python():
     digests = [meaning_of(text.encode(), Path("a.py")).digest for text in UNLIKE]
     assert len(set(digests)) == len(UNLIKE)
     assert hashlib.sha256(" ".join(digests).encode()).hexdigest()[:16] == DIGEST_OF_UNLIKE
 
 
 @pytest.mark.skipif(not other_interpreters(), reason="no other version of Python is on this machine")
-def test_other_versions_of_python_have_the_same_digests_of_our_code() -> None:
+def test_other_versions_of_python_have_the_same_digests_of_our_code():
     workflow = Path(__file__).resolve().parents[4] / "workflow"
     files = sorted(workflow.rglob("*.py"))
     count = int(os.environ.get("BRAINFED_CASES", "40"))
@@ -264,7 +264,7 @@ def test_other_versions_of_python_have_the_same_digests_of_our_code() -> None:
         assert json.loads(run.stdout) == expected, interpreter
 
 
-def test_empty_text_and_split_text_in_an_f_string_mean_the_same() -> None:
+def test_empty_text_and_split_text_in_an_f_string_mean_the_same():
     digest = [meaning_of(text, Path("a.py")).digest for text in (b"f'{a}bc'", b"f'{a}' 'b' f'c'", b"f'{a:}bc'")]
     assert len(set(digest)) == 1
     assert meaning_of(b"f'{a}b{c}'", Path("a.py")).digest != meaning_of(b"f'{a}{c}b'", Path("a.py")).digest

@@ -32,7 +32,7 @@ print(light.VALUE, imported.edited_code({{"brainfed.neutral"}}))
 REAL = Path(sys.modules[state_sources.__module__].__file__ or "")
 
 
-def run(folder: Path, between: str = "") -> tuple[str, str]:
+def run(folder, between=""):
     """The value that a job in this folder reads, and its digest of edited code."""
     for name in ("imported.py", "parts.py"):
         text = (REAL if name == "imported.py" else REAL.parents[1] / name).read_text()
@@ -47,7 +47,7 @@ def run(folder: Path, between: str = "") -> tuple[str, str]:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path, monkeypatch):
     monkeypatch.setenv(VARIABLE, "")
     for place, text in PACKAGE.items():
         (tmp_path / place).parent.mkdir(exist_ok=True)
@@ -56,12 +56,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_code_that_is_as_stated(folder: Path) -> None:
+def test_code_that_is_as_stated(folder):
     assert run(folder) == ("1", "")
     assert run(folder, "import brainfed.late") == ("1", "")
 
 
-def test_edited_code_whether_or_not_it_is_put_back(folder: Path) -> None:
+def test_edited_code_whether_or_not_it_is_put_back(folder):
     light = folder / "brainfed" / "light.py"
     light.write_text("VALUE = 2\n")
     value, edited = run(folder)
@@ -70,7 +70,7 @@ def test_edited_code_whether_or_not_it_is_put_back(folder: Path) -> None:
     assert run(folder) == ("1", "")
 
 
-def test_an_edit_of_the_same_size_and_time_is_not_hidden_by_compiled_code(folder: Path) -> None:
+def test_an_edit_of_the_same_size_and_time_is_not_hidden_by_compiled_code(folder):
     light = folder / "brainfed" / "light.py"
     when = light.stat().st_mtime_ns
     subprocess.run([sys.executable, "-c", "import brainfed.light"], cwd=folder, check=True)
@@ -82,21 +82,21 @@ def test_an_edit_of_the_same_size_and_time_is_not_hidden_by_compiled_code(folder
         assert subprocess.run(plain, cwd=folder, capture_output=True, text=True, check=True).stdout == f"{value}\n"
 
 
-def test_what_changes_no_result_and_what_is_not_imported(folder: Path) -> None:
+def test_what_changes_no_result_and_what_is_not_imported(folder):
     for name in ("neutral", "late"):
         (folder / "brainfed" / f"{name}.py").write_text("VALUE = 2\n")
     assert run(folder) == ("1", "")
     assert run(folder, "import brainfed.late")[1]
 
 
-def test_ends_of_lines_change_nothing_and_a_new_module_does(folder: Path) -> None:
+def test_ends_of_lines_change_nothing_and_a_new_module_does(folder):
     (folder / "brainfed" / "light.py").write_bytes(b"VALUE = 1\r\n")
     assert run(folder) == ("1", "")
     (folder / "brainfed" / "added.py").write_text("")
     assert run(folder, "import brainfed.added")[1]
 
 
-def test_a_script_that_was_edited_before_it_was_copied(folder: Path) -> None:
+def test_a_script_that_was_edited_before_it_was_copied(folder):
     texts = PACKAGE | {"scripts/score.py": "print(1)\n"}
     state_sources({tuple(place.split("/")): text.encode() for place, text in texts.items()}, folder / ".snakemake")
     copy = folder / "tmp.score.py"
@@ -106,14 +106,14 @@ def test_a_script_that_was_edited_before_it_was_copied(folder: Path) -> None:
         assert (run(folder, named)[1] == "") == same
 
 
-def test_without_a_statement_nothing_is_edited(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_statement_nothing_is_edited(folder, monkeypatch):
     monkeypatch.delenv(VARIABLE)
     (folder / "brainfed" / "light.py").write_text("VALUE = 2\n")
     assert run(folder) == ("2", "")
 
 
 @pytest.mark.parametrize("content", [None, b"", b'{"brainfed', b"[]", b"{}"])
-def test_code_counts_as_edited_where_its_statement_is_gone(folder: Path, content: bytes | None) -> None:
+def test_code_counts_as_edited_where_its_statement_is_gone(folder, content):
     stated = Path(os.environ[VARIABLE])
     remove = f"from pathlib import Path; Path({str(stated)!r}).unlink()"
     assert run(folder, remove) == ("1", ""), "it was read when the job began"
@@ -124,7 +124,7 @@ def test_code_counts_as_edited_where_its_statement_is_gone(folder: Path, content
 
 
 @pytest.fixture
-def base(tmp_path: Path) -> Path:
+def base(tmp_path):
     """A script that imports a module, and a module that none imports."""
     folder = tmp_path / "workflow"
     for name, text in {
@@ -139,11 +139,11 @@ def base(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def memory(tmp_path: Path) -> Path:
+def memory(tmp_path):
     return tmp_path / "records" / "sources.json"
 
 
-def digest(base: Path, memory: Path | None = None) -> str:
+def digest(base, memory=None):
     """The digest in a new process, which knows only the cache."""
     sources.meaning_of.cache_clear()
     tree = SourceTree(base, memory)
@@ -152,7 +152,7 @@ def digest(base: Path, memory: Path | None = None) -> str:
     return found
 
 
-def test_a_cached_file_is_not_parsed_again(base: Path, memory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cached_file_is_not_parsed_again(base, memory, monkeypatch):
     plain = digest(base)
     assert digest(base, memory) == plain
     with monkeypatch.context() as patched:
@@ -161,7 +161,7 @@ def test_a_cached_file_is_not_parsed_again(base: Path, memory: Path, monkeypatch
     assert [path.name for path in memory.parent.iterdir()] == [memory.name]
 
 
-def test_an_edit_is_seen_though_time_and_size_stay(base: Path, memory: Path) -> None:
+def test_an_edit_is_seen_though_time_and_size_stay(base, memory):
     before, file = digest(base, memory), base / "pack" / "layers.py"
     state = file.stat()
     file.write_text(file.read_text().replace("3", "5"))
@@ -173,14 +173,14 @@ def test_an_edit_is_seen_though_time_and_size_stay(base: Path, memory: Path) -> 
 @pytest.mark.parametrize(
     "content", ["", "{", "[]", '{"by": "another Python", "meanings": {}}', '{"by": null, "meanings": {"a": [1]}}']
 )
-def test_a_cache_that_is_damaged_or_of_another_python_is_made_anew(base: Path, memory: Path, content: str) -> None:
+def test_a_cache_that_is_damaged_or_of_another_python_is_made_anew(base, memory, content):
     memory.parent.mkdir()
     memory.write_text(content)
     assert digest(base, memory) == digest(base)
     assert len(json.loads(memory.read_text())["meanings"]) == 3
 
 
-def test_a_cache_of_another_parser_does_not_count(base: Path, memory: Path) -> None:
+def test_a_cache_of_another_parser_does_not_count(base, memory):
     plain = digest(base, memory)
     kept = json.loads(memory.read_text())
     kept["meanings"] = {key: ["wrong", [], False] for key in kept["meanings"]}
@@ -190,7 +190,7 @@ def test_a_cache_of_another_parser_does_not_count(base: Path, memory: Path) -> N
     assert digest(base, memory) == plain
 
 
-def test_a_cache_half_written_by_a_killed_process_is_removed(base: Path, memory: Path) -> None:
+def test_a_cache_half_written_by_a_killed_process_is_removed(base, memory):
     memory.parent.mkdir()
     source = (
         "import os; from pathlib import Path; from brainfed.runtime.records import sources\n"
@@ -203,7 +203,7 @@ def test_a_cache_half_written_by_a_killed_process_is_removed(base: Path, memory:
     assert [path.name for path in memory.parent.iterdir()] == [memory.name]
 
 
-def test_two_nodes_with_the_same_process_number_write_apart(memory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_nodes_with_the_same_process_number_write_apart(memory, monkeypatch):
     written = []
     memory.parent.mkdir()
     monkeypatch.setattr(os, "getpid", lambda: 4711)
@@ -213,13 +213,13 @@ def test_two_nodes_with_the_same_process_number_write_apart(memory: Path, monkey
     assert len(set(written)) == 2
 
 
-def test_a_cache_that_cannot_be_written_costs_nothing_but_time(base: Path, tmp_path: Path) -> None:
+def test_a_cache_that_cannot_be_written_costs_nothing_but_time(base, tmp_path):
     (tmp_path / "file").touch()
     assert digest(base, tmp_path / "file" / "sources.json") == digest(base)
 
 
-def test_what_another_target_needed_stays_remembered_until_it_is_edited(base: Path, memory: Path, monkeypatch) -> None:
-    def remembered() -> int:
+def test_what_another_target_needed_stays_remembered_until_it_is_edited(base, memory, monkeypatch):
+    def remembered():
         return len(json.loads(memory.read_text())["meanings"])
 
     digest(base, memory)
@@ -233,14 +233,14 @@ def test_what_another_target_needed_stays_remembered_until_it_is_edited(base: Pa
     assert remembered() == 3 + 2
 
 
-def test_an_edit_during_a_run_changes_no_digest_of_the_run(base: Path, memory: Path) -> None:
+def test_an_edit_during_a_run_changes_no_digest_of_the_run(base, memory):
     plain, tree = digest(base), SourceTree(base, memory)
     (base / "pack" / "layers.py").write_text("def")
     (base / "scripts" / "train.py").unlink()
     assert code_digest("scripts/train.py", base=tree) == plain
 
 
-def test_a_file_that_no_digest_needs_is_not_parsed(base: Path, memory: Path, monkeypatch) -> None:
+def test_a_file_that_no_digest_needs_is_not_parsed(base, memory, monkeypatch):
     parsed, plain = [], sources.ast.parse
     monkeypatch.setattr(sources.ast, "parse", lambda content: parsed.append(content) or plain(content))
     digest(base, memory)
@@ -248,7 +248,7 @@ def test_a_file_that_no_digest_needs_is_not_parsed(base: Path, memory: Path, mon
     assert (base / "pack" / "other.py").read_bytes() not in parsed
 
 
-def test_an_invalid_file_stops_its_importers_alone(base: Path, memory: Path) -> None:
+def test_an_invalid_file_stops_its_importers_alone(base, memory):
     (base / "pack" / "other.py").write_text("def")
     assert digest(base, memory) == digest(base)
     (base / "pack" / "layers.py").write_text("def")

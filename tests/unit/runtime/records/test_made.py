@@ -24,7 +24,7 @@ GIVEN = {"code": "abc", "seed": 1, "threads": 2, "settings": {"rounds": 3, "hidd
 
 
 @pytest.fixture
-def made(tmp_path: Path):
+def made(tmp_path):
     """The record of a job that read two files and wrote two."""
     inputs = (("features", (str(tmp_path / "a"),)), ("graphs", (str(tmp_path / "b"),)))
     outputs = [str(tmp_path / "predictions"), str(tmp_path / "cost")]
@@ -37,7 +37,7 @@ def made(tmp_path: Path):
     return inputs, outputs
 
 
-def judged(made, tmp_path: Path, *, given=GIVEN, inputs=None, deleted=None, versions=None) -> str:
+def judged(made, tmp_path, *, given=GIVEN, inputs=None, deleted=None, versions=None):
     own, outputs = made
     memory = Contents(tmp_path / "memory.json")
     return verdict(read(outputs[0]), parts_of(given), inputs or own, outputs, memory, deleted or {}, versions or {})

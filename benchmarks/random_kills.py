@@ -7,7 +7,7 @@ again, ten times, and run to its end; then another, until so many kills are reac
 SIGKILL, SIGTERM or SIGINT to the workflow and all its jobs, SIGKILL to the workflow alone, SIGKILL or SIGTERM to one
 job. After a kill nothing of the run may stay alive; in the end all results but seconds must have the bytes of the
 undisturbed run, and no half-written or temporary file, state or marker may be left (of leases, which want a GPU, see
-tests/unit/runtime/devices/test_lease_storm.py). One row a project; the exit code is 1 if one failed, and what it left
+tests/unit/runtime/devices/test_slots.py). One row a project; the exit code is 1 if one failed, and what it left
 is kept in the folder that its row names.
 """
 

@@ -1,6 +1,7 @@
 """Methods at three sites apart, over a real SuperLink with TLS and known keys, against a simulation of the same."""
 
 import json
+import os
 import re
 
 import numpy as np
@@ -13,6 +14,7 @@ from federation.three_sites import (
     COHORT,
     METHODS,
     SITES,
+    VARIANTS,
     Study,
     added,
     crossings,
@@ -31,20 +33,24 @@ COMPARED_KINDS = {"reply", "total"}
 """Kinds of lines of a site's table that have rows in the ledger of a simulation."""
 BESIDES = {"introduce", "open", "leave", "secure-keys", "secure-shares", "secure-masked", "secure-unmask"}
 """Kinds that have none: what sites that are apart need besides. Some methods need the `largest` too."""
-SUMMED = ("mlp", "tangent")
-COMPARED = ("windows",)
+SUMMED, COMPARED = {"mlp", "tangent"} & {*METHODS}, ("windows",)
 """Variants whose server needs sums alone, and one whose server compares the sites' models."""
-ALL = ("together", *SITES)
+LEFT_OUT = ("mlp", "gcn", "logistic", "ridge-joint", "tangent", "windows")
+"""Variants of methods that can leave sites out."""
 
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
-    made = Study(tmp_path_factory.mktemp("study"))
-    together = made.simulation()
+    return both_ways(Study(tmp_path_factory.mktemp("study")))
+
+
+def both_ways(study):
+    """The study after a simulation, and after its sites and the coordinator have ended well."""
+    together = study.simulation()
     together.snakemake(*predictions_of(together.folder), "--cores", "2")
-    with made.running("coordinator", *SITES) as processes:
-        made.wait(processes, 900)
-    return made
+    with study.running("coordinator", *SITES) as processes:
+        study.wait(processes, 3000)
+    return study
 
 
 @pytest.mark.parametrize("variant", METHODS)
@@ -132,3 +138,39 @@ def test_a_site_that_is_started_again_after_the_end_knows_that_it_has_left(study
         r"north has left this study already, on .*; its report: results/reports/across\.html, which",
         study.log("north").read_text(),
     )
+
+
+@pytest.mark.skipif(os.environ.get("BRAINFED_METHODS") != "all", reason="takes three minutes: set BRAINFED_METHODS=all")
+class TestLeftOut:
+    """Each site is left out in its turn: the others train, and what they share scores its subjects."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def study(cls, tmp_path_factory):
+        changes = {
+            "split": {"validation": "leave_one_site_out", "repeats": 1},
+            "variants": {name: VARIANTS[name] for name in LEFT_OUT},
+            "study": {"secure_sums": False},
+            "experiments": {"methods": {"variants": list(LEFT_OUT), "reference": "mlp"}},
+        }
+        return both_ways(Study(tmp_path_factory.mktemp("left-out"), **changes))
+
+    @pytest.mark.parametrize("variant", LEFT_OUT)
+    def test_a_site_is_scored_by_what_the_others_trained(self, study, variant):
+        expected = scores(study, "together", variant)
+        for fold, site in enumerate(SITES):
+            found = scores(study, site, variant)
+            own = expected.loc[found.index]
+            assert set(found["fold"]) == set(own["fold"]) == {fold}
+            np.testing.assert_allclose(found["score"], own["score"], rtol=0, atol=TOLERANCE)
+
+    @pytest.mark.parametrize("variant", LEFT_OUT)
+    def test_ledgers_are_those_of_the_simulation(self, study, variant):
+        test_ledgers_are_those_of_the_simulation(study, variant)
+
+    def test_the_coordinator_has_a_fold_of_each_site(self, study):
+        outcome = json.loads((study.root / "coordinator" / "federation" / "outcome.json").read_text())
+        for code, site in enumerate(SITES):
+            assert {row["fold"] for row in outcome["scores"][site]} == {code}
+        page = (study.root / "coordinator" / "federation" / "outcome.html").read_text(encoding="utf-8")
+        assert f"Nothing: all {len(SITES)} folds of sites have a row" in page

@@ -25,7 +25,7 @@ TARGETS = ("results/tiny/cohort/included.parquet", "results/tiny/tables/methods.
 MODEL = ("--set-resources", "hold_gpu:gpu_model=fake")
 SMALLEST = {
     "cohorts": {"tiny": CONFIG["cohorts"]["tiny"] | {"shards": 1}},
-    "inpainting": {"rounds": 1000, "local_epochs": 1},
+    "inpainting": {"rounds": 600, "local_epochs": 1},
     "variants": {"whole": {"method": "fedni", "rounds": 2, "local_epochs": 2}},
     "experiments": {"methods": {"variants": ["whole"], "reference": "whole"}},
 }

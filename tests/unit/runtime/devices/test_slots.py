@@ -175,7 +175,7 @@ def test_a_lock_file_that_cannot_be_opened_is_named(tmp_path):
 
 
 DEVICES = 8
-JOBS = int(os.environ.get("BRAINFED_LEASE_JOBS", "40"))
+JOBS = int(os.environ.get("BRAINFED_LEASE_JOBS", "24"))
 
 
 @pytest.mark.parametrize("jobs_per_gpu", [(1,), (1, 2)], ids=["one-workflow", "two-workflows"])

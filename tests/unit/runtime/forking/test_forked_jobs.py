@@ -219,7 +219,7 @@ with job(SimpleNamespace(**parts, scriptdir=".")) as running:
     import numpy
     time.sleep(60)
 """
-STARTS = int(os.environ.get("BRAINFED_CASES", "12"))
+STARTS = int(os.environ.get("BRAINFED_CASES", "9"))
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ STARTS = int(os.environ.get("BRAINFED_CASES", "12"))
     [
         (OF_OURS, "", 0.25, ""),
         *(
-            pytest.param(OF_OURS, *case, marks=pytest.mark.full("A dozen starts take eight seconds."))
+            pytest.param(OF_OURS, *case, marks=pytest.mark.full("Nine starts take eight seconds."))
             for case in (("off", 1.0, ""), ("", 0.5, "sleep 0.3; true; "), ("off", 0.9, "sleep 0.3; true; "))
         ),
         ("import time\ntime.sleep(60)\n", "", 0.25, ""),

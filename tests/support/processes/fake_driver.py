@@ -3,6 +3,19 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
+from brainfed.runtime.devices.lease import Patience, lease
+from brainfed.runtime.errors import UserError
+
+QUICK = Patience(poll=0.02, remind=60.0, grace=0.1)
+
+
+def refused(words: str, number: int = 1) -> None:
+    """So many devices cannot be leased, and a sentence with these words says why."""
+    with pytest.raises(UserError, match=words), lease(number, patience=QUICK):
+        pass
+
 
 class FakeDriver:
     """Stands in for nvidia-smi: answers what its `answer` and `processes` files hold."""

@@ -33,10 +33,9 @@ from brainfed.federation.apart.sealed import SEALED, SUM, fingerprint, seal
 from brainfed.federation.apart.site_error import SiteError
 from brainfed.federation.apart.steps import Total
 from brainfed.runtime.errors import UserError
-from brainfed.runtime.jobs.checkpoints import Checkpoint
 from support.sites.apart_sites import only_nodes
 from support.sites.sites_in_threads import NAMES, Desks, Site, conversation
-from support.sites.small_studies import INPUTS, ROUNDS, mlp, ridge, started
+from support.sites.small_studies import INPUTS, ROUNDS, mlp, resumable_in, ridge, started
 
 WORDS = {"request": "a-1", "key": "job/1"}
 WHOLE = {
@@ -127,38 +126,36 @@ def test_samples_are_whole_numbers():
         require_request(1, Packet(REPLY, WHOLE[REPLY] | {"samples": [1, "2"]}, ONE), "site-1")
 
 
-@pytest.mark.parametrize("word", ["request", "round", "samples"])
-def test_a_site_that_leaves_a_word_out_is_refused(word, caplog):
-    def leaving(code, request):
-        if code != 1 or request.kind != REPLY:
-            return request
-        return replace(request, about={name: value for name, value in request.about.items() if name != word})
-
-    desks = Desks(leaving=leaving)
-    sites = started(desks, mlp)
-    with pytest.raises(UserError, match=r"expected at least 3 sites in time, found 2 \(none of 'site-1'\)"):
-        conversation(desks, wait=0.5, least=3).run()
-    sites[1].join(20)
-    assert f"site 'site-1': expected the word '{word}'" in str(sites[1].error)
-    assert any(record.getMessage().startswith(str(sites[1].error)) for record in caplog.records)
+def without(word):
+    return lambda request: replace(
+        request, about={name: value for name, value in request.about.items() if name != word}
+    )
 
 
-@pytest.mark.parametrize(("train", "kind"), [(mlp, REPLY), (ridge, REPLY), (ridge, TOTAL)])
-@pytest.mark.parametrize("kept", [0, 1])
-def test_a_site_that_leaves_tensors_out_is_refused(train, kind, kept, caplog):
+def with_tensors(count):
+    return lambda request: replace(request, tensors=dict(list(request.tensors.items())[:count]))
+
+
+@pytest.mark.parametrize(
+    ("train", "kind", "change", "found"),
+    [
+        *((mlp, REPLY, without(word), f"expected the word '{word}'") for word in ("request", "round", "samples")),
+        *(
+            (train, kind, with_tensors(count), "expected .* found")
+            for train, kind in ((mlp, REPLY), (ridge, REPLY), (ridge, TOTAL))
+            for count in (0, 1)
+        ),
+    ],
+)
+def test_a_site_that_leaves_words_or_tensors_out_is_refused(train, kind, change, found, caplog):
     """A sum without a part of one site would be another sum, in silence."""
-
-    def leaving(code, request):
-        first = dict(list(request.tensors.items())[:kept])
-        return replace(request, tensors=first) if code == 1 and request.kind == kind else request
-
-    desks = Desks(leaving=leaving)
+    desks = Desks(leaving=lambda code, request: change(request) if code == 1 and request.kind == kind else request)
     sites = started(desks, train)
     ends = r"site 'site-1'.*: expected .* found|found 2 \(none of 'site-1'\)|found none of 'site-1' in time"
     with pytest.raises(UserError, match=ends) as raised:
         conversation(desks, wait=0.5, least=3).run()
     sites[1].join(20)
-    assert re.match(r"site 'site-1'.*: expected .* found", str(sites[1].error))
+    assert re.match(f"site 'site-1'.*: {found}", str(sites[1].error))
     said = [str(raised.value), *(record.getMessage() for record in caplog.records)]
     assert any(line.startswith(str(sites[1].error)) for line in said)
 
@@ -205,49 +202,45 @@ def test_a_site_that_leaves_before_a_step_ends_the_study():
     assert all(site.outcome is None for site in sites.values())
 
 
-def test_a_site_that_has_lost_its_state_is_refused(tmp_path):
-    """It would skip all rounds that the others have ended, and score by what it never trained."""
+@pytest.fixture(scope="module")
+def ended():
+    """The coordinator of a training that has ended, and what a site says that opens it."""
     desks = Desks()
     started(desks, mlp)
     talk = conversation(desks)
     talk.run()
     (key,) = talk._coordinator.index()["sessions"]
-    opening = {"key": key, "request": "1-1", "round": 0, **talk._coordinator.steps.session(key).stated}
-    with pytest.raises(
-        SiteError, match=rf"site 'site-1': expected its state after round {ROUNDS} of .*, found that it"
-    ):
-        talk._coordinator.answers({1: Packet(OPEN, opening)})
+    return talk._coordinator, {"key": key, "request": "1-1", **talk._coordinator.steps.session(key).stated}
+
+
+def test_a_site_that_has_lost_its_state_is_refused(ended):
+    """It would skip all rounds that the others have ended, and score by what it never trained."""
+    coordinator, opening = ended
+    expected = rf"site 'site-1': expected its state after round {ROUNDS} of .*, found that it"
+    with pytest.raises(SiteError, match=expected):
+        coordinator.answers({1: Packet(OPEN, opening | {"round": 0})})
 
 
 @pytest.mark.parametrize(
     ("what", "value"), [("strategy", "gcfl"), ("settings", {}), ("tensors", "other"), ("rounds", ROUNDS + 1)]
 )
-def test_a_site_that_comes_back_with_another_training_is_refused(what, value):
-    desks = Desks()
-    started(desks, mlp)
-    talk = conversation(desks)
-    talk.run()
-    (key,) = talk._coordinator.index()["sessions"]
-    opening = {"key": key, "request": "1-1", "round": ROUNDS, **talk._coordinator.steps.session(key).stated}
-    assert 1 in talk._coordinator.answers({1: Packet(OPEN, opening)})
+def test_a_site_that_comes_back_with_another_training_is_refused(ended, what, value):
+    coordinator, opening = ended
+    assert 1 in coordinator.answers({1: Packet(OPEN, opening | {"round": ROUNDS})})
     with pytest.raises(SiteError, match=f"site 'site-1': expected the same {what} as the study, found another"):
-        talk._coordinator.answers({1: Packet(OPEN, opening | {what: value})})
+        coordinator.answers({1: Packet(OPEN, opening | {"round": ROUNDS, what: value})})
 
 
 def test_every_start_of_a_site_is_compared_before_it_is_answered(tmp_path):
     """A site that comes back in mid-study may have another version or other settings."""
     desks, compared = Desks(), []
-    first = {"lost": False}
-
-    def resumable(inputs):
-        own = Checkpoint(tmp_path / f".{inputs.institution[0]}.predictions.parquet.0123456789abcdef.checkpoint", "key")
-        return mlp(inputs, own)
+    lost = []
 
     def leaving(code, request):
-        if code == 0 and request.kind == REPLY and request.about["round"] == 2 and not first["lost"]:
-            first["lost"] = True
+        if code == 0 and request.kind == REPLY and request.about["round"] == 2 and not lost:
             desks.open(0)
-            Site(desks, INPUTS, 0, resumable, only_nodes).start()
+            lost.append(Site(desks, INPUTS, 0, resumable_in(tmp_path), only_nodes))
+            lost[0].start()
         return request
 
     def compare(codes):
@@ -255,9 +248,9 @@ def test_every_start_of_a_site_is_compared_before_it_is_answered(tmp_path):
         return codes[:1] if len(compared) == 1 else codes
 
     desks.leaving = leaving
-    sites = started(desks, resumable)
+    started(desks, resumable_in(tmp_path))
     Conversation(desks, Coordinator(NAMES, 3), 20.0, None, compare).run()
-    assert first["lost"] and sites
+    assert lost
     assert [code for codes in compared for code in codes].count(0) >= 2
     # The two that did not answer the first time were asked again.
     assert {code for codes in compared[1:] for code in codes} == {0, 1, 2}

@@ -10,9 +10,11 @@ pytest.importorskip("flwr", reason="flwr is not installed: make install-sites")
 
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from flwr.common.secure_aggregation.crypto.shamir import combine_shares
 
 from brainfed.deployment.flower.secure.coordinator import secure_sum
 from brainfed.deployment.flower.secure.fixed_point import BITS, decode, encode
+from brainfed.deployment.flower.secure.masks import mask
 from brainfed.deployment.flower.secure.site import KEYS, MASKED, SHARES, UNMASK, Summand
 from brainfed.federation.apart.exchange import ABSENT
 from brainfed.federation.apart.packet import Packet
@@ -37,8 +39,7 @@ def test_the_bounds_of_a_sum_are_those_of_its_first_request():
     shares = sites.shares(sites.keys())
     other = {"shares": shares_for(0, shares), "bounds": {"n": 256.0**2}}
     with_other = sites.ask(MASKED, {0: other})[0]
-    plain = Sites.masked(sites, shares, codes=[1, 2])
-    answers = {0: with_other, **plain}
+    answers = {0: with_other, **sites.masked(shares, codes=[1, 2])}
     total = sum(reply.tensors["masked"] for reply in answers.values())
     assert total.shape == (2,)
     steps = unmasked(total, sites.unmask(NAMES))
@@ -47,12 +48,6 @@ def test_the_bounds_of_a_sum_are_those_of_its_first_request():
 
 def unmasked(total, answers):
     """A sum without the masks of the sites' seeds."""
-    import base64
-
-    from flwr.common.secure_aggregation.crypto.shamir import combine_shares
-
-    from brainfed.deployment.flower.secure.masks import mask
-
     for code in NAMES:
         shares = [base64.b64decode(reply.about["seeds"][str(code)]) for reply in answers.values()]
         total = total - mask(bytes(combine_shares(shares[:2])), total.size)

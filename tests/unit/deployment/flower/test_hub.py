@@ -1,6 +1,5 @@
 """The coordinator's end of Flower, what it may reach at a site, and how its processes end."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -32,12 +31,12 @@ from support.sites.flower_sites import tensors
 
 @pytest.fixture
 def asked(monkeypatch):
-    """Replies of sites, by name, to one question; they have ten seconds."""
+    """Replies of sites, by name, to one question; they have ten minutes."""
     monkeypatch.setattr(hub, "Message", message)
 
     def ask(answer):
         study = hub.Hub(Grid(answer), NAMES, {}, Signer(ec.generate_private_key(ec.SECP256R1())))
-        return {NAMES[code]: reply for code, reply in study.ask({code: Packet("go") for code in NAMES}, 10.0).items()}
+        return {NAMES[code]: reply for code, reply in study.ask({code: Packet("go") for code in NAMES}, 600.0).items()}
 
     return ask
 
@@ -47,34 +46,30 @@ def test_a_site_that_has_another_request_now_ends_the_wait(asked):
     begin = time.monotonic()
     replies = asked(lambda name, packet: Packet(ABSENT) if name == "south" else echo(name, packet))
     assert {name: reply.kind for name, reply in replies.items()} == {"north": "reply", "south": ABSENT, "east": "reply"}
-    assert time.monotonic() - begin < 5
-
-
-def test_a_site_whose_desk_is_not_open_yet_is_asked_again(asked):
-    tries = []
-
-    def answer(name, packet):
-        tries.append(name)
-        return Packet(NOBODY) if tries.count("south") == 1 and name == "south" else echo(name, packet)
-
-    assert {reply.kind for reply in asked(answer).values()} == {"reply"}
-    assert sorted(tries) == ["east", "north", "south", "south"]
+    assert time.monotonic() - begin < 300
 
 
 @pytest.mark.parametrize(
-    ("code", "reason"), [(ErrorCode.NODE_UNAVAILABLE, "its connection was lost"), (ErrorCode.UNKNOWN, "no disk")]
+    ("first", "reason"),
+    [
+        (Packet(NOBODY), None),
+        (Error(ErrorCode.NODE_UNAVAILABLE, "no disk"), "its connection was lost"),
+        (Error(ErrorCode.UNKNOWN, "no disk"), "no disk"),
+    ],
+    ids=["no desk is open", "unavailable", "unknown"],
 )
-def test_a_message_that_did_not_arrive_is_sent_again_and_the_reason_said(asked, caplog, code, reason):
+def test_a_site_that_could_not_answer_is_asked_again_and_the_reason_said(asked, caplog, first, reason):
     tries = []
 
     def answer(name, packet):
         tries.append(name)
-        return Error(code, "no disk") if tries.count("south") == 1 and name == "south" else echo(name, packet)
+        return first if tries.count("south") == 1 and name == "south" else echo(name, packet)
 
     with caplog.at_level("WARNING"):
         assert {reply.kind for reply in asked(answer).values()} == {"reply"}
-    (line,) = [each.getMessage() for each in caplog.records]
-    assert line == f"site south did not get a message, which is sent again: {reason}"
+    assert sorted(tries) == ["east", "north", "south", "south"]
+    said = [f"site south did not get a message, which is sent again: {reason}"] if reason else []
+    assert [each.getMessage() for each in caplog.records] == said
 
 
 @pytest.mark.parametrize("broken", [b"", b"nonsense", Packet("refused"), Packet("refused", {"sentence": 3})])
@@ -165,9 +160,6 @@ def test_a_question_of_a_secure_sum_is_heard():
     assert not outward.silent
 
 
-WORKFLOW = Path(__file__).parents[4] / "workflow"
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel's signal at a parent's end is Linux's")
 def test_no_process_outlives_a_killed_parent(tmp_path):
     program = (
@@ -175,11 +167,8 @@ def test_no_process_outlives_a_killed_parent(tmp_path):
         "child = start('child', ['sleep', '60'], os.environ, Path(sys.argv[1]));"
         "print(child.process.pid, flush=True); time.sleep(60)"
     )
-    environment = {**os.environ, "PYTHONPATH": str(WORKFLOW)}
-    parent = subprocess.Popen(
-        [sys.executable, "-c", program, str(tmp_path / "log")], stdout=subprocess.PIPE, text=True, env=environment
-    )
-    assert parent.stdout is not None
+    command = [sys.executable, "-c", program, str(tmp_path / "log")]
+    parent = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     child = int(parent.stdout.readline())
     cmdline = Path(f"/proc/{child}/cmdline")
     until_true(lambda: cmdline.read_bytes().startswith(b"sleep"))

@@ -11,15 +11,15 @@ from itertools import pairwise
 import pytest
 
 from brainfed.runtime.devices import driver
-from brainfed.runtime.devices.lease import Patience, lease, missing_gpu, unusable_gpu
+from brainfed.runtime.devices.lease import lease, missing_gpu, unusable_gpu
 from brainfed.runtime.devices.locks import lock_folder
 from brainfed.runtime.devices.slots import JOBS_PER_GPU
 from brainfed.runtime.devices.visible import VISIBLE
 from brainfed.runtime.errors import UserError
-from support.processes.fake_driver import FakeDriver
+from support.processes.awaited import HANGS_AFTER_S
+from support.processes.fake_driver import FakeDriver, refused
 
 UUIDS = ("GPU-aaaa-1", "GPU-bbbb-2", "GPU-bbcc-3")
-QUICK = Patience(poll=0.02, remind=60.0, grace=0.1)
 
 
 @pytest.fixture
@@ -40,6 +40,9 @@ def bare(fake, monkeypatch, tmp_path):
     monkeypatch.delenv("BRAINFED_NVIDIA_SMI")
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
     monkeypatch.setattr(driver, "DRIVER_FOLDER", tmp_path / "no-driver")
+
+
+LEASES = "with lease(1, patience=patience) as leased:\n    print(*leased.uuids)\n"
 
 
 def start(body, *arguments):
@@ -65,7 +68,7 @@ def test_eight_jobs_on_three_devices_never_share_one(fake, tmp_path):
                 file.write(f"{begun} {time.monotonic_ns()} {os.environ['CUDA_VISIBLE_DEVICES']} {leased.device}\\n")
     """
     jobs = [start(body, tmp_path) for _ in range(8)]
-    assert [job.wait(timeout=60) for job in jobs] == [0] * 8
+    assert [job.wait(timeout=HANGS_AFTER_S) for job in jobs] == [0] * 8
     held = 0
     for uuid in UUIDS:
         stays = sorted(line.split() for line in (tmp_path / uuid).read_text().splitlines())
@@ -94,20 +97,18 @@ def test_several_devices_in_one_lease(fake):
 def test_jobs_that_want_all_devices_take_turns(fake):
     body = "with lease(3, patience=patience) as leased:\n    print(len(leased.uuids))\n    time.sleep(0.05)\n"
     jobs = [start(body) for _ in range(4)]
-    assert [job.communicate(timeout=60)[0] for job in jobs] == ["3\n"] * 4
+    assert [job.communicate(timeout=HANGS_AFTER_S)[0] for job in jobs] == ["3\n"] * 4
 
 
 def test_a_killed_job_gives_its_device_back(fake):
     fake.uses(0)
     holder = start("with lease(1, purpose='holder'):\n    print('held', flush=True)\n    time.sleep(600)\n")
     assert holder.stdout.readline() == "held\n"
-    waiting = start("with lease(1, patience=patience) as leased:\n    print(*leased.uuids)\n")
-    with pytest.raises(subprocess.TimeoutExpired):
-        waiting.wait(timeout=1)
+    waiting = start(LEASES)
+    said = f"waiting for 1 of 1 GPU(s), other jobs hold them: GPU-aaaa-1 pid {holder.pid} (holder)\n"
+    assert waiting.stderr.readline() == said
     os.kill(holder.pid, signal.SIGKILL)
-    output, errors = waiting.communicate(timeout=60)
-    assert output == "GPU-aaaa-1\n"
-    assert f"waiting for 1 of 1 GPU(s), other jobs hold them: GPU-aaaa-1 pid {holder.pid} (holder)" in errors
+    assert waiting.communicate(timeout=HANGS_AFTER_S)[0] == "GPU-aaaa-1\n"
     holder.communicate()
 
 
@@ -136,11 +137,7 @@ def test_only_visible_devices_are_leased(fake, monkeypatch, visible, expected):
 @pytest.mark.parametrize("visible", ["3", "GPU-cccc", "GPU-bb", "first"])
 def test_a_visible_device_that_is_not_there_is_named(fake, monkeypatch, visible):
     monkeypatch.setenv(VISIBLE, visible)
-    with (
-        pytest.raises(UserError, match=rf"'{visible}' is no device of this machine, it has 0 \(GPU-aaaa-1\)"),
-        lease(1),
-    ):
-        pass
+    refused(rf"'{visible}' is no device of this machine, it has 0 \(GPU-aaaa-1\)")
 
 
 def test_a_device_taken_by_strangers_is_passed_over(fake):
@@ -152,8 +149,7 @@ def test_a_device_taken_by_strangers_is_passed_over(fake):
 def test_all_devices_taken_by_strangers_is_an_error(fake):
     fake.uses(60_000, 50_000, 70_000)
     sentence = r"50% of the memory is taken by other programs; .*run with --resources gpu=0"
-    with pytest.raises(UserError, match=sentence), lease(1, patience=QUICK):
-        pass
+    refused(sentence)
     fake.uses(0, 0, 0)
     with lease(1) as leased:
         assert leased.uuids == ("GPU-aaaa-1",)
@@ -161,19 +157,17 @@ def test_all_devices_taken_by_strangers_is_an_error(fake):
 
 def test_too_few_devices_that_strangers_leave_is_an_error(fake):
     fake.uses(0, 0, 70_000)
-    with pytest.raises(UserError, match="GPU-bbcc-3: more than 50%"), lease(3, patience=QUICK):
-        pass
+    refused("GPU-bbcc-3: more than 50%", 3)
 
 
 def test_memory_that_jobs_of_ours_use_is_waited_for(fake):
     fake.uses(0)
     with lease(1):
         fake.uses(70_000)
-        waiting = start("with lease(1, patience=patience) as leased:\n    print(*leased.uuids)\n")
-        with pytest.raises(subprocess.TimeoutExpired):
-            waiting.wait(timeout=1)
+        waiting = start(LEASES)
+        assert waiting.stderr.readline().startswith("waiting for 1 of 1 GPU(s)")
         fake.uses(0)
-    assert waiting.communicate(timeout=60)[0] == "GPU-aaaa-1\n"
+    assert waiting.communicate(timeout=HANGS_AFTER_S)[0] == "GPU-aaaa-1\n"
 
 
 def test_a_device_whose_memory_is_not_reported_may_be_leased(fake):
@@ -183,20 +177,17 @@ def test_a_device_whose_memory_is_not_reported_may_be_leased(fake):
 
 
 def test_more_devices_than_there_are_is_an_error(fake):
-    with pytest.raises(UserError, match=r"4 GPU\(s\) are asked for, 3 can be seen"), lease(4):
-        pass
+    refused(r"4 GPU\(s\) are asked for, 3 can be seen", 4)
 
 
 def test_a_driver_without_its_program_is_an_error(bare, monkeypatch, tmp_path):
     monkeypatch.setattr(driver, "DRIVER_FOLDER", tmp_path)
-    with pytest.raises(UserError, match=r"nvidia-smi: the GPUs cannot be listed .*BRAINFED_NVIDIA_SMI"), lease(1):
-        pass
+    refused(r"nvidia-smi: the GPUs cannot be listed .*BRAINFED_NVIDIA_SMI")
 
 
 def test_visible_devices_without_a_driver_are_an_error(bare, monkeypatch):
     monkeypatch.setenv(VISIBLE, "0")
-    with pytest.raises(UserError, match="cannot be listed"), lease(1):
-        pass
+    refused("cannot be listed")
 
 
 def test_no_gpu_asked_for_is_the_cpu(fake):
@@ -251,19 +242,14 @@ def test_jobs_inside_one_slurm_allocation_share_it_out(fake, monkeypatch, visibl
     monkeypatch.setenv(VISIBLE, visible)
     with lease(1) as one:
         assert one.uuids == ("0",)
-        body = """
-            with lease(1, patience=patience) as leased:
-                print(leased.uuids[0], flush=True)
-        """
         monkeypatch.setenv(VISIBLE, visible)
-        other = start(body)
-        if visible == "0,2":
-            assert other.communicate(timeout=60)[0].strip() == "2"
+        other = start(LEASES)
+        if visible == "0":
+            assert other.stderr.readline().startswith("waiting for 1 of 1 GPU(s)")
         else:
-            with pytest.raises(subprocess.TimeoutExpired):
-                other.communicate(timeout=3)
+            assert other.communicate(timeout=HANGS_AFTER_S)[0] == "2\n"
     if visible == "0":
-        assert other.communicate(timeout=60)[0].strip() == "0"
+        assert other.communicate(timeout=HANGS_AFTER_S)[0] == "0\n"
 
 
 def test_devices_of_two_slurm_jobs_have_equal_numbers_and_are_others(fake, monkeypatch):
@@ -298,11 +284,9 @@ def test_a_slurm_allocation_that_is_too_small_is_an_error(fake, monkeypatch, vis
     if visible is not None:
         monkeypatch.setenv(VISIBLE, visible)
     message = r"SLURM job 12: the rule asks for 2 GPU\(s\), SLURM allocated [01] .* with BRAINFED_GPUS=none in"
-    with pytest.raises(UserError, match=message), lease(2):
-        pass
+    refused(message, 2)
 
 
 def test_a_lock_folder_that_cannot_be_used_is_named(fake, monkeypatch, tmp_path):
     monkeypatch.setenv("BRAINFED_LOCKS", str(fake.answer / "below-a-file"))
-    with pytest.raises(UserError, match="below-a-file: lock files of GPUs cannot be kept here"), lease(1):
-        pass
+    refused("below-a-file: lock files of GPUs cannot be kept here")

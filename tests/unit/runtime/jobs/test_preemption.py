@@ -5,12 +5,13 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 
 from brainfed.runtime.jobs import preemption, stopping
 from brainfed.runtime.jobs.preemption import return_to_queue
-from unit.runtime.jobs.test_stopping import wait_until_it_sleeps
+from support.processes.awaited import HANGS_AFTER_S, until_it_sleeps
 
 SHOWN = "JobId=7 JobState=RUNNING Requeue=1 {preempted} SuspendTime=None Comment={comment} Power="
 AT_A_TIME, NEVER = "PreemptTime=2026-11-20T21:31:27", "PreemptEligibleTime=2026-11-20T21:31:23 PreemptTime=None"
@@ -63,15 +64,21 @@ def test_a_slurm_that_does_not_answer_leaves_the_job_to_snakemake(asked, program
 
 
 def test_a_slow_slurm_is_waited_for_less_long_than_it_waits_before_it_kills(asked, monkeypatch):
+    """Its two answers have one limit together."""
     assert stopping.PATIENCE + preemption.PATIENCE < 30 - 2
-    monkeypatch.setattr(preemption, "PATIENCE", 2.0)
-    (asked.parent / "scontrol").write_text(
-        f"#!/bin/sh\necho $1 >> {asked}\n[ $1 = show ] && sleep 1.2 || exec sleep 60\ncat {asked.parent}/shown\n"
-    )
-    begun = time.monotonic()
+    now, limits = [100.0], []
+
+    def slow(command, timeout, **_):
+        limits.append(timeout)
+        now[0] += 7.0
+        if len(limits) == 2:
+            raise subprocess.TimeoutExpired(command, timeout)
+        return SimpleNamespace(stdout=(asked.parent / "shown").read_text())
+
+    monkeypatch.setattr(preemption, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(preemption.subprocess, "run", slow)
     return_to_queue()
-    assert time.monotonic() - begun < 2.9
-    assert asked.read_text().split() == ["show", "requeue"]
+    assert limits == [preemption.PATIENCE, preemption.PATIENCE - 7.0]
 
 
 def test_the_request_is_made_before_it_ends_the_job(asked):
@@ -85,31 +92,26 @@ def test_the_request_is_made_before_it_ends_the_job(asked):
 
 
 WAITS = "sys.stdin.read()"
+BEGUN = """
+import ctypes
+from brainfed.runtime.jobs import stopping
+stopping.PATIENCE = 0.3
+with job(snakemake):
+    print("begun", flush=True)
+    """
 HANGS = "mutex = ctypes.create_string_buffer(64); [ctypes.CDLL(None).pthread_mutex_lock(mutex) for _ in range(2)]"
 
 
 @pytest.mark.parametrize("does", [WAITS, HANGS])
-def test_a_stopped_job_returns_after_its_last_message(asked, tmp_path, does):
-    body = f"""
-import ctypes, sys
-from brainfed.runtime.jobs import stopping
-stopping.PATIENCE = 0.3
-from types import SimpleNamespace
-from brainfed.scripting.job import job
-given = SimpleNamespace(log=[{str(tmp_path / "log")!r}], params={{}}, input={{}}, output=[],
-    resources={{}}, scriptdir="/nowhere")
-with job(given):
-    print("begun", flush=True)
-    {does}
-"""
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen([sys.executable, "-c", body], text=True, **pipes) as running:
+def test_a_stopped_job_returns_after_its_last_message(asked, scripts, does):
+    scripts.environment["SLURM_JOB_ID"] = "7"
+    with scripts.start(BEGUN + does) as running:
         assert running.stdout.readline() == "begun\n"
-        wait_until_it_sleeps(running.pid)
+        until_it_sleeps(running.pid)
         running.send_signal(signal.SIGTERM)
         time.sleep(0.005)
         running.send_signal(signal.SIGTERM)
-        _, errors = running.communicate(timeout=600)
+        _, errors = running.communicate(timeout=HANGS_AFTER_S)
     assert running.returncode == 130
     assert [line.split()[0] for line in errors.splitlines()] == ["stopped", "SLURM"]
     assert asked.read_text().splitlines() == ["show job 7", "requeue 7"]

@@ -20,7 +20,7 @@ from brainfed.runtime.jobs import stopping
 from brainfed.runtime.jobs.checkpoints import Checkpoint, checkpoint_path
 from brainfed.runtime.jobs.run import Run
 from brainfed.runtime.jobs.stopping import SIGNALS, _runs_snakemake, stop_asked, stoppable, stopped_by, whole
-from support.processes.awaited import HANGS_AFTER_S, until_true
+from support.processes.awaited import HANGS_AFTER_S, until_it_sleeps, until_true
 from support.samples.inpainting_inputs import inpainting_inputs
 
 
@@ -138,7 +138,7 @@ def test_a_job_that_is_kept_from_stopping_is_ended(body):
         [sys.executable, "-c", KEPT.replace("{body}", body)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     assert job.stdout.readline() == "running\n"
-    wait_until_it_sleeps(job.pid)
+    until_it_sleeps(job.pid)
     job.send_signal(signal.SIGTERM)
     _, errors = job.communicate(timeout=HANGS_AFTER_S)
     assert job.returncode == 130 and "stopped by SIGTERM before the end" in errors
@@ -298,12 +298,3 @@ def test_the_shell_between_is_not_snakemake():
 def test_a_line_that_cannot_be_read_is_none(monkeypatch):
     monkeypatch.setattr(stopping, "_ancestors", lambda: iter([os.getppid(), 2**22 + 1]))
     assert stopping._line_to_workflow() == ()
-
-
-def wait_until_it_sleeps(pid):
-    """Until the main thread of a process has slept at ten looks in a row."""
-    deadline, looks = time.monotonic() + HANGS_AFTER_S, 0
-    while looks < 10:
-        assert time.monotonic() < deadline, "it computes"
-        looks = looks + 1 if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "S" else 0
-        time.sleep(0.05)

@@ -274,8 +274,9 @@ def test_a_reply_that_cannot_be_read_is_refused_with_its_site(kind, change):
     assert raised.value.code == 1
 
 
-def test_the_sum_of_those_replies_is_the_sum():
-    np.testing.assert_array_equal(summed(Direct(KEYS, lambda reply: reply)), [6.0, 6.0])
+@pytest.mark.parametrize(("away", "total"), [([], 6.0), ([0], 5.0), ([1], 4.0), ([2], 3.0)])
+def test_the_sum_of_those_replies_is_that_of_the_sites_that_sent_numbers(away, total):
+    np.testing.assert_array_equal(summed(Direct(KEYS, lambda reply: reply, away=away)), [total, total])
 
 
 def test_masked_numbers_of_another_shape_are_refused_with_their_site():

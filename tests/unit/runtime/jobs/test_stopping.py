@@ -72,26 +72,16 @@ def test_a_round_ends_and_no_other_begins(capfd):
     assert capfd.readouterr().err == "SIGTERM: stopping after this round; once more stops at once\n"
 
 
-def test_two_signals_at_once_are_one(monkeypatch):
-    monkeypatch.setattr(stopping, "ECHO", 1e6)
+@pytest.mark.parametrize(("echo", "second", "rounds"), [(1e6, signal.SIGTERM, [0]), (0.0, signal.SIGHUP, [])])
+def test_two_signals_at_once_are_one_and_a_later_one_does_not_wait_for_the_round(monkeypatch, echo, second, rounds):
+    monkeypatch.setattr(stopping, "ECHO", echo)
     ended = []
     with pytest.raises(KeyboardInterrupt), stoppable():
         for number in whole(range(5)):
             ask()
-            ask()
+            os.kill(os.getpid(), second)
             ended.append(number)
-    assert ended == [0]
-
-
-def test_a_second_signal_does_not_wait_for_the_round(monkeypatch):
-    monkeypatch.setattr(stopping, "ECHO", 0.0)
-    ended = []
-    with pytest.raises(KeyboardInterrupt), stoppable():
-        for number in whole(range(5)):
-            ask()
-            os.kill(os.getpid(), signal.SIGHUP)
-            ended.append(number)
-    assert (ended, stopped_by()) == ([], "SIGHUP")
+    assert (ended, stopped_by()) == (rounds, second.name)
 
 
 @pytest.mark.parametrize("error", [ImportError, None])

@@ -98,37 +98,28 @@ def test_several_roots_are_a_union_whatever_their_order(base):
 
 
 @pytest.mark.parametrize(
-    ("place", "old", "new"),
+    ("counts", "place", "old", "new"),
     [
-        ("scripts/train.py", "federated.train()", "federated.train(1)"),
-        ("brainfed/training/federated.py", "forward(2)", "forward(4)"),
-        ("brainfed/models/layers.py", "SLOPE = 3", "SLOPE = 5"),
-        ("brainfed/models/__init__.py", "", "import os\n"),
+        (True, "scripts/train.py", "federated.train()", "federated.train(1)"),
+        (True, "brainfed/training/federated.py", "forward(2)", "forward(4)"),
+        (True, "brainfed/models/layers.py", "SLOPE = 3", "SLOPE = 5"),
+        (True, "brainfed/models/__init__.py", "", "import os\n"),
+        (False, "brainfed/training/federated.py", "# late", "# on purpose late"),
+        (False, "brainfed/training/federated.py", '"""Train."""', '"""Train all institutions."""'),
+        (False, "brainfed/training/federated.py", '"""Rounds."""', '"""Rounds of training."""\n\n# Section 3.'),
+        (False, "brainfed/training/federated.py", "    return forward(2)", "\n\n    return forward( 2 )"),
+        (False, "brainfed/models/__init__.py", "", '"""Modules."""\n'),
+        (False, "brainfed/reporting/page.py", "brainfed", "another"),
+        (False, "brainfed/runtime/logs.py", "pass", "every = 10"),
+        (False, "scripts/report.py", "import", "import sys\nimport"),
     ],
 )
-def test_an_edit_of_code_that_runs_changes_the_digest(base, place, old, new):
+def test_an_edit_of_code_that_runs_changes_the_digest_and_one_of_text_or_other_code_does_not(
+    base, counts, place, old, new
+):
     before = train_digest(base)
     rewrite(base / place, old, new)
-    assert train_digest(base) != before
-
-
-@pytest.mark.parametrize(
-    ("place", "old", "new"),
-    [
-        ("brainfed/training/federated.py", "# late", "# on purpose late"),
-        ("brainfed/training/federated.py", '"""Train."""', '"""Train all institutions."""'),
-        ("brainfed/training/federated.py", '"""Rounds."""', '"""Rounds of training."""\n\n# Section 3.'),
-        ("brainfed/training/federated.py", "    return forward(2)", "\n\n    return forward( 2 )"),
-        ("brainfed/models/__init__.py", "", '"""Modules."""\n'),
-        ("brainfed/reporting/page.py", "brainfed", "another"),
-        ("brainfed/runtime/logs.py", "pass", "every = 10"),
-        ("scripts/report.py", "import", "import sys\nimport"),
-    ],
-)
-def test_an_edit_of_text_or_of_other_code_does_not(base, place, old, new):
-    before = train_digest(base)
-    rewrite(base / place, old, new)
-    assert train_digest(base) == before
+    assert (train_digest(base) != before) == counts
 
 
 def test_a_docstring_that_is_used_as_a_value_counts(base):

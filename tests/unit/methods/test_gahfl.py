@@ -31,6 +31,7 @@ READINGS = list(product(("step", "round"), ("training", "round")))
 both_splits = pytest.mark.parametrize("split", ["random", "leave-one-site-out"])
 every_method = pytest.mark.parametrize("name", FAMILY)
 every_federation = pytest.mark.parametrize("name", DISTILLED)
+one_objective = pytest.mark.full("Loops of every objective and reading are tried in `federation/distillation`.")
 
 
 def settings_of(name, **settings):
@@ -303,7 +304,12 @@ def test_more_classes_than_two_are_scored(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "split"), [("gahfl", "leave-one-site-out"), *((name, "random") for name in (*DISTILLED, *ABLATIONS))]
+    ("name", "split"),
+    [
+        ("gahfl", "leave-one-site-out"),
+        *((name, "random") for name in DISTILLED),
+        *(pytest.param(name, "random", marks=one_objective) for name in ABLATIONS),
+    ],
 )
 def test_a_federation_equals_algorithm_1_in_loops(name, split):
     shifted = with_shifted_patients(cohort(12, institutions=3, split=split))
@@ -316,7 +322,7 @@ def test_a_federation_equals_algorithm_1_in_loops(name, split):
     np.testing.assert_allclose(found, scores(inputs, settings, method.name), rtol=1e-6, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", ["gahfl", "fedgems"])
+@pytest.mark.parametrize("name", ["gahfl", pytest.param("fedgems", marks=one_objective)])
 @pytest.mark.parametrize(("when", "lifetime"), READINGS)
 def test_every_reading_equals_algorithm_1_in_loops(name, when, lifetime):
     inputs = inputs_for(METHODS["gahfl"], with_shifted_patients(cohort(12, institutions=2)))
@@ -350,7 +356,7 @@ def with_noise_from_the_second_round(monkeypatch):
     monkeypatch.setattr(RecurrentClients, "fit", noisy)
 
 
-@pytest.mark.parametrize("name", ["gahfl", "fedgems", "fedet"])
+@pytest.mark.parametrize("name", ["gahfl", pytest.param("fedgems", marks=one_objective), "fedet"])
 def test_uploads_count_where_they_are_said_to_teach(name, monkeypatch):
     """Noise in their place changes what follows from a round with a taught share, and nothing else."""
     inputs = cohort(24)

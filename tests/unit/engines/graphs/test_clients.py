@@ -134,7 +134,7 @@ def test_an_interrupted_training_resumes_to_the_same_bytes(optimiser_state, resu
 
     expected = trained(Run())
     again, seen = resumed(trained, 2)
-    assert seen == [2, 3, 4]
+    assert seen == [2, 3]
     left, right = (each.state(ROUNDS - 1) for each in (again, expected))
     assert {name: array.tobytes() for name, array in left.items()} == {
         name: array.tobytes() for name, array in right.items()

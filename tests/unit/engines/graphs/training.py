@@ -19,7 +19,7 @@ from brainfed.models.gin import GIN, SHARED
 from brainfed.runtime.jobs.checkpoints import Checkpoint
 from brainfed.runtime.streams import Streams
 
-STREAMS, ROUNDS = Streams(5), 4
+STREAMS, ROUNDS = Streams(5), 3
 SCHEDULE = {
     "rounds": ROUNDS, "local_epochs": 2, "learning_rate": 0.01, "weight_decay": 5e-4, "noise": 0.0,
     "optimiser_state": "keep", "weighting": "subjects",

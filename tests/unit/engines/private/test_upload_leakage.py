@@ -130,6 +130,7 @@ def test_at_epsilon_two_no_more_is_found_than_the_accountant_allows():
             assert auc > 0.55
 
 
+@pytest.mark.full("Many hundred trainings show it.")
 def test_too_little_noise_is_found_out(monkeypatch):
     """The audit can fail: an engine that adds a tenth of the noise has an epsilon above 2, and shows it."""
     monkeypatch.setattr(engine, "add_noise", lambda total, scale, *rest: add_noise(total, scale / 10, *rest))

@@ -20,19 +20,13 @@ from brainfed.inpainting.fusing.fuse import fuse
 from brainfed.inpainting.settings import FusingSettings, InpaintingSettings
 from brainfed.methods.fedni.fedni import FedNISettings
 from brainfed.methods.fedni.train import train as train_fedni
-from brainfed.methods.fedtangent.settings import FederatedRidgeSettings
-from brainfed.methods.fedtangent.train import train_fedtangent, train_ridge_federated
 from brainfed.methods.fglbc.fglbc import FGLBCSettings
 from brainfed.methods.fglbc.settings import QUICK_STGCN
 from brainfed.methods.fglbc.train import train_fglbc
 from brainfed.methods.gcfl.gcfl import GCFLSettings
 from brainfed.methods.gcfl.train import train_gcfl
-from brainfed.methods.gcn.fedgcn import FedGCNSettings
-from brainfed.methods.gcn.train import train_fedgcn
-from brainfed.methods.logistic_federated.logistic_federated import FederatedLogisticSettings
-from brainfed.methods.logistic_federated.train import train as train_logistic
-from brainfed.methods.mlp.fedmlp import FedMLPSettings
-from brainfed.methods.mlp.train import train_fedmlp
+from brainfed.methods.registry import METHODS
+from brainfed.runtime.entry import resolve
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.reading.people import Phenotypes
 from support.samples.graph_cohort import graph_inputs
@@ -43,16 +37,17 @@ from support.sites.apart_sites import only_graphs, only_nodes, only_series, trai
 
 TOLERANCE = 1e-6
 CLUSTERS = {"rounds": 5, "first_cut": 2, "eps1": 10.0, "eps2": 0.0}
+ONE_SETTING = pytest.mark.full("Another setting of a method that is tried at every change.")
 NODES = {
-    "fedmlp": (train_fedmlp, FedMLPSettings(rounds=3)),
-    "fedmlp in batches": (train_fedmlp, FedMLPSettings(rounds=3, batch=4, weighting="subjects")),
-    "fedmlp, some sites": (train_fedmlp, FedMLPSettings(rounds=4, fraction=0.6)),
-    "fedgcn": (train_fedgcn, FedGCNSettings(rounds=3)),
-    "ridge-federated": (train_ridge_federated, FederatedRidgeSettings()),
-    "ridge-federated, one penalty": (train_ridge_federated, FederatedRidgeSettings(alphas=(1.0,))),
-    "fedtangent": (train_fedtangent, FederatedRidgeSettings(zscore=False)),
-    "logistic-federated": (train_logistic, FederatedLogisticSettings()),
-    "logistic-federated, raw": (train_logistic, FederatedLogisticSettings(standardise="none")),
+    "fedmlp": {"rounds": 3},
+    "fedmlp, in batches": {"rounds": 3, "batch": 4, "weighting": "subjects"},
+    "fedmlp, some sites": {"rounds": 4, "fraction": 0.6},
+    "fedgcn": {"rounds": 3},
+    "ridge-federated": {},
+    "ridge-federated, one penalty": {"alphas": (1.0,)},
+    "fedtangent": {"zscore": False},
+    "logistic-federated": {},
+    "logistic-federated, raw": {"standardise": "none"},
 }
 GRAPHS = {
     "gcfl": GCFLSettings(**CLUSTERS),
@@ -105,11 +100,15 @@ def added(ledgers):
     return {key: tuple(held.tolist()) for key, held in sums.items()}
 
 
+def trained(name, held, run=None):
+    method = METHODS[name.partition(",")[0]]
+    return resolve(method.entry)(held, method.settings(**NODES[name]), run or Run())
+
+
 @cache
 def of_nodes(name, precision):
-    train, settings = NODES[name]
-    inputs = method_inputs(48, 30, folds=2)
-    return Compared.of(lambda held: train(held, settings, Run(precision=precision)), inputs, only_nodes)
+    run, inputs = Run(precision=precision), method_inputs(48, 30, folds=2)
+    return Compared.of(lambda held: trained(name, held, run), inputs, only_nodes)
 
 
 @pytest.mark.parametrize("name", NODES)
@@ -122,21 +121,19 @@ def test_methods_on_features_and_population_graphs(name, precision):
     assert compared.ledgers[0] == compared.ledgers[1]
 
 
-@pytest.mark.parametrize("name", NODES)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=ONE_SETTING if "," in name else []) for name in NODES])
 def test_a_site_is_left_out_in_every_fold(name):
-    train, settings = NODES[name]
     inputs = method_inputs(42, 14, institutions=4, split="leave-one-site-out")
     inputs.features[0][inputs.members(2), 5] = 1.0
-    compared = Compared.of(lambda held: train(held, settings, Run(precision="float64")), inputs, only_nodes)
+    compared = Compared.of(lambda held: trained(name, held, Run(precision="float64")), inputs, only_nodes)
     assert compared.difference <= TOLERANCE
     assert compared.ledgers[0] == compared.ledgers[1]
 
 
 def test_sums_of_the_folds_show_the_numbers_of_a_site_that_is_left_out():
     """The reason that a study which leaves sites out has no masks (`configuration.planning.between_sites`)."""
-    train, settings = NODES["fedmlp"]
     inputs = method_inputs(62, 30, institutions=4, split="leave-one-site-out")
-    _, threads = trained_apart(lambda held: train(held, settings, Run()), inputs, only_nodes)
+    _, threads = trained_apart(lambda held: trained("fedmlp", held), inputs, only_nodes)
     means = [
         next(each for each in asked if each.kind == TOTAL).tensors["feature-mean"] for asked in threads.asked.values()
     ]

@@ -47,13 +47,6 @@ def test_noise_in_place_of_generated_features_changes_the_scores_of_real_subject
     assert (found[0][tested] != found[1][tested]).mean() > 0.9
 
 
-def test_exactly_the_real_subjects_are_scored():
-    inputs = with_fused(method_inputs(60, 24))
-    outcome = fedni.train(inputs, FedNISettings(**SHORT), Run())
-    assert outcome.scores.shape == (3, 60, 2) and outcome.round_scores.shape == (3, 3, 60, 2)
-    assert np.array_equal(np.isfinite(outcome.scores[..., 1]), np.arange(3)[:, None] == inputs.fold)
-
-
 @both_protocols
 def test_stacked_training_on_fused_graphs_equals_a_plain_loop(protocol):
     inputs = with_fused(method_inputs(subjects=61, dimensions=12, folds=4, effect=0.5, seed=3, protocol=protocol))

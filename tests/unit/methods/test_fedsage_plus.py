@@ -93,14 +93,6 @@ def test_generated_features_reach_real_nodes_through_edges_to_them_alone(protoco
     assert scores(one_way).tobytes() == scores(lambda graph: one_way(noisy(graph))).tobytes()
 
 
-def test_it_scores_exactly_the_subjects():
-    inputs = with_fused(method_inputs(60, 12))
-    outcome = fedsage_plus.train(inputs, SETTINGS, Run())
-    assert outcome.scores.shape == (3, 60, 2)
-    assert outcome.round_scores.shape == (3, 3, 60, 2)
-    assert np.array_equal(np.isfinite(outcome.scores[..., 1]), inputs.fold == np.arange(3)[:, None])
-
-
 def test_crossings_equal_a_count_by_hand():
     inputs = with_fused(method_inputs(60, 12))
     rows = {(row["name"], row["direction"]): row for row in fedsage_plus.train(inputs, SETTINGS, Run()).crossings}

@@ -210,19 +210,6 @@ def test_one_institution_alone_is_its_own_centre(name):
 
 
 @pytest.mark.parametrize("name", TRAIN)
-def test_a_local_model_knows_nothing_of_the_other_institutions(name):
-    inputs = method_inputs()
-    there = inputs.institution == 0
-    features = np.where(there[:, None], inputs.features[0], 2 * inputs.features[0] + 1)
-    other = relabelled(
-        replace(inputs, features=(features,)), np.where(there, diagnosis_of(inputs), 1 - diagnosis_of(inputs))
-    )
-    here, moved = (TRAIN[name](cohort, settings_of(name, "local"), Run()) for cohort in (inputs, other))
-    assert here.scores[..., 1][:, there].tobytes() == moved.scores[..., 1][:, there].tobytes()
-    assert here.scores[..., 1][:, ~there].tobytes() != moved.scores[..., 1][:, ~there].tobytes()
-
-
-@pytest.mark.parametrize("name", TRAIN)
 @pytest.mark.parametrize("training", ["local", "central"])
 def test_standardised_features_have_no_unit(name, training):
     inputs = method_inputs()

@@ -116,7 +116,7 @@ def test_institutions_are_runs_of_subjects_and_the_rest_is_spread_at_random():
     assert set(rest.index) == set(names) and rest.min() >= 5
 
 
-def test_a_run_holds_at_most_an_equal_part_of_the_split_tables():
+def test_a_run_holds_at_most_an_equal_part_of_the_cohort():
     tables = split_tables([number % 2 for number in range(62)])
     table = split(*tables, SplitSettings(institutions="consecutive", count=3, folds=2), STREAMS)
     assert (table["institution"][:60] == np.repeat([f"institution-{number}" for number in (1, 2, 3)], 20)).all()

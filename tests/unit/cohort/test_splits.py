@@ -150,7 +150,7 @@ def test_a_share_of_fewer_subjects_than_folds_is_refused(share, held):
         split(included, participants, SplitSettings(count=2, folds=3, share=share), STREAMS)
 
 
-def test_shares_may_add_up_to_the_whole_split_tables():
+def test_shares_may_add_up_to_the_whole_cohort():
     assert SplitSettings(count=10, share=0.1).share == 0.1
 
 

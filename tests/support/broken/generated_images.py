@@ -21,16 +21,9 @@ NAMES = ("Left, lateral", "B", "C")
 
 @dataclass
 class Made:
-    """One subject's files and the truth about them.
+    """One subject's files and what is written into them: (x, y, z, time) voxels, (x, y, z) labels, (time, 3) confounds.
 
-    Attributes:
-        folder: of all files.
-        draw: the random numbers of the case.
-        voxels: (x, y, z, time) that are written.
-        labels: (x, y, z) of the atlas.
-        confounds: (time, 3) that are written.
-        settings: of the cohort, as a config holds them.
-        compared: whether the truth tells the series.
+    `compared` is whether they tell the series.
     """
 
     folder: Path

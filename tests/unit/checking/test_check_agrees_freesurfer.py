@@ -38,10 +38,7 @@ class Case:
     Attributes:
         tables: first cell of the header -> rows by subject.
         expected: numbers by subject; None: either verdict, as long as all agree.
-        leave: subjects that leave.
         stops: words of a run that stops; empty: it goes on.
-        settings: of `FreeSurferSettings`.
-        separator: between cells.
         transposed: whether tables have a column a subject.
         damage: bytes -> bytes, of the first table.
     """

@@ -23,6 +23,7 @@ ROWS = [
     f"sub-{number:02d}\t{'ab'[number % 2]}\t20\tmale\t{('patient', 'control')[number // 2 % 2]}"
     for number in range(1, 9)
 ]
+SUBJECTS = [row.partition("\t")[0] for row in ROWS]
 
 
 @pytest.fixture(scope="module")
@@ -151,44 +152,43 @@ def test_copied_scans_are_noted(tree):
     assert note.startswith("Subjects sub-01, sub-02: expected data of their own, found the same in all")
 
 
+def of_tables(folder, with_measures, rows=ROWS, header="participant_id\tsite\tage\tsex\tdiagnosis", **changes):
+    """The check of a cohort of these rows, of whom some are in FreeSurfer's tables."""
+    (folder / "participants.tsv").write_text("\n".join([header, *rows]) + "\n")
+    freesurfer = {"tables": write_tables(folder, with_measures)}
+    cohort = {"source": "freesurfer", "phenotype": str(folder / "participants.tsv"), "freesurfer": freesurfer}
+    return check_cohort("c", validate(CohortSettings, cohort | changes, "c"))
+
+
 @pytest.mark.parametrize(("on_invalid", "severity", "usable"), [("error", "stops", 8), ("drop", "drops", 7)])
 def test_measures_are_read_whole(tmp_path, on_invalid, severity, usable):
-    subjects = [row.split("\t")[0] for row in ROWS]
-    tables = write_tables(tmp_path, subjects[1:])
-    table = tmp_path / "participants.tsv"
-    table.write_text("\n".join(["participant_id\tsite\tage\tsex\tdiagnosis", *ROWS]) + "\n")
-    cohort = {
-        "source": "freesurfer",
-        "phenotype": str(table),
-        "freesurfer": {"tables": tables},
-        "on_invalid": on_invalid,
-    }
-    checked = check_cohort("c", validate(CohortSettings, cohort, "c"))
+    checked = of_tables(tmp_path, SUBJECTS[1:], on_invalid=on_invalid)
     (sentence,) = sentences_of(checked, severity)
     assert sentence.startswith("Subject sub-01: ") and "no row 'sub-01' in" in sentence
     assert len(checked.people) == usable
 
 
 def test_limits_on_scans_judge_no_tables(tmp_path):
-    table = tmp_path / "participants.tsv"
-    table.write_text("\n".join(["participant_id\tsite\tage\tsex\tdiagnosis", *ROWS]) + "\n")
-    tables = write_tables(tmp_path, [row.split("\t")[0] for row in ROWS])
     limits = {"mean_fd": 0.5, "min_tsnr": 3, "min_volumes": 100}
-    cohort = {"source": "freesurfer", "phenotype": str(table), "freesurfer": {"tables": tables}, "exclude": limits}
-    notes = sentences_of(check_cohort("c", validate(CohortSettings, cohort, "c")), "notes")
+    notes = sentences_of(of_tables(tmp_path, SUBJECTS, exclude=limits), "notes")
     said = [name for name in limits if any(one.startswith(f"`exclude.{name}` has nothing") for one in notes)]
     assert said == [*limits]
 
 
 @pytest.mark.parametrize(("known", "asked"), [("Pitt_005", "PITT_005"), ("sub-5", "sub-0005"), ("A_0_7", "a_0_7")])
 def test_an_id_that_differs_in_spelling_alone_is_named(tmp_path, known, asked):
-    table = tmp_path / "participants.tsv"
     rows = [row.replace("sub-01", asked) for row in ROWS]
-    table.write_text("\n".join(["participant_id\tsite\tage\tsex\tdiagnosis", *rows]) + "\n")
-    tables = write_tables(tmp_path, [known, *(row.split("\t")[0] for row in ROWS[1:])])
-    cohort = {"source": "freesurfer", "phenotype": str(table), "freesurfer": {"tables": tables}}
-    (sentence,) = sentences_of(check_cohort("c", validate(CohortSettings, cohort, "c")), "stops")
+    (sentence,) = sentences_of(of_tables(tmp_path, [known, *SUBJECTS[1:]], rows), "stops")
     assert f"no row {asked!r} in" in sentence and f"; did you mean {known!r}? Change `freesurfer.id`" in sentence
+
+
+def test_a_row_without_a_freesurfer_id_does_not_stop_the_run(tmp_path):
+    rows = [f"{row}\t{subject}" for row, subject in zip(ROWS, ["n/a", *SUBJECTS[1:]], strict=True)]
+    header = "participant_id\tsite\tage\tsex\tdiagnosis\tfs"
+    checked = of_tables(tmp_path, SUBJECTS[1:], rows, header, columns={"file": "fs"})
+    assert sentences_of(checked, "stops") == []
+    assert sentences_of(checked, "notes") == ["1 of 8 rows are left out (no FreeSurfer id): sub-01."]
+    assert [one.subject for one in checked.people] == SUBJECTS[1:]
 
 
 def test_subjects_that_the_rules_leave_out_are_listed_before_the_run(tree):
@@ -201,27 +201,6 @@ def test_subjects_that_the_rules_leave_out_are_listed_before_the_run(tree):
     assert [one.subject for one in checked.people if one.subject == "sub-03"] == []
     (stopped,) = sentences_of(check_cohort("c", settings_of(tree, exclude={"min_volumes": VOLUMES + 1})), "stops")
     assert "expected a subject that the rules under `exclude` keep, found none among 4" in stopped
-
-
-def test_a_row_without_a_freesurfer_id_does_not_stop_the_run(tmp_path):
-    subjects = [row.split("\t")[0] for row in ROWS]
-    tables = write_tables(tmp_path, subjects[1:])
-    table = tmp_path / "participants.tsv"
-    cells = [
-        f"{row}\t{subject if number else 'n/a'}"
-        for number, (row, subject) in enumerate(zip(ROWS, subjects, strict=True))
-    ]
-    table.write_text("\n".join(["participant_id\tsite\tage\tsex\tdiagnosis\tfs", *cells]) + "\n")
-    cohort = {
-        "source": "freesurfer",
-        "phenotype": str(table),
-        "freesurfer": {"tables": tables},
-        "columns": {"file": "fs"},
-    }
-    checked = check_cohort("c", validate(CohortSettings, cohort, "c"))
-    assert sentences_of(checked, "stops") == []
-    assert sentences_of(checked, "notes") == ["1 of 8 rows are left out (no FreeSurfer id): sub-01."]
-    assert [one.subject for one in checked.people] == subjects[1:]
 
 
 def test_a_high_pass_beside_the_cosines_is_noted(tree):

@@ -86,6 +86,12 @@ def test_painted_series_are_recovered_in_the_order_of_the_table(tmp_path):
     assert found.tr == pytest.approx(TR)
 
 
+@pytest.mark.parametrize("voxels", [1, 5 * 12 * 16 * 8])
+def test_an_image_is_read_in_pieces_of_any_size(tmp_path, monkeypatch, voxels):
+    monkeypatch.setattr("brainfed.imaging.scans.scan.AT_A_TIME", voxels)
+    assert np.array_equal(read_scan("s1", write_scan(tmp_path, paint()).image).voxels, paint())
+
+
 def test_the_table_may_name_regions_in_any_order(tmp_path):
     atlas = write_atlas(tmp_path, table="index\tname\n40\tC\n7\tA\n5\tD\n3\tB\n")
     found = extract("s1", write_scan(tmp_path, paint()), atlas, RAW)

@@ -16,6 +16,7 @@ from brainfed.reporting.text.baselines import beside_sentence, find_beside
 from brainfed.reporting.text.null_control import null_sentences, null_verdict, permutation_means
 from brainfed.reporting.text.poison_words import poison_sentences
 from brainfed.reporting.variants import ShownVariant, Twin
+from support.reports.made_up_scores import runs_of
 
 RIDGE = ShownVariant("ridge-central", "ridge", "Ridge", "linear", {"training": "central"}, topology="central")
 SVM = ShownVariant("svm-central", "svm", "Linear SVM", "linear", {"training": "central"}, topology="central")
@@ -29,19 +30,6 @@ FEDGCN = ShownVariant(
 )
 FEDNI = replace(FEDGCN, name="fedni", method="fedni", method_title="FedNI")
 QUIET = replace(FEDGCN, name="fedgcn-no-noise", settings={"rounds": 10, "noise": 0.0})
-WOBBLE = np.array([-0.02, -0.01, 0.0, 0.01, 0.02, -0.02, -0.01, 0.0, 0.01, 0.02])
-
-
-def runs_of(**values):
-    """Institution AUCs of ten runs: each variant its mean and a wobble of its own."""
-    return pd.DataFrame(
-        [
-            (variant.replace("_", "-"), index // 5, index % 5, "institution", "auc", mean + wobble)
-            for number, (variant, mean) in enumerate(values.items())
-            for index, wobble in enumerate(np.roll(WOBBLE, number))
-        ],
-        columns=["variant", "repeat", "fold", "scope", "metric", "value"],
-    )
 
 
 def found_in(runs, variants, reference):

@@ -13,6 +13,7 @@ from brainfed.reporting.text.answer import find_answer
 from brainfed.reporting.text.baselines import beside_sentence, find_beside, listed
 from brainfed.reporting.variants import ShownVariant
 from support.reports.chart_rows import rows_of
+from support.reports.made_up_scores import runs_of
 
 BESIDE = ("fedgcn", "fedsage-plus", "fedmlp", "ridge-central")
 FEDNI = ShownVariant("fedni", "fedni", "FedNI", "federated", beside=BESIDE)
@@ -21,19 +22,6 @@ SAGE = ShownVariant("fedsage-plus", "fedsage-plus", "FedSage+", "federated")
 FEDMLP = ShownVariant("fedmlp", "fedmlp", "FedMLP", "federated")
 RIDGE = ShownVariant("ridge-central", "ridge", "Ridge", "linear", {"training": "central"}, topology="central")
 EVERYBODY = [FEDMLP, FEDGCN, SAGE, FEDNI, RIDGE]
-WOBBLE = np.array([-0.02, -0.01, 0.0, 0.01, 0.02, -0.02, -0.01, 0.0, 0.01, 0.02])
-
-
-def runs_of(**values):
-    """Institution AUCs of ten runs: each variant its mean and a wobble of its own."""
-    return pd.DataFrame(
-        [
-            (variant.replace("_", "-"), index // 5, index % 5, "institution", "auc", mean + wobble)
-            for number, (variant, mean) in enumerate(values.items())
-            for index, wobble in enumerate(np.roll(WOBBLE, number))
-        ],
-        columns=["variant", "repeat", "fold", "scope", "metric", "value"],
-    )
 
 
 def page_of(runs, reference):

@@ -70,12 +70,9 @@ def test_under_the_inductive_protocol_every_fold_has_a_part_made_of_the_same_fea
     ]
 
 
-def test_left_out_sites_are_the_folds():
+def test_left_out_sites_are_the_folds_and_one_test_set_is_one():
     layout, variants, _ = laid_out(split={"validation": "leave_one_site_out"}, protocol="inductive")
     assert len(layout.files_of(variants["fedgcn"].stages["graph"], "ours", 0)) == 4
-
-
-def test_one_test_set_is_one_fold():
     layout, variants, _ = laid_out(split={"validation": "holdout", "folds": 4}, protocol="inductive")
     assert len(layout.files_of(variants["fedgcn"].stages["graph"], "ours", 0)) == 1
 
@@ -143,15 +140,11 @@ def simulated():
     return CohortInputs("ours", settings, list_cohort("ours", settings))
 
 
-def test_every_shard_of_a_cohort_has_one_file_of_a_kind():
+def test_every_shard_has_one_file_of_a_kind_and_is_simulated_up_to_its_own_last_subject():
     inputs = simulated()
     folder = f"results/ours/timeseries/{inputs.listing.atlas}"
     assert inputs.shard_files("-quality.parquet") == [f"{folder}/shard-0{n}-quality.parquet" for n in (0, 1)]
     assert inputs.series_files() == inputs.shard_files(".safetensors")
-
-
-def test_a_shard_is_simulated_up_to_its_own_last_subject():
-    inputs = simulated()
     subjects = [subject for subject, *_ in inputs.shard_subjects("shard-00")]
     assert len(inputs.images("shard-00")) == len(subjects)
     last = max(int(subject.removeprefix("sub-")) for subject in subjects)

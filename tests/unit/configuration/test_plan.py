@@ -60,7 +60,7 @@ def test_a_name_is_a_slug_and_a_digest():
     assert found["regime"].startswith("2-random-3-fold-transductive-")
 
 
-def test_two_variants_with_the_same_graph_share_it():
+def test_two_variants_with_the_same_graph_share_it_and_all_share_the_features():
     planned = plan()
     assert variant(planned, "first").stages["graph"] is not None
     assert variant(planned, "first").stages["graph"] == variant(planned, "second").stages["graph"]
@@ -69,10 +69,6 @@ def test_two_variants_with_the_same_graph_share_it():
         variant(planned, "first").stages["graph"].name,
         variant(planned, "centralgcn").stages["graph"].name,
     }
-
-
-def test_all_variants_share_the_features():
-    planned = plan()
     assert len(planned.stages["features"]) == 1
     assert variant(planned, "ridge-central").stage("graph") is None
     assert variant(planned, "fedmlp").stage("graph") is None

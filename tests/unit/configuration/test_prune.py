@@ -78,26 +78,19 @@ def test_covariances_stay_while_any_tangent_features_have_their_shrinkage(result
     assert covariances in stale_folders([plan(), tangent(0.25, "all")], results)
 
 
-def test_a_variant_that_no_experiment_names_is_stale_alone(results):
+def test_a_variant_that_no_experiment_names_is_stale_alone_and_a_regime_with_all_in_it(results):
     regime = plan().experiments["methods"].regime.name
     assert stale_folders([plan(experiments={"methods": {"variants": ["ridge-central"]}})], results) == [
         next((results / "ours" / "graphs").iterdir()),
         results / "ours" / "methods" / regime / "quick",
     ]
-
-
-def test_a_regime_that_no_config_names_is_stale_with_all_in_it(results):
-    regime = plan().experiments["methods"].regime.name
     stale = stale_folders([plan(experiments={"methods": {"labels": "permuted"}})], results)
     assert stale == [results / "ours" / "methods" / regime]
 
 
-def test_a_cohort_that_no_config_names_is_left_alone(results):
+def test_a_cohort_that_no_config_names_and_a_folder_that_any_config_names_stay(results):
     fill(results / "theirs" / "features" / "pearson-00000000")
     assert stale_folders([plan()], results) == []
-
-
-def test_a_folder_that_any_of_several_configs_names_stays(results):
     assert stale_folders([plan(protocol="inductive"), plan()], results) == []
 
 

@@ -41,7 +41,7 @@ def value(table, column="value", **where):
     return chosen[column].iloc[0]
 
 
-def test_scopes_of_a_run():
+def test_scopes_of_a_run_and_the_mean_over_institutions_without_the_undefined():
     runs = score_runs(TABLE)
     assert tuple(runs.columns) == RUN_COLUMNS
     first = {"metric": "accuracy", "fold": 0}
@@ -49,10 +49,6 @@ def test_scopes_of_a_run():
     assert value(runs, scope="institution:B", **first) == pytest.approx(1 / 4)
     assert value(runs, scope="institution", **first) == pytest.approx((1 + 1 / 4) / 2)
     assert value(runs, scope="pooled", **first) == pytest.approx(3 / 6)
-
-
-def test_the_mean_over_institutions_leaves_out_the_undefined():
-    runs = score_runs(TABLE)
     second = {"metric": "auc", "fold": 1}
     assert np.isnan(value(runs, scope="institution:A", **second))
     assert value(runs, scope="institution:B", **second) == 0
@@ -94,12 +90,9 @@ def test_summary_by_hand():
     assert (row["runs"], row["undefined"]) == (4, 0)
 
 
-def test_undefined_runs_are_counted_and_do_not_move_the_mean():
+def test_undefined_runs_are_counted_without_moving_the_mean_and_one_run_has_no_spread():
     row = summarise(runs_of({(0, 0): 0.5, (0, 1): np.nan, (1, 0): 0.7})).iloc[0]
     assert row["mean"] == pytest.approx(0.6) and (row["runs"], row["undefined"]) == (2, 1)
-
-
-def test_one_run_has_a_mean_and_no_spread():
     row = summarise(runs_of({(0, 0): 0.5})).iloc[0]
     assert row["mean"] == 0.5 and np.isnan([row["sd"], row["sd_of_repeats"]]).all()
 

@@ -140,12 +140,9 @@ def test_a_lone_difference_is_that_of_the_table():
     )
 
 
-def test_holm_by_hand():
+def test_holm_by_hand_and_of_nothing():
     # Sorted .01 .02 .04 by 3, 2, 1: .03 .04 .04; the undefined one does not make the family larger.
     np.testing.assert_allclose(holm(np.array([0.04, 0.01, np.nan, 0.02])), [0.04, 0.03, np.nan, 0.04])
-
-
-def test_holm_of_nothing():
     assert np.isnan(holm(np.array([np.nan]))).all() and len(holm(np.zeros(0))) == 0
 
 

@@ -55,16 +55,12 @@ def test_one_run_gives_the_auc_of_every_group():
         assert found.loc[site, ["subjects", "patients"]].tolist() == [len(part), part["label"].sum()]
 
 
-def test_scores_of_other_runs_are_not_compared():
+def test_scores_of_other_runs_and_institutions_are_not_compared():
     """A constant that a fold adds to all its scores changes nothing."""
     people = cohort()
     plain, shifted = (subgroup_scores(predictions_of(people, 4, 2, shift), people) for shift in (0.0, 100.0))
     pd.testing.assert_frame_equal(plain, shifted)
-
-
-def test_scores_of_other_institutions_are_not_compared():
-    """Models of institutions have no common scale: a constant that one adds to all its scores changes nothing."""
-    people = cohort()
+    # Models of institutions have no common scale: a constant that one adds to all its scores changes nothing.
     plain, apart = (subgroup_scores(predictions_of(people, 2, 2, 0.0, 4, shift), people) for shift in (0.0, 100.0))
     pd.testing.assert_frame_equal(plain, apart)
 

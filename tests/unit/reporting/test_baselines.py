@@ -61,12 +61,9 @@ def test_holm_counts_the_comparisons_that_are_there():
     assert page.counted("fedni", ["fedgcn"], "auc").startswith("over all 2 comparisons with FedNI in the tests below")
 
 
-def test_without_fedni_or_a_baseline_there_is_no_result():
+def test_without_fedni_or_a_baseline_there_is_no_result_and_one_run_has_no_interval():
     assert find_beside(page_of(runs_of(fedgcn=0.7, fedmlp=0.6), "fedgcn")) == []
     assert find_beside(page_of(runs_of(fedni=0.7), "fedni")) == []
-
-
-def test_one_run_has_no_interval():
     runs = runs_of(fedni=0.7, fedgcn=0.6).query("repeat == 0 and fold == 0")
     assert "differs by +0.06 from FedGCN." in beside_sentence(*find_beside(page_of(runs, "fedgcn")))
 

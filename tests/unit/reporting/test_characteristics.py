@@ -46,21 +46,15 @@ def test_a_difference_of_shares_uses_the_variance_of_a_share():
     assert found.difference == pytest.approx(0.5 / np.sqrt(0.25 / 2))
 
 
-def test_equal_groups_have_a_difference_of_zero_which_is_not_notable():
+def test_equal_groups_do_not_differ_and_groups_without_any_spread_are_infinitely_apart():
     motion = rows(people())["mean framewise displacement (mm)"]
     assert motion.difference == 0 and motion.shown == "0.00" and not motion.notable
-
-
-def test_groups_without_any_spread_are_infinitely_apart():
     found = rows(people(sex=["female", "female", "male", "male"]))["female"]
     assert found.shown == "\u221e" and found.notable
 
 
-def test_what_is_known_of_nobody_has_no_row():
+def test_what_is_known_of_nobody_and_the_target_have_no_row():
     assert "temporal signal-to-noise ratio" not in rows(people())
-
-
-def test_sex_is_no_characteristic_where_it_is_the_target():
     assert "female" not in rows(people(), class_words("sex"))
 
 

@@ -282,12 +282,9 @@ def test_the_graphs_of_a_sweep_are_drawn_apart():
     assert {text.get_text() for text in axes.texts} == {f"{title}: median 2" for title in titles}
 
 
-def test_graphs_of_different_features_are_distinct_by_name():
+def test_graphs_of_different_features_are_distinct_by_name_and_a_shared_embedding_is_traced_once():
     graphs = [replace(shown_graph(), name=name, settings={"k": 5}) for name in ("local-k5-a", "local-k5-b")]
     assert distinct_titles(graphs) == ["inside institutions, local-k5-a", "inside institutions, local-k5-b"]
-
-
-def test_an_embedding_that_several_graphs_share_is_traced_once():
     assert site_trace_table(swept_graphs()[::2])["graph"].unique().tolist() == ["local-k5"]
 
 

@@ -82,11 +82,8 @@ def results(tmp_path):
     }
 
 
-def test_a_table_of_one_version_needs_no_word(results):
+def test_a_table_of_two_versions_alone_names_them_with_their_methods(results):
     assert mixed_versions(experiment(variant("a", results["2.4"]), variant("b", results["2.4"]))) == []
-
-
-def test_a_table_of_two_versions_names_them_with_their_methods(results):
     (sentence,) = mixed_versions(experiment(variant("a", results["2.4"]), variant("b", results["2.3"])))
     assert sentence.startswith("Several versions of numpy computed the results of this table (2.3: B; 2.4: A).")
 

@@ -76,16 +76,12 @@ def test_an_ablation_names_differences_that_survive_the_correction(outlines):
     )
 
 
-def test_a_sweep_has_a_line_a_method_and_a_level_for_the_rest(outlines):
+def test_a_sweep_has_a_line_a_method_and_is_tested_against_the_paper_s_own_choice(outlines):
     outline = read(outlines["line"])
     series = sweep_series(outline.variants, "graph.k")
     assert [one.title for one in series] == ["FedNI", "FedGCN", "Ridge (central)"]
     assert [one.values for one in series] == [KS, KS, (None,)]
     assert [one.swept for one in series] == [True, True, False]
-
-
-def test_a_sweep_is_tested_against_the_paper_s_own_choice(outlines):
-    outline = read(outlines["line"])
     (series, *_) = sweep_series(outline.variants, "graph.k")
     assert sweep_finding(series, page_tests(outline), "graph.k") == (
         "FedNI is most accurate at k = 40 (0.67); 1 of 3 values differs significantly from k = 10 "

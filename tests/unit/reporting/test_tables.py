@@ -99,12 +99,9 @@ def test_a_setting_that_changes_no_score_is_named(seed):
     assert without_effect([FEDGCN, RIDGE], scored_of({FEDGCN.name: 0.6, RIDGE.name: 0.6})) == []
 
 
-def test_one_repeat_shows_no_spread_of_repeats():
+def test_one_repeat_shows_no_spread_of_repeats_and_a_narrow_interval_a_third_decimal():
     rows = score_rows(summary_of({"fedgcn": 0.61}), [FEDGCN], "institution", scored_of({"fedgcn": 0.61}))
     assert rows[0].cells[0].note == ".05"
-
-
-def test_a_narrow_interval_deserves_a_third_decimal():
     rows = score_rows(summary_of({"fedgcn": 0.61}), [FEDGCN], "institution", scored_of({"fedgcn": 0.61}, 0.001))
     assert rows[0].cells[0].text == "0.610"
 

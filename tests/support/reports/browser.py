@@ -23,6 +23,8 @@ FLAGS = (
 LISTEN = """window.problems = [];
 addEventListener("error", (event) => problems.push(String(event.message || event.target.outerHTML)), true);
 for (const level of ["error", "warn"]) console[level] = (...words) => problems.push(words.join(" "));"""
+STILL = "window.IntersectionObserver = class { observe() {} unobserve() {} };"
+"""No chart comes into sight, so that none is drawn anew."""
 PATIENCE = 300
 
 
@@ -31,7 +33,7 @@ class Browser:
 
     def __init__(self, profile: Path) -> None:
         self._numbers = itertools.count(1)
-        self._unread = b""
+        self._unread, self._events = b"", list[dict[str, Any]]()
         commands, self._write = os.pipe()
         self._read, answers = os.pipe()
         ends = [fcntl.fcntl(end, fcntl.F_DUPFD, 10) for end in (commands, answers)]
@@ -50,13 +52,15 @@ class Browser:
         sent = {"id": number, "method": method, "params": parameters} | ({"sessionId": session} if session else {})
         os.write(self._write, json.dumps(sent).encode() + b"\0")
         while (said := self._said()).get("id") != number:
-            pass
+            self._events.append(said)
         assert "result" in said, said
         return said["result"]
 
-    def wait_for(self, event: str) -> None:
-        while self._said().get("method") != event:
-            pass
+    def wait_for(self, event: str, session: str) -> None:
+        """Wait until a session has reported an event, which may have come before an answer."""
+        while not any(said["method"] == event and said.get("sessionId") == session for said in self._events):
+            self._events.append(self._said())
+        self._events.clear()
 
     def _said(self) -> dict[str, Any]:
         while b"\0" not in self._unread:
@@ -68,8 +72,10 @@ class Browser:
         return json.loads(message)
 
     @contextmanager
-    def page(self, file: Path, width: int, height: int = 900, *, dark: bool = False) -> Iterator["Page"]:
-        """A file in a window of this size, loaded."""
+    def page(
+        self, file: Path, width: int, height: int = 900, *, dark: bool = False, still: bool = False
+    ) -> Iterator["Page"]:
+        """A file in a window of this size, loaded; `still`: with the figures of the file alone."""
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
@@ -77,9 +83,9 @@ class Browser:
         self.call("Emulation.setDeviceMetricsOverride", session, **size)
         self.call("Emulation.setEmulatedMedia", session, features=scheme)
         self.call("Page.enable", session)
-        self.call("Page.addScriptToEvaluateOnNewDocument", session, source=LISTEN)
+        self.call("Page.addScriptToEvaluateOnNewDocument", session, source=LISTEN + (STILL if still else ""))
         self.call("Page.navigate", session, url=file.as_uri())
-        self.wait_for("Page.loadEventFired")
+        self.wait_for("Page.loadEventFired", session)
         yield Page(self, session)
         self.call("Target.closeTarget", targetId=target)
 

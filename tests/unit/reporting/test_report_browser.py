@@ -155,10 +155,10 @@ def outcome(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def seen(browser, report):
-    """Width -> what a window of it shows of the report, all of it opened and a table sorted."""
+    """Width -> what a window of it shows of the report's own figures, all of it opened and a table sorted."""
     found = {}
     for width in (1280, 800, 500):
-        with browser.page(report, width) as page:
+        with browser.page(report, width, still=True) as page:
             found[width] = page.value(MEASURE)
     return found
 
@@ -178,7 +178,7 @@ def barriers(page, options):
     ],
 )
 def test_axe_finds_no_barrier(browser, report, width, options, dark):
-    with browser.page(report, width, dark=dark) as page:
+    with browser.page(report, width, dark=dark, still=True) as page:
         assert barriers(page, options) == []
 
 

@@ -23,11 +23,11 @@ PROFILE = ("--workflow-profile", "workflow/profiles/slurm", "--max-status-checks
 PROFILE += ("--slurm-init-seconds-before-status-checks", "1")
 TARGETS = ("results/tiny/cohort/included.parquet", "results/tiny/tables/methods.tsv")
 MODEL = ("--set-resources", "hold_gpu:gpu_model=fake")
+ROUNDS = 3000
 SMALLEST = {
     "cohorts": {"tiny": CONFIG["cohorts"]["tiny"] | {"shards": 1}},
-    "inpainting": {"rounds": 600, "local_epochs": 1},
-    "variants": {"whole": {"method": "fedni", "rounds": 2, "local_epochs": 2}},
-    "experiments": {"methods": {"variants": ["whole"], "reference": "whole"}},
+    "variants": {"long": {"method": "fedmlp", "rounds": ROUNDS, "local_epochs": 1}},
+    "experiments": {"methods": {"variants": ["long"], "reference": "long"}},
 }
 """Each job on SLURM starts three Pythons with Snakemake, so there are few."""
 
@@ -94,6 +94,7 @@ def cluster(tmp_path_factory):
 def story(cluster, tmp_path_factory) -> Story:
     """The GPU jobs, the project on SLURM, with a cancelled job and a crash of the node, and the project locally."""
     on_slurm = new_project(tmp_path_factory.mktemp("on-slurm"), **SMALLEST)
+    on_slurm.edit("brainfed/federation/pace.py", "CHECKPOINT_SECONDS = 20", "CHECKPOINT_SECONDS = 0")
     locally = on_slurm.copy(tmp_path_factory.mktemp("locally"))
     folder = tmp_path_factory.mktemp("gpus")
     (folder / "workflow").symlink_to(REPOSITORY / "workflow")
@@ -116,7 +117,7 @@ def story(cluster, tmp_path_factory) -> Story:
         gpus.succeeds()
         wait_until(lambda: trains_alone(on_slurm.folder / "results", project_jobs()), "a training alone", 600)
         cluster.preempt()
-        crashed = wait_until(lambda: running("fuse_graph"), "a job to crash", 600)
+        crashed = wait_until(lambda: running("score_experiment"), "a job to crash", 600)
         cluster.crash_node()
         cluster.start_node()
         far.succeeds()
@@ -135,9 +136,9 @@ def story(cluster, tmp_path_factory) -> Story:
 
 
 def trains_alone(results: Path, running: dict[str, str]) -> bool:
-    """Whether a generator has kept a round, and no other job runs."""
-    others = [comment for comment in running.values() if not comment.startswith("rule_train_generator")]
-    return bool(running) and not others and any(results.rglob(".generator*.checkpoint"))
+    """Whether a method has kept a round, and no other job runs."""
+    others = [comment for comment in running.values() if not comment.startswith("rule_train_method")]
+    return bool(running) and not others and any(results.rglob(".predictions*.checkpoint"))
 
 
 def submission(line: str) -> Submission:

@@ -5,6 +5,8 @@ from itertools import combinations
 
 import pytest
 
+from slurm.conftest import ROUNDS
+
 pytestmark = [
     pytest.mark.full("A SLURM of its own takes minutes for a project."),
     pytest.mark.slurm,
@@ -72,11 +74,11 @@ def test_slurm_starts_the_jobs_of_a_crashed_node_anew(story):
 
 
 def test_a_preempted_training_goes_back_into_the_queue_and_on_from_its_last_round(story):
-    (job,) = [job for job in story.submissions if job.comment.startswith("rule_train_generator")]
+    (job,) = [job for job in story.submissions if job.comment.startswith("rule_train_method")]
     assert (job.state, job.restarts) == ("COMPLETED", 1)
     assert [other.state for other in story.submissions if other.comment == "urgent"] == ["COMPLETED"]
-    (log,) = (story.on_slurm.folder / "logs" / "tiny" / "inpainting").rglob("*.log")
-    assert re.search(r"goes on after round \d+ of 600, which an earlier run kept", log.read_text())
+    (log,) = (story.on_slurm.folder / "logs" / "tiny" / "methods").rglob("*.log")
+    assert re.search(rf"goes on after round \d+ of {ROUNDS}, which an earlier run kept", log.read_text())
 
 
 def test_short_jobs_go_to_slurm_in_groups(story):

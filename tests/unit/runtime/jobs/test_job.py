@@ -88,7 +88,9 @@ def test_a_rerun_writes_the_log_anew(scripts):
     assert len(ended.log.splitlines()) == 1
 
 
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "how", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.full("Both have one handler."))]
+)
 def test_a_stopped_job_cleans_up(scripts, how, tmp_path):
     process = scripts.start("""
         import time

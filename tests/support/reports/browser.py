@@ -22,7 +22,12 @@ FLAGS = (
 )  # fmt: skip
 LISTEN = """window.problems = [];
 addEventListener("error", (event) => problems.push(String(event.message || event.target.outerHTML)), true);
-for (const level of ["error", "warn"]) console[level] = (...words) => problems.push(words.join(" "));"""
+for (const level of ["error", "warn"]) console[level] = (...words) => problems.push(words.join(" "));
+window.wait = (check) => new Promise((done) => {
+  const timer = setInterval(() => { if (check()) { clearInterval(timer); done(); } }, 20);
+  setTimeout(done, 100000);
+});"""
+"""What a page's scripts may use: `problems`, and `wait` for a condition."""
 STILL = "window.IntersectionObserver = class { observe() {} unobserve() {} };"
 """No chart comes into sight, so that none is drawn anew."""
 PATIENCE = 300

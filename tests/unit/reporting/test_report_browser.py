@@ -45,15 +45,7 @@ EVERYTHING: dict[str, object] = {}
 OF_LAYOUT = {"rules": {"color-contrast": {"enabled": False}}}
 OF_COLOURS = {"runOnly": ["color-contrast", "link-in-text-block"]}
 """Rules of axe: contrasts take most of its time, and are checked at one width in each colour scheme."""
-WAIT = """const wait = (check) => new Promise((done) => {
-  const timer = setInterval(() => { if (check()) { clearInterval(timer); done(); } }, 20);
-  setTimeout(done, 100000);
-});"""
-USE = (
-    f"""(async () => {{
-  {WAIT}
-"""
-    + """
+USE = """(async () => {
   const saved = [];
   URL.createObjectURL = (content) => { saved.push(content); return "data:,"; };
   HTMLAnchorElement.prototype.click = function () {};
@@ -93,12 +85,7 @@ USE = (
   await wait(tooltip);
   return { ...used, tooltip: tooltip() };
 })()"""
-)
-WAY = (
-    f"""(async () => {{
-  {WAIT}
-"""
-    + """
+WAY = """(async () => {
   const links = [...document.querySelectorAll("#cohort a[href^='#subject-']")];
   const link = links.find((one) => one.textContent === "zq-0003");
   link.click();
@@ -111,13 +98,11 @@ WAY = (
     tables: texts("caption"), methods: texts("th .named"), pictures: pictures(),
   };
 })()"""
-)
-DRAWN = f"""(async () => {{
-  {WAIT}
+DRAWN = """(async () => {
   const words = () => [...document.querySelectorAll(".drawing svg.marks text")].map((text) => text.textContent);
   await wait(() => words().length);
-  return {{ problems, words: words() }};
-}})()"""
+  return { problems, words: words() };
+})()"""
 
 pytestmark = [
     pytest.mark.browser,

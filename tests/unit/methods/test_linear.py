@@ -58,21 +58,21 @@ cases = pytest.mark.parametrize(
 
 
 @cases
-@pytest.mark.parametrize("alpha", [0.01, 1.0, 100.0])
-def test_ridge_is_the_ridge_classifier_on_explicit_features(shape, standardise, alpha):
+@pytest.mark.parametrize("penalty", [0.1, 1.0, 100.0])
+@pytest.mark.parametrize(
+    ("fit", "model", "tolerance"),
+    [
+        (ridge.fit_ridge, lambda alpha: RidgeClassifier(alpha=alpha, solver="cholesky"), 1e-9),
+        (svm.fit_svm, lambda cost: SVC(C=cost, kernel="linear", tol=1e-10), 1e-5),
+        (logistic.fit_logistic, lambda cost: LogisticRegression(C=cost, solver="newton-cholesky", tol=1e-12), 1e-8),
+    ],
+    ids=TRAIN,
+)
+def test_it_is_the_model_of_scikit_learn_on_explicit_features(fit, model, tolerance, penalty, shape, standardise):
     features, labels, subjects = training_set(*shape, standardise)
     vectors = explicit(features, standardise)
-    direct = RidgeClassifier(alpha=alpha, solver="cholesky").fit(vectors, labels).decision_function(vectors)
-    np.testing.assert_allclose(ridge.fit_ridge(subjects, [alpha]).scores(features), direct, rtol=1e-9, atol=1e-10)
-
-
-@cases
-@pytest.mark.parametrize("cost", [0.1, 1.0, 100.0])
-def test_svm_is_the_linear_machine_on_explicit_features(shape, standardise, cost):
-    features, labels, subjects = training_set(*shape, standardise)
-    vectors = explicit(features, standardise)
-    direct = SVC(C=cost, kernel="linear", tol=1e-10).fit(vectors, labels).decision_function(vectors)
-    np.testing.assert_allclose(svm.fit_svm(subjects, [cost]).scores(features), direct, rtol=0, atol=1e-5)
+    direct = model(penalty).fit(vectors, labels).decision_function(vectors)
+    np.testing.assert_allclose(fit(subjects, [penalty]).scores(features), direct, rtol=0, atol=tolerance)
 
 
 @pytest.mark.parametrize(("shape", "is_hard_at"), [(MORE_FEATURES_THAN_SUBJECTS, 10.0), (FEWER, np.inf)])
@@ -99,16 +99,6 @@ def test_inner_svms_of_larger_costs_are_the_one_of_a_hard_margin(shape, is_hard_
     inner = made[:-1]
     folds = len(seen) // len(costs)
     assert [inner.count(cost) for cost in costs] == [folds if cost <= is_hard_at else 0 for cost in costs]
-
-
-@cases
-@pytest.mark.parametrize("cost", [0.1, 1.0, 100.0])
-def test_logistic_is_the_logistic_regression_on_explicit_features(shape, standardise, cost):
-    features, labels, subjects = training_set(*shape, standardise)
-    vectors = explicit(features, standardise)
-    direct = LogisticRegression(C=cost, solver="newton-cholesky", tol=1e-12).fit(vectors, labels)
-    scores = logistic.fit_logistic(subjects, [cost]).scores(features)
-    np.testing.assert_allclose(scores, direct.decision_function(vectors), rtol=0, atol=1e-8)
 
 
 @cases

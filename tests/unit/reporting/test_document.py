@@ -77,9 +77,21 @@ def test_a_cohort_without_motion_or_series_lists_missing_measures(outline, tmp_p
     assert "mean connectivity" not in text
 
 
+def explain(experiment, folder, planted, views):
+    """Give an experiment the pattern of a linear model, these planted connections and the loss without each view."""
+    pairs = np.array([["", f"A-{number:02d}", "<B>"] for number in range(40)])
+    patterns = Patterns(np.linspace(-2, 2, 40) + 0.1 * np.random.default_rng(0).standard_normal((6, 1, 40)), pairs, ())
+    tables = {name: str(folder / f"{name}.tsv") for name in ("patterns", "planted", "views")}
+    write_tsv(tables["patterns"], strongest_table("ridge-central", patterns, {}))
+    write_tsv(tables["planted"], planted_table("ridge-central", patterns, planted))
+    write_tsv(tables["views"], views)
+    experiment["tables"] = experiment["tables"] | tables
+    experiment["figures"] = experiment["figures"] | {"patterns": experiment["figures"]["forest"]}
+
+
 @pytest.fixture(scope="module")
 def other(tmp_path_factory):
-    """A page with fidelity, without graphs, of sites left out, and with paths of this computer in its config."""
+    """A page with fidelity and an unplanted pattern, without graphs, of sites left out, with paths of this computer."""
     folder = tmp_path_factory.mktemp("other")
     outline = outline_of(shared_project(), show_subjects=False)
     cohort = outline["cohorts"][0]
@@ -89,6 +101,7 @@ def other(tmp_path_factory):
     experiment["split"] = experiment["split"] | {"validation": "leave_one_site_out"}
     (own,) = (variant for variant in experiment["variants"] if variant["name"] == "fedni")
     own["fidelity"] = [write_fidelity(folder / "repeat-0.json")]
+    explain(experiment, folder, {}, no_rows(VIEW_COLUMNS))
     inside, outside = folder / "resources" / "inside.tsv", folder.parent / "elsewhere" / "outside.tsv"
     outline["config"] = {"cohorts": {"toy": {"phenotypes": str(inside), "files": [str(outside), "data/{subject}.1D"]}}}
     with chdir(folder):
@@ -354,19 +367,10 @@ def test_captions_claim_no_test_that_was_not_made():
     assert "8 NVIDIA GeForce 3090 GPUs" in FEDNI_SAYS["table6"]
 
 
-def test_a_linear_model_shows_what_drives_it(outline, text, tmp_path, experiment):
+def test_a_linear_model_shows_what_drives_it(outline, text, tmp_path, experiment, other):
     assert "What drives the prediction" not in text
-    pairs = np.array([["", f"A-{number:02d}", "<B>"] for number in range(40)])
-    values = np.linspace(-2, 2, 40) + 0.1 * np.random.default_rng(0).standard_normal((6, 1, 40))
-    patterns = Patterns(values, pairs, ())
-    planted = planted_table("ridge-central", patterns, {("<B>", "A-39"): 1})
-    tables = {name: str(tmp_path / f"{name}.tsv") for name in ("patterns", "planted", "views")}
-    write_tsv(tables["patterns"], strongest_table("ridge-central", patterns, {}))
-    write_tsv(tables["planted"], planted)
     importance = [("ridge-central", "thickness", 0.71, 0.69, 0.02, 0.01, 8)]
-    write_tsv(tables["views"], pd.DataFrame(importance, columns=VIEW_COLUMNS))
-    experiment["tables"] = experiment["tables"] | tables
-    experiment["figures"] = experiment["figures"] | {"patterns": experiment["figures"]["forest"]}
+    explain(experiment, tmp_path, {("<B>", "A-39"): 1}, pd.DataFrame(importance, columns=VIEW_COLUMNS))
     explained = words_of(page_of(outline))
     for said in (
         "What drives the prediction These connections change most along with the prediction: in subjects that a linear "
@@ -380,9 +384,8 @@ def test_a_linear_model_shows_what_drives_it(outline, text, tmp_path, experiment
         "patterns.tsv among the tables holds up to 1,000 strongest features",
     ):
         assert said in explained
-    write_tsv(tables["planted"], planted.iloc[:0])
-    write_tsv(tables["views"], no_rows(VIEW_COLUMNS))
-    unplanted = words_of(page_of(outline))
+    unplanted = words_of(other)
+    assert "What drives the prediction" in unplanted
     assert "The simulation changes" not in unplanted and "Loss of AUC when one view" not in unplanted
 
 

@@ -88,6 +88,17 @@ def in_tiers(names):
     return [pytest.param(name, marks=[] if name in first else pytest.mark.full(WHY)) for name in names]
 
 
+def in_tiers_by_split(names):
+    """The same with both splits; one a topology and kind of inputs is left a site out at every change."""
+    first = first_of_each(names, lambda name: (METHOD_OF[name].needs, topology_of(name)))
+    left_out = [pytest.param(name, marks=[] if name in first else pytest.mark.full(WHY)) for name in names]
+    return [
+        pytest.param(*each.values, split, marks=each.marks)
+        for split, every in (("random", in_tiers(names)), ("leave-one-site-out", left_out))
+        for each in every
+    ]
+
+
 def one_of(method):
     """The first variant of a method."""
     return next(iter(METHODS[method].variants))

@@ -42,6 +42,7 @@ def test_institutions_of_two_rules_come_apart_by_their_rules():
     assert unmixed(clusters[-1], TWO_KINDS)
 
 
+@pytest.mark.full("The other side of the test above, in as many rounds.")
 def test_institutions_of_one_rule_stay_together():
     assert not clusters_of(EVEN).any()
 

@@ -24,11 +24,9 @@ from unit.methods.test_fglbc import CENTRAL, LOCAL, PLAIN, PRIVATE, both_splits,
 
 ROUNDS = 3
 TRAINED = {"local_epochs": 2, "steps": ROUNDS}
-private = pytest.mark.parametrize("name", PRIVATE)
 
 
-@private
-@both_splits
+@pytest.mark.parametrize(("name", "split"), [*((name, "random") for name in PRIVATE), ("fglbc", "leave-one-site-out")])
 def test_every_institution_has_a_row_of_what_it_spent_in_each_fold(name, split):
     inputs = cohort(split=split)
     outcome = outcome_of(name, inputs, epsilon=1.0, **TRAINED)

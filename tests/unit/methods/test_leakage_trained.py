@@ -13,6 +13,7 @@ from support.samples.quick_methods import (
     METHOD_OF,
     first_of_each,
     in_tiers,
+    in_tiers_by_split,
     is_solved,
     outcome_of,
     read_by,
@@ -46,8 +47,7 @@ def test_labels_of_tested_subjects_reach_no_prediction_of_their_fold(name, proto
         assert (after.scores[others] != before.scores[others]).any(where=np.isfinite(before.scores[others]))
 
 
-@pytest.mark.parametrize("name", in_tiers(OTHERS))
-@both_splits
+@pytest.mark.parametrize(("name", "split"), in_tiers_by_split(OTHERS))
 def test_labels_of_tested_subjects_reach_no_prediction_from_graphs_or_series(name, split):
     """Their own graphs and series are tried in `test_gin`, `test_fglbc` and `test_gahfl`."""
     test_labels_of_tested_subjects_reach_no_prediction_of_their_fold(name, "transductive", split)

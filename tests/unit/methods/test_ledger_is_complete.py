@@ -37,7 +37,7 @@ from brainfed.runtime.jobs.run import Run
 from brainfed.runtime.streams import Streams
 from support.samples.inpainting_inputs import inpainting_inputs
 from support.samples.method_inputs import diagnosis_of, method_inputs, relabelled
-from support.samples.quick_methods import METHOD_OF, in_tiers, outcome_of, topology_of
+from support.samples.quick_methods import METHOD_OF, in_tiers, in_tiers_by_split, outcome_of, topology_of
 
 DOCUMENTED = (Path(__file__).parents[3] / "docs" / "reference" / "what-crosses.md").read_text().splitlines()
 CHANGED = 1
@@ -85,8 +85,7 @@ def changed(before, split, content):
     return replace(before, phenotypes=other)
 
 
-@pytest.mark.parametrize("split", ["random", "leave-one-site-out"])
-@pytest.mark.parametrize("variant", in_tiers(METHOD_OF))
+@pytest.mark.parametrize(("variant", "split"), in_tiers_by_split(METHOD_OF))
 def test_data_of_another_institution_in_a_method_are_in_its_ledger(variant, split):
     """In the first fold, which the ledger counts; where a site is left out, it is the first, and the others help it."""
     moved = {}

@@ -237,6 +237,7 @@ def test_a_digest_does_not_depend_on_the_version_of_python():
     assert hashlib.sha256(" ".join(digests).encode()).hexdigest()[:16] == DIGEST_OF_UNLIKE
 
 
+@pytest.mark.full("It starts every other Python of the machine.")
 @pytest.mark.skipif(not other_interpreters(), reason="no other version of Python is on this machine")
 def test_other_versions_of_python_have_the_same_digests_of_our_code():
     workflow = Path(__file__).resolve().parents[4] / "workflow"

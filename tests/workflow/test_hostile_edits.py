@@ -5,6 +5,7 @@
 
 import ast
 import json
+import re
 from itertools import combinations
 from pathlib import Path
 
@@ -80,6 +81,14 @@ def test_every_rule_has_one_named_mapping_of_parameters_or_none():
                 found += 1
                 assert own == [f"{' ' * inner}given=named(", f"{' ' * inner}),"], (file.name, at)
     assert found >= 30
+
+
+def test_every_rule_that_draws_anew_in_each_repeat_is_given_the_repeat():
+    files = sorted((REPOSITORY / "workflow" / "rules").glob("*.smk"))
+    rules = [rule for file in files for rule in re.split(r"^(?:use )?rule ", file.read_text(), flags=re.MULTILINE)]
+    drawing = [rule for rule in rules if "seed=PROJECT.seed," in rule and "{wildcards.repeat}" in rule]
+    assert len(drawing) >= 7
+    assert [rule.split()[0] for rule in drawing if "repeat=lambda wc: int(wc.repeat)," not in rule] == []
 
 
 def _end(lines: list[str], inner: int) -> int:

@@ -5,6 +5,8 @@ import re
 import shutil
 from collections import Counter
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from support.samples.parameter_ids import in_order
@@ -147,6 +149,17 @@ def test_folds_by_site_and_label_are_another_split(project):
 def test_folds_by_label_are_those_without_the_setting(project):
     project.configure(split=CONFIG["split"] | {"stratify": "label"})
     assert project.planned() == Counter()
+
+
+def test_the_null_control_learns_shuffled_labels_and_is_judged_by_them(project):
+    alone = {"variants": ["ridge-central"], "reference": "ridge-central"}
+    project.configure(experiments={"methods": alone, "null": alone | {"labels": "permuted"}})
+    project.snakemake("--cores", "2", "tables")
+    files = sorted(project.folder.glob("results/tiny/methods/*/ridge-central/repeat-0/predictions.parquet"))
+    true, null = map(pd.read_parquet, files)
+    assert true["label"].sum() == null["label"].sum()
+    assert (true["label"] != null["label"]).any()
+    assert not np.allclose(true["score"], null["score"])
 
 
 def test_the_inductive_protocol_puts_graphs_on_the_fold_axis(project):

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
+from types import SimpleNamespace
 from typing import get_args, get_type_hints
 
 import numpy as np
@@ -26,8 +27,9 @@ from brainfed.checking.config import check_config
 from brainfed.checking.finding import Finding, as_text, gathered
 from brainfed.checking.people import Checked, Person
 from brainfed.checking.project import check_project
-from brainfed.checking.split import check_splits
+from brainfed.checking.split import check_few, check_splits
 from brainfed.cohort.settings.cohort import CohortSettings
+from brainfed.cohort.settings.splits import SplitSettings
 from brainfed.cohort.sources.listing import list_cohort
 from brainfed.cohort.splits.institutions import split as split_of_job
 from brainfed.configuration.loading import load_plan, overlay
@@ -299,6 +301,15 @@ def test_an_interrupted_download_of_abide_is_found(tmp_path, monkeypatch):
     assert "; run `snakemake fetch_abide" in absent.sentence
     assert (unnamed.severity, len(unnamed.subjects)) == ("notes", 77)
     assert (silent.severity, silent.subjects) == ("notes", ("Caltech_0051456", "Caltech_0051483"))
+
+
+@pytest.mark.parametrize(
+    ("controls", "patients", "few"), [(25, 25, False), (25, 24, True), (40, 10, False), (41, 9, True), (10, 10, True)]
+)
+def test_people_are_few_below_fifty_or_ten_of_a_class(controls, patients, few):
+    people = tuple(Person(f"s{one}", "a", int(one < patients), f"s{one}", 100) for one in range(controls + patients))
+    experiment = SimpleNamespace(split=SplitSettings(), default=True)
+    assert bool([*check_few(Checked((), people, ("a",), 10), [experiment], "here", (), "diagnosis")]) == few
 
 
 @pytest.mark.parametrize(

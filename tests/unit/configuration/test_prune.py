@@ -2,12 +2,15 @@
 
 import subprocess
 import sys
+from contextlib import ExitStack
 
 import pytest
 import yaml
 
+from brainfed.configuration.layout.locks import lock_files
 from brainfed.configuration.loading import load_plan, overlay
 from brainfed.configuration.prune import kept_folders, stale_folders
+from brainfed.runtime.scheduling.one_run import hold
 
 CONFIG = """
 project: study
@@ -115,6 +118,17 @@ def test_the_command_deletes_the_folders_that_it_lists_and_no_others(tmp_path, r
     gone = before - {path for path in results.rglob("*") if path.is_file()}
     assert [path.parent.relative_to(tmp_path).as_posix() for path in gone] == wet.stdout.splitlines()[:-1]
     assert len(gone) == 1
+
+
+def test_nothing_is_deleted_beside_a_run(tmp_path, results):
+    (tmp_path / "config.yaml").write_text(CONFIG.replace("k: 3", "k: 5"))
+    before = sorted(results.rglob("artefact"))
+    with ExitStack() as held:
+        hold(held, lock_files(results, ["ours"], "study"))
+        done = prune(tmp_path, "config.yaml", "--yes")
+    assert done.returncode == 1
+    assert "found one that runs" in done.stderr
+    assert sorted(results.rglob("artefact")) == before
 
 
 def test_a_file_that_only_others_extend_is_no_project(tmp_path, results):

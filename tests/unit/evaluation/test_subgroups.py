@@ -55,6 +55,20 @@ def test_one_run_gives_the_auc_of_every_group():
         assert found.loc[site, ["subjects", "patients"]].tolist() == [len(part), part["label"].sum()]
 
 
+def test_the_interval_is_that_of_95_per_cent():
+    """From low to high are 3.92 standard deviations of an AUC whose people are drawn again."""
+    people, random = cohort(), np.random.default_rng(5)
+    predictions = predictions_of(people, folds=1)
+    row = subgroup_scores(predictions, people).query("group == 'male'").iloc[0]
+    men = predictions[(people["sex"] == "male").to_numpy()]
+    patients, controls = (men.loc[men["label"] == label, "score"].to_numpy() for label in (1, 0))
+    drawn = [
+        (random.choice(patients, len(patients))[:, None] > random.choice(controls, len(controls))).mean()
+        for _ in range(2000)
+    ]
+    assert row["high"] - row["low"] == pytest.approx(3.92 * np.std(drawn), rel=0.08)
+
+
 def test_scores_of_other_runs_and_institutions_are_not_compared():
     """A constant that a fold adds to all its scores changes nothing."""
     people = cohort()

@@ -202,8 +202,16 @@ def test_scans_that_are_all_dropped_get_a_sentence(name):
 
 
 @pytest.mark.parametrize("attack", ["paf", "ofom"])
-def test_padding_of_a_fold_with_fewer_public_subjects_is_no_subject(attack):
+def test_padding_of_a_fold_with_fewer_public_subjects_is_no_subject(attack, monkeypatch):
     """The first subject stands for padding, and is tested in the fold that is padded."""
+    fit, left = RecurrentClients.fit, []
+
+    def noted(clients, number, chosen):
+        replies, held = fit(clients, number, chosen), clients.teaching.public.held
+        left.extend(reply.tensors["logits"][~held] for reply in replies.values())
+        return replies
+
+    monkeypatch.setattr(RecurrentClients, "fit", noted)
     inputs = with_shifted_patients(cohort())
     held = inputs_for(METHODS["gahfl"], inputs)
     fold = int(inputs.fold[0])
@@ -215,6 +223,7 @@ def test_padding_of_a_fold_with_fewer_public_subjects_is_no_subject(attack):
     for each in (inputs, changed):
         given = replace(inputs_for(METHODS["gahfl"], each), public=public)
         found.append(resolve(METHODS["fedet"].entry)(given, settings, Run()).scores[fold])
+    assert all(len(logits) and not logits.any() for logits in left)
     others = np.arange(len(inputs.subjects)) != 0
     np.testing.assert_array_equal(found[0][others], found[1][others])
 

@@ -131,6 +131,12 @@ def test_a_stopped_training_resumes_to_the_same_bytes(name, resumed):
         assert whole.clusters[-1].max() > 0
 
 
+def test_no_cluster_is_cut_before_the_round_that_the_setting_names():
+    clusters = outcome_of("gcfl", graph_inputs(45), steps=3, first_cut=2, eps1=10, eps2=0).clusters
+    assert not clusters[:2].any()
+    assert clusters[2].any(axis=-1).all()
+
+
 def test_a_class_that_an_institution_lacks_stops_nothing():
     inputs = graph_inputs()
     truth = np.where(inputs.institution == 0, 0, diagnosis_of(inputs))

@@ -89,6 +89,12 @@ def test_the_paragraph_has_site_by_diagnosis_and_the_identification():
     assert "Motion and diagnosis: mean FD 0." in text
 
 
+def test_the_difference_in_motion_is_of_patients_minus_controls():
+    motion = ((GroupDifference(0.2, 0.25, -0.08, -0.02, 0.01, -0.4), DIAGNOSIS_WORDS),)
+    (text,) = confound_sentences(Confounds("connectivity", motion=motion))
+    assert "0.200 mm in patients and 0.250 mm in controls, a difference of −0.050 mm (95 % interval −0.080 to" in text
+
+
 UNKNOWN = ("mean_fd", "mean_fc", "tr", "tsnr", "timepoints", "coverage", "typicality", "typicality_z")
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import log_loss
 
-from brainfed.engines.stacked.choosing import chosen_candidates, inner_inputs
+from brainfed.engines.stacked.choosing import chosen_candidates, held_out_losses, inner_inputs
 from brainfed.methods.gcn.centralgcn import CentralGCNSettings
 from brainfed.methods.gcn.fedgcn import METHOD as FEDGCN
 from brainfed.methods.gcn.fedgcn import FedGCNSettings
@@ -16,6 +16,7 @@ from brainfed.methods.mlp.fedmlp import FedMLPSettings
 from brainfed.methods.mlp.train import train_fedmlp
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.run import Run
+from brainfed.samples.inputs import Outcome
 from support.samples.method_inputs import diagnosis_of, method_inputs, scrambled
 
 DECAYS = (0.0, 0.1, 3.0)
@@ -62,6 +63,12 @@ def test_it_is_the_choice_of_single_trainings():
         # The model of these rounds is the one that an audit of membership asks.
         assert found.member_scores[fold].tobytes() == again.member_scores[fold].tobytes()
     assert len(set(chosen)) > 1
+
+
+def test_a_held_out_loss_is_a_mean_whatever_the_number_of_people():
+    inputs = method_inputs(60, 12)
+    even = np.full((2, *inputs.labels.shape, 2), 0.5)
+    assert held_out_losses(inputs, Outcome(even[-1], "probability", even)) == pytest.approx(np.log(2))
 
 
 def test_one_candidate_and_one_round_change_nothing():

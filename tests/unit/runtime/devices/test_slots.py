@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections import Counter
 from contextlib import ExitStack, contextmanager
+from select import select
 
 import pytest
 
@@ -58,6 +59,9 @@ def first_word(process):
 
 
 def complaint(process):
+    """Its first line of complaint; a lease in its place fails at once."""
+    ready, _, _ = select([process.stdout, process.stderr], [], [], 600)
+    assert ready == [process.stderr]
     return process.stderr.readline().strip()
 
 

@@ -12,6 +12,7 @@ from brainfed.evaluation.audit.attacks import likelihood_ratio, loss_threshold
 from brainfed.evaluation.audit.audit import COLUMNS, audit, audit_experiment, other_people
 from brainfed.evaluation.audit.shadow_runs import shadow_runs
 from brainfed.evaluation.audit.success import success
+from brainfed.evaluation.metrics import auc
 from brainfed.runtime.artefacts import write_table
 from brainfed.runtime.errors import UserError
 from reference import audit as plain
@@ -146,6 +147,17 @@ def test_intervals_hold_the_truth_as_often_as_they_claim():
             found = success(likelihood_ratio(runs), runs.trained, runs.held_out, runs.group)
             held += found.auc_low <= 0.5 <= found.auc_high
         assert held >= 88
+
+
+def test_the_interval_is_that_of_95_per_cent():
+    """From low to high are 3.92 standard deviations of an AUC whose people are drawn again."""
+    random, inside = np.random.default_rng(3), np.arange(120) % 2
+    statistic = random.normal(size=120) + inside
+    member = inside[None, None] == 1
+    found = success(statistic[None, None], member, ~member, np.arange(120))
+    chosen = random.integers(120, size=(2000, 120))
+    drawn = [auc(inside[people], statistic[people]) for people in chosen]
+    assert found.auc_high - found.auc_low == pytest.approx(3.92 * np.std(drawn), rel=0.08)
 
 
 def test_replicates_in_smaller_parts_give_the_same_interval(monkeypatch):

@@ -70,6 +70,11 @@ def test_the_series_of_a_tested_subject_changes_its_own_prediction_alone(name, s
     assert (after[0] != before[0])[inputs.tested(0)].any()
 
 
+def test_the_components_of_updates_that_are_compared_move_the_shares():
+    all_of_them, one = (outcome_of("fglbc-no-dp", cohort(), components=count).shares for count in (0, 1))
+    assert not np.allclose(all_of_them, one)
+
+
 def test_a_shared_graph_is_read_and_holds_for_scores_too():
     """Without one, a subject's own correlations count; steps that learn nothing leave what the graph makes of it."""
     inputs = cohort()

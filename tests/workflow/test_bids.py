@@ -25,6 +25,7 @@ pytestmark = [
 
 VOLUMES, TR = 121, 2.5
 MOVED = (30, 31, 77)
+"""All in first runs, fewer in second ones: of runs as long as each other, joined series have the mean correlation."""
 PEOPLE = {"01": ("", ("1", "2")), "02": ("", ("1", "2")), "03": ("a", ("1",)), "04": ("", ("1", "2"))}
 """Subject -> its session and runs; each run is one of the real scans."""
 
@@ -53,7 +54,7 @@ def write_derivative(folder, data):
                 tr=TR,
                 image=scans[number],
                 mask=data / "mask_brain.nii.gz",
-                table=confounds(VOLUMES, number, MOVED, unsteady=1),
+                table=confounds_of(subject, run),
             )
     rows = [
         f"{subject}\t{'ab'[int(subject) % 2]}\t{20 + int(subject)}\tfemale\t{('patient', 'control')[int(subject) // 3]}"
@@ -118,6 +119,10 @@ def by_nilearn(project, image):
     )
 
 
+def confounds_of(subject, run):
+    return confounds(VOLUMES, int(subject) * 2 + int(run) - 3, MOVED[: 4 - int(run)], unsteady=1)
+
+
 def runs_of(subject):
     session, runs = PEOPLE[subject]
     middle = f"_ses-{session}" if session else ""
@@ -165,13 +170,12 @@ def test_the_files_of_bids_hold_series_correlations_and_coverage(lab):
 def test_motion_is_known_and_missing_runs_are_reported(lab):
     results = lab.folder / "results" / "lab"
     people = participants_of(results / "cohort")
-    seeds = {subject: [int(subject) * 2 + int(run) - 3 for run in runs] for subject, (_, runs) in PEOPLE.items()}
-    for subject, numbers in seeds.items():
-        tables = [confounds(VOLUMES, number, MOVED, unsteady=1)["framewise_displacement"] for number in numbers]
+    for subject, (_, runs) in PEOPLE.items():
+        tables = [confounds_of(subject, run)["framewise_displacement"] for run in runs]
         assert people.loc[subject, "mean_fd"] == pytest.approx(pd.concat(tables).mean())
     quality = pd.concat([pd.read_parquet(path) for path in results.glob("timeseries/hoc/*-quality.parquet")])
     kept = quality.set_index("subject")["timepoints"].to_dict()
-    assert kept == {subject: len(runs) * (VOLUMES - len(MOVED) - 1) for subject, (_, runs) in PEOPLE.items()}
+    assert kept == {subject: sum(VOLUMES - 5 + int(run) for run in runs) for subject, (_, runs) in PEOPLE.items()}
     issues = pd.read_csv(results / "cohort" / "issues.tsv", sep="\t", dtype=str, keep_default_na=False)
     used = quality.set_index("subject")["runs"].to_dict()
     assert used == {subject: len(runs) for subject, (_, runs) in PEOPLE.items()}

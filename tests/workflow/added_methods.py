@@ -93,6 +93,7 @@ def train(inputs, settings, run):
 def with_added_methods(folder: Path) -> Project:
     """A project of a simulated cohort with the three methods, not yet run."""
     project = new_project(folder, subjects=0)
+    project.own_workflow()
     room = project.folder / "workflow/brainfed/methods/throwaway"
     room.mkdir()
     (room / "__init__.py").touch()

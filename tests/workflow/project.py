@@ -63,7 +63,7 @@ SIMULATE = {
 
 @dataclass(frozen=True)
 class Project:
-    """A folder with a copy of the workflow, a config and a tiny cohort."""
+    """A folder with a config and a tiny cohort, and a link to the workflow, or a copy once that is edited."""
 
     folder: Path
 
@@ -143,16 +143,8 @@ class Project:
         _copy_folder(self.folder, folder)
         return Project(folder)
 
-    def copy_data(self, folder: Path) -> "Project":
-        """The same with a link to the workflow of this checkout, whose code it must not change."""
-        folder.mkdir(parents=True)
-        held = [path for path in self.folder.iterdir() if path.name != "workflow"]
-        subprocess.run(["cp", "-a", *held, folder], check=True)
-        (folder / "workflow").symlink_to(REPOSITORY / "workflow")
-        return Project(folder)
-
     def own_workflow(self) -> None:
-        """Have a copy of the workflow where there was a link, to change its code."""
+        """Have a copy of the workflow in place of the link, to change its code."""
         if self._workflow.is_symlink():
             self._workflow.unlink()
             compiled = made_once("compiled-workflow", _compile_workflow)
@@ -201,7 +193,9 @@ def participants_of(cohort: Path) -> pd.DataFrame:
 
 def new_project(folder: Path, subjects: int = 40, **changes: object) -> Project:
     """A project that has not run yet; with 0 subjects it has no table and no series."""
-    copy_workflow(folder)
+    compiled = made_once("compiled-workflow", _compile_workflow)
+    _copy_folder(compiled / ".snakemake", folder / ".snakemake")
+    (folder / "workflow").symlink_to(REPOSITORY / "workflow")
     project = Project(folder)
     if subjects:
         project.write_cohort(subjects)

@@ -23,6 +23,7 @@ READING = re.search(r"`(features = features or .*?)`", GUIDE)[1]
 def finished(tmp_path_factory) -> Project:
     """The simulated cohort after a run of two variants that share one stage."""
     project = new_project(tmp_path_factory.mktemp("amplitudes"), subjects=0)
+    project.own_workflow()
     for name, text in re.findall(r"^`([\w./]+)`:\n\n```python\n(.*?)```", GUIDE, re.MULTILINE | re.DOTALL):
         path = project.folder / "workflow" / LIBRARY / name
         path.parent.mkdir(exist_ok=True)

@@ -1,7 +1,6 @@
 """Every command of the documents works: typed into a shell as it is printed, it does what the document says."""
 
 import re
-from collections.abc import Iterator
 
 import pytest
 
@@ -27,12 +26,10 @@ BENCHMARKS = REPOSITORY / "benchmarks"
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory) -> Iterator[Workplace]:
+def place(tmp_path_factory) -> Workplace:
     """A checkout with the config that the README calls the reader's own."""
     (usual,) = {command.config for command in commands_of(REPOSITORY / "README.md", REPOSITORY)} - {""}
-    commands = ForkedCommands()
-    yield new_workplace(tmp_path_factory.mktemp("documents") / "planned", commands, usual, PLANNED)
-    commands.close()
+    return new_workplace(tmp_path_factory.mktemp("documents") / "planned", ForkedCommands(), usual, PLANNED)
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ EVERY_KIND = pytest.mark.full("test_rerun.py has an edit of every kind; these ar
 @EVERY_KIND
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_exactly_the_touched_jobs_of_an_edit_are_planned(case: Case, finished: Project, tmp_path: Path):
-    project = finished.copy_data(tmp_path / "project")
+    project = finished.copy(tmp_path / "project")
     case.edit(project)
     jobs, said = planned_jobs(project, case.environment, case.target)
     assert jobs == case.runs, said[-2000:]

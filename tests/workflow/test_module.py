@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -99,11 +98,9 @@ def write_host(
 
 
 @pytest.fixture(scope="module")
-def forked() -> Iterator[ForkedCommands]:
+def forked() -> ForkedCommands:
     """Starts of Snakemake for plans, which cost no imports."""
-    commands = ForkedCommands(LIBRARIES)
-    yield commands
-    commands.close()
+    return ForkedCommands(LIBRARIES)
 
 
 def snakemake(host: Path, *arguments: str, python: Path | str = "") -> "subprocess.CompletedProcess[str]":

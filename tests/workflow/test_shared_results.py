@@ -16,7 +16,7 @@ pytestmark = pytest.mark.workflow
 
 
 def test_a_run_is_refused_while_another_clone_writes_its_results(finished: Project, tmp_path: Path):
-    project = finished.copy_data(tmp_path / "clone")
+    project = finished.copy(tmp_path / "clone")
     results = project.folder / "results"
     results.rename(tmp_path / "shared")
     results.symlink_to(tmp_path / "shared")
@@ -32,7 +32,7 @@ def test_a_run_is_refused_while_another_clone_writes_its_results(finished: Proje
 
 
 def test_a_job_whose_input_is_dated_ahead_is_kept(finished: Project, tmp_path: Path):
-    project = finished.copy_data(tmp_path / "project")
+    project = finished.copy(tmp_path / "project")
     later = time.time() + 3600
     for path in (project.folder / "resources" / "series").iterdir():
         os.utime(path, (later, later))
@@ -46,7 +46,7 @@ def test_a_job_whose_input_is_dated_ahead_is_kept(finished: Project, tmp_path: P
 
 
 def test_a_phenotype_table_that_is_dated_ahead_is_named_at_the_start(finished: Project, tmp_path: Path):
-    project = finished.copy_data(tmp_path / "project")
+    project = finished.copy(tmp_path / "project")
     later = time.time() + 3600
     os.utime(project.folder / "resources" / "participants.csv", (later, later))
     done = project.snakemake("-n", "tables")
@@ -55,7 +55,7 @@ def test_a_phenotype_table_that_is_dated_ahead_is_named_at_the_start(finished: P
 
 
 def test_a_copy_without_times_and_tables_is_judged_by_its_records(finished: Project, tmp_path: Path):
-    project = finished.copy_data(tmp_path / "copy")
+    project = finished.copy(tmp_path / "copy")
     shutil.rmtree(project.folder / ".snakemake")
     shutil.rmtree(project.folder / "results" / "tiny" / "tables")
     for path in (project.folder / "results").rglob("timing.json"):

@@ -1,22 +1,30 @@
 """Command lines in processes that are forked from one, which has imported their libraries: each start costs no imports.
 
 Nothing is shared but the imports: each command has its own process, folder, environment and arguments. As a script this
-module is the process that forks: its arguments are the modules to import, it reads one request a line from its input
-and answers each with an exit code.
+module is the process that forks: its arguments are its address, its owner and the modules to import; it reads a request
+from each connection and answers with an exit code.
 """
 
 import atexit
 import gc
+import hashlib
 import json
 import os
+import select
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+from support.processes.awaited import until_true
+from support.processes.made_once import made_once
 
 PROGRAMS = {"snakemake": "snakemake.cli", "brainfed": "brainfed.__main__"}
 """Name of a command -> the module whose function `main` it calls."""
@@ -45,12 +53,12 @@ SECONDS = 3600
 
 
 class ForkedCommands:
-    """Runs `snakemake` and `brainfed` with any arguments; `close` ends the process that forks."""
+    """Runs `snakemake` and `brainfed` with any arguments; all processes of a test run ask one that forks."""
 
     def __init__(self, imported: Sequence[str] = (*LIBRARIES, *OURS)) -> None:
-        """Start it; it imports these modules while the first request waits."""
-        command = [sys.executable, __file__, *imported]
-        self._server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        """Start that process, unless another has; it imports these modules while the first requests wait."""
+        name = f"forks-{hashlib.sha256(repr(imported).encode()).hexdigest()[:8]}"
+        self._address = str(made_once(name, partial(_start, imported)) / "socket")
 
     def run(self, words: Sequence[str], folder: Path, environment: Mapping[str, str]) -> tuple[int, str]:
         """Exit code and all printed text of a command in `folder`, with additions to the environment."""
@@ -73,32 +81,57 @@ class ForkedCommands:
         own = dict(os.environ) | dict(environment)
         files = {"output": str(output), "errors": str(errors)}
         request = {"words": [*words], "folder": str(folder), "environment": own} | files
-        assert self._server.stdin is not None and self._server.stdout is not None
-        self._server.stdin.write(json.dumps(request).encode() + b"\n")
-        self._server.stdin.flush()
-        return int(self._server.stdout.readline())
-
-    def close(self) -> None:
-        """End the process."""
-        assert self._server.stdin is not None
-        self._server.stdin.close()
-        self._server.wait()
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(self._address)
+            connection.sendall(json.dumps(request).encode() + b"\n")
+            with connection.makefile() as answer:
+                return int(answer.readline())
 
 
-def serve() -> None:
-    """Answer requests until the input ends."""
-    for name in sys.argv[1:]:
+def _start(imported: Sequence[str], folder: Path) -> None:
+    folder.mkdir(parents=True)
+    owner = os.environ.get("BRAINFED_FORKS", "").partition("-")[0] or os.getpid()
+    command = [sys.executable, "-m", "support.processes.forked_cli", folder / "socket", str(owner), *imported]
+    subprocess.Popen(command, cwd=Path(__file__).parents[2], start_new_session=True)
+    until_true((folder / "socket").exists)
+
+
+def serve(address: str, owner: str, *imported: str) -> None:
+    """Answer requests until the owner, the process of the test run, has ended."""
+    # Bound under another name: a client may connect as soon as it sees the file.
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(f"{address}-new")
+    listener.listen(64)
+    Path(f"{address}-new").rename(address)
+    del sys.path[0]  # That of the tests, in which commands look for nothing.
+    for name in imported:
         import_module(name)
-    if "snakemake.cli" in sys.argv:
-        # It looks for plugins and imports them.
-        import_module("snakemake.cli").get_argument_parser()
+    # It looks for plugins and imports them.
+    import_module("snakemake.cli").get_argument_parser()
     # A child's collector would copy every page that holds an object.
     gc.freeze()
-    for line in sys.stdin:
-        child = os.fork()
-        if child == 0:
-            _become(json.loads(line))
-        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    while Path(f"/proc/{owner}").exists():
+        if select.select([listener], [], [], 1.0)[0]:
+            connection, _ = listener.accept()
+            if os.fork() == 0:
+                _answer(connection)
+            connection.close()
+
+
+def _answer(connection: socket.socket) -> None:
+    """Fork the command, and send its exit code when it has ended."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    with connection.makefile() as asked:
+        request = json.loads(asked.readline())
+    child = os.fork()
+    if child == 0:
+        connection.close()
+        _become(request)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    with suppress(BrokenPipeError):
+        connection.sendall(b"%d\n" % code)
+    os._exit(0)
 
 
 def _become(request: Mapping[str, Any]) -> None:
@@ -129,4 +162,4 @@ def _become(request: Mapping[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    serve()
+    serve(*sys.argv[1:])

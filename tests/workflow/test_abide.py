@@ -44,7 +44,7 @@ CONFIG = {
     "split": {"count": 3, "folds": 3, "repeats": 1},
     "cohorts": {"abide": {"shards": 2, "on_invalid": "drop"}},
     "variants": {
-        "localgcn": {"method": "localgcn", "epochs": 4},
+        "localgcn": {"method": "localgcn", "epochs": 4, "curve_every": 2},
         **{name: {"method": name, **SHORT} for name in ("fedmlp", "fedgcn")},
         **{name: {"method": name, **SHORT, "inpainting": SHORT} for name in ("fedni", "fedsage-plus")},
     },

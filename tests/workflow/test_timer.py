@@ -15,13 +15,21 @@ JOBS = 7
 LIMIT, SPAN_S = 3, 2
 SNAKEFILE = f"""
 import threading
+import time
 from snakemake.scheduling.job_scheduler import JobScheduler
 
 choose, most = JobScheduler.job_selector, [0]
 
-def counted(self, *arguments):
+def pending():
     timers = (each for each in threading.enumerate() if type(each) is threading.Timer)
-    most.append(sum(not each.finished.is_set() for each in timers))
+    return sum(not each.finished.is_set() for each in timers)
+
+def counted(self, *arguments):
+    # One that has just called the scheduler ends in a moment.
+    soon = time.monotonic() + 0.5
+    while pending() > 1 and time.monotonic() < soon:
+        time.sleep(0.01)
+    most.append(pending())
     return choose(self, *arguments)
 
 JobScheduler.job_selector = counted

@@ -3,8 +3,6 @@
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from importlib import import_module
-from typing import Any
 
 from brainfed.checking import table
 from brainfed.checking.exclusions import exclude_known
@@ -21,9 +19,6 @@ from brainfed.cohort.sources.simulated.listing import simulated_subjects
 from brainfed.cohort.sources.simulated.phenotype import simulate_subjects
 from brainfed.runtime.errors import Refuse, UserError
 from brainfed.runtime.streams import Streams
-
-IMAGES, FOUND = "brainfed.checking.images", "brainfed.checking.found_cohorts"
-"""Imported by name, where a cohort has scans or lists its own files: nilearn takes as long as all else of a check."""
 
 Looking = Callable[[ListedSubject, Refuse], Look | None]
 """Reads one subject's files and refuses their mistakes; None where they cannot be read."""
@@ -65,13 +60,15 @@ def check_series(name: str, settings: CohortSettings) -> Checked:
 
 def check_images(name: str, settings: CohortSettings, every_scan: bool) -> Checked:
     """A cohort of 4D images and a parcellation."""
-    images, place = import_module(IMAGES), _place(name, "images")
+    # Here, as nilearn takes as long to import as all else of a check.
+    from brainfed.checking import images
+
+    place = _place(name, "images")
     atlas, mistakes = images.read_atlas(settings, _place(name, "parcellation"))
     space = images.Space(atlas)
 
     def look(listed: ListedSubject, refuse: Refuse) -> Look | None:
-        seen: Look | None = images.look_at_image(listed, settings, space, refuse)
-        return seen
+        return images.look_at_image(listed, settings, space, refuse)
 
     def look_at_all(everybody: tuple[ListedSubject, ...]) -> Looked:
         looks, mistakes = _look_at_all(everybody, look)
@@ -79,8 +76,7 @@ def check_images(name: str, settings: CohortSettings, every_scan: bool) -> Check
         return looks, [*mistakes, *unusable]
 
     def remarks(looks: Mapping[str, Look], listed: tuple[ListedSubject, ...]) -> Iterable[Finding]:
-        said: Iterable[Finding] = images.remarks(looks, listed, settings, space, place)
-        return said
+        return images.remarks(looks, listed, settings, space, place)
 
     checked = _check_table(name, settings, look_at_all, remarks, len(atlas.regions) if atlas else 0)
     return replace(checked, findings=(*mistakes, *checked.findings))
@@ -97,13 +93,23 @@ def check_simulation(settings: CohortSettings) -> Checked:
 
 
 def _check_derivative(name: str, settings: CohortSettings, every_scan: bool) -> Checked:
-    atlas = import_module(IMAGES).read_atlas(settings, _place(name, "parcellation"))
-    return _of_found("check_derivative", name, settings, *atlas, every_scan=every_scan)
+    from brainfed.checking.found_cohorts import check_derivative
+    from brainfed.checking.images import read_atlas
+
+    atlas, mistakes = read_atlas(settings, _place(name, "parcellation"))
+    return check_derivative(name, settings, atlas, mistakes, every_scan=every_scan)
 
 
-def _of_found(check: str, *given: Any, **options: Any) -> Checked:
-    checked: Checked = getattr(import_module(FOUND), check)(*given, **options)
-    return checked
+def _check_measures(name: str, settings: CohortSettings, _: bool) -> Checked:
+    from brainfed.checking.found_cohorts import check_measures
+
+    return check_measures(name, settings)
+
+
+def _check_graphs(name: str, settings: CohortSettings, _: bool) -> Checked:
+    from brainfed.checking.found_cohorts import check_graphs
+
+    return check_graphs(name, settings)
 
 
 SOURCES: dict[str, Callable[[str, CohortSettings, bool], Checked]] = {
@@ -111,8 +117,8 @@ SOURCES: dict[str, Callable[[str, CohortSettings, bool], Checked]] = {
     "nifti": check_images,
     "timeseries": lambda name, settings, _: check_series(name, settings),
     "bids": _check_derivative,
-    "freesurfer": lambda name, settings, _: _of_found("check_measures", name, settings),
-    "tudataset": lambda name, settings, _: _of_found("check_graphs", name, settings),
+    "freesurfer": _check_measures,
+    "tudataset": _check_graphs,
 }
 
 

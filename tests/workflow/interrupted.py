@@ -126,7 +126,6 @@ class Interrupted:
                 start_new_session=True,
                 stdout=log,
                 stderr=log,
-                preexec_fn=_hear_interrupts,
             )
 
     def _wait_for_the_last(self, session: int) -> None:
@@ -138,11 +137,6 @@ class Interrupted:
                         os.kill(process.pid, signal.SIGKILL)
                 raise AssertionError(f"alive {PATIENCE:.0f} s after a kill: {left}")
             time.sleep(0.1)
-
-
-def _hear_interrupts() -> None:
-    """A shell's background children ignore SIGINT, and so would theirs."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def environment(project: Project) -> dict[str, str]:

@@ -88,15 +88,15 @@ def hanging(folder: Path, limit: int = resource.RLIM_INFINITY, **streams: int) -
     (folder / "Snakefile").write_text(ONE_JOB)
     (folder / "hang.py").write_text(HANGS)
 
-    def hear_signals() -> None:
-        for number in (signal.SIGHUP, signal.SIGINT):
-            signal.signal(number, signal.SIG_DFL)
-        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-
+    # With forks of its own: those of the whole test run would have this limit, too.
     workflow = subprocess.Popen(
         [sys.executable, "-m", "snakemake", "--cores", "1"],
-        cwd=folder, start_new_session=True, preexec_fn=hear_signals, **streams,
-    )  # fmt: skip
+        cwd=folder,
+        env=os.environ | {"BRAINFED_FORKS": ""},
+        start_new_session=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
+        **streams,
+    )
     deadline = time.monotonic() + HANGS_AFTER_S
     while not (folder / "running").exists():
         assert time.monotonic() < deadline and workflow.poll() is None

@@ -80,7 +80,7 @@ from brainfed.runtime.jobs.stopping import stoppable
 try:
     with stoppable():
         Path(f"running{snakemake.wildcards.number}").write_text(str(os.getpid()))
-        time.sleep(60)
+        time.sleep(3600)
 except KeyboardInterrupt:
     Path(f"stopped{snakemake.wildcards.number}").touch()
 """

@@ -67,7 +67,6 @@ def test_the_workflow_waits_for_a_job_that_keeps_its_round(folder: Path, number:
             start_new_session=True,
             stdout=output,
             stderr=output,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
     until_true(lambda: (folder / "running").exists() or running.poll() is not None)
     os.killpg(running.pid, number)

@@ -23,7 +23,7 @@ NAMES = ("Left, lateral", "B", "C")
 class Made:
     """One subject's files and what is written into them: (x, y, z, time) voxels, (x, y, z) labels, (time, 3) confounds.
 
-    `compared` is whether they tell the series.
+    `compared`: whether the series follow from them.
     """
 
     folder: Path

@@ -5,7 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 HANGS_AFTER_S = 600
-"""Longer than a hundred times what anything takes on a quiet machine: nothing that waits this long will ever come."""
+"""Longer than a hundred times what anything takes on a quiet machine: nothing that waits this long will ever come.
+
+A process that a test ends sleeps for an hour: if it ended by itself within this limit, the test could not fail.
+"""
 
 
 def until_true(condition: Callable[[], object]) -> None:

@@ -1,7 +1,7 @@
 """Command lines in processes that are forked from one, which has imported their libraries: each start costs no imports.
 
 Nothing is shared but the imports: each command has its own process, folder, environment and arguments. As a script this
-module is the process that forks: its arguments are its address, its owner and the modules to import; it reads a request
+module is the process that forks: its arguments are its folder, its owner and the modules to import; it reads a request
 from each connection and answers with an exit code.
 """
 
@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -22,6 +23,8 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 from support.processes.awaited import until_true
 from support.processes.made_once import made_once
@@ -58,7 +61,8 @@ class ForkedCommands:
     def __init__(self, imported: Sequence[str] = (*LIBRARIES, *OURS)) -> None:
         """Start that process, unless another has; it imports these modules while the first requests wait."""
         name = f"forks-{hashlib.sha256(repr(imported).encode()).hexdigest()[:8]}"
-        self._address = str(made_once(name, partial(_start, imported)) / "socket")
+        # A socket's path is 100 characters at most.
+        self._address = str((made_once(name, partial(_start, imported)) / "socket").resolve())
 
     def run(self, words: Sequence[str], folder: Path, environment: Mapping[str, str]) -> tuple[int, str]:
         """Exit code and all printed text of a command in `folder`, with additions to the environment."""
@@ -85,24 +89,27 @@ class ForkedCommands:
             connection.connect(self._address)
             connection.sendall(json.dumps(request).encode() + b"\n")
             with connection.makefile() as answer:
-                return int(answer.readline())
+                code = answer.readline()
+        assert code, f"the process that forks ended before it answered {' '.join(words)}"
+        return int(code)
 
 
 def _start(imported: Sequence[str], folder: Path) -> None:
-    folder.mkdir(parents=True)
-    owner = os.environ.get("BRAINFED_FORKS", "").partition("-")[0] or os.getpid()
-    command = [sys.executable, "-m", "support.processes.forked_cli", folder / "socket", str(owner), *imported]
-    subprocess.Popen(command, cwd=Path(__file__).parents[2], start_new_session=True)
-    until_true((folder / "socket").exists)
+    folder.symlink_to(tempfile.mkdtemp(prefix="forks-", dir="/tmp"))
+    owner = os.getppid() if "PYTEST_XDIST_WORKER" in os.environ else os.getpid()
+    command = [sys.executable, "-m", "support.processes.forked_cli", folder.resolve(), str(owner), *imported]
+    server = subprocess.Popen(command, cwd=Path(__file__).parents[2], start_new_session=True)
+    until_true(lambda: (folder / "socket").exists() or server.poll() is not None)
+    assert server.poll() is None, "the process that forks did not start"
 
 
-def serve(address: str, owner: str, *imported: str) -> None:
-    """Answer requests until the owner, the process of the test run, has ended."""
-    # Bound under another name: a client may connect as soon as it sees the file.
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(f"{address}-new")
+def serve(folder: str, owner: str, *imported: str) -> None:
+    """Answer requests at a socket in a folder until the owner, the process of the test run, has ended."""
+    listener, place = socket.socket(socket.AF_UNIX), Path(folder) / "socket"
+    # Bound under another name, as clients connect as soon as they see the file.
+    listener.bind(f"{place}-new")
     listener.listen(64)
-    Path(f"{address}-new").rename(address)
+    Path(f"{place}-new").rename(place)
     del sys.path[0]  # That of the tests, in which commands look for nothing.
     for name in imported:
         import_module(name)
@@ -111,12 +118,13 @@ def serve(address: str, owner: str, *imported: str) -> None:
     # A child's collector would copy every page that holds an object.
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    while Path(f"/proc/{owner}").exists():
+    while psutil.pid_exists(int(owner)):
         if select.select([listener], [], [], 1.0)[0]:
             connection, _ = listener.accept()
             if os.fork() == 0:
                 _answer(connection)
             connection.close()
+    shutil.rmtree(folder)
 
 
 def _answer(connection: socket.socket) -> None:

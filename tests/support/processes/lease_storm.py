@@ -47,7 +47,7 @@ with lease(1, purpose=name, patience=Patience(poll=0.05, grace=60.0)) as leased:
     (uuid,) = leased.uuids
     with (folder / uuid).open("a") as marker:
         note("took" if occupy(marker) else "collided", uuid)
-        time.sleep(600.0 if fate.startswith("killed") else seconds)
+        time.sleep(3600.0 if fate.startswith("killed") else seconds)
         if fate == "fails":
             raise SystemExit(1)
         note("gave", uuid)

@@ -157,7 +157,7 @@ def test_a_site_looks_for_the_coordinator_before_its_data_are_prepared(site, mon
 
 
 STUBBORN = (
-    "import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN); print('ready', flush=True); time.sleep(600)"
+    "import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN); print('ready', flush=True); time.sleep(3600)"
 )
 
 

@@ -26,7 +26,17 @@ ROUNDS = 3
 TRAINED = {"local_epochs": 2, "steps": ROUNDS}
 
 
-@pytest.mark.parametrize(("name", "split"), [*((name, "random") for name in PRIVATE), ("fglbc", "leave-one-site-out")])
+ONE_ENGINE = pytest.mark.full("Other methods of this engine are tried at every change.")
+
+
+@pytest.mark.parametrize(
+    ("name", "split"),
+    [
+        *((name, "random") for name in PRIVATE),
+        ("fglbc", "leave-one-site-out"),
+        *(pytest.param(name, "leave-one-site-out", marks=ONE_ENGINE) for name in PRIVATE if name != "fglbc"),
+    ],
+)
 def test_every_institution_has_a_row_of_what_it_spent_in_each_fold(name, split):
     inputs = cohort(split=split)
     outcome = outcome_of(name, inputs, epsilon=1.0, **TRAINED)
@@ -89,7 +99,14 @@ def test_equal_weights_at_temperature_0_are_fedavg():
     np.testing.assert_allclose(found.scores, plain.scores, rtol=1e-4)
 
 
-@pytest.mark.parametrize(("name", "stopped"), [("fglbc", 1), ("fglbc", 3), ("fedgnn-dp", 2), ("stgcn-local", 2)])
+@pytest.mark.parametrize(
+    ("name", "stopped"),
+    [
+        *(("fglbc", 1), ("fglbc", 3), ("fedgnn-dp", 2), ("stgcn-local", 2)),
+        *(pytest.param(name, stopped, marks=ONE_ENGINE) for name in ("fedgnn-dp", "stgcn-local") for stopped in (1, 3)),
+        pytest.param("fglbc", 2, marks=ONE_ENGINE),
+    ],
+)
 def test_a_stopped_training_resumes_to_the_same_bytes_and_spends_nothing_twice(name, stopped, resumed):
     """It stops after a round and before that round is kept: the round is trained again, with the same noise."""
     inputs = cohort()

@@ -258,6 +258,15 @@ def test_a_median_of_logits_falls_to_a_majority():
 
 
 @every_federation
+@pytest.mark.full("A share of zero is tried with one attack at every change.")
+@pytest.mark.parametrize("attack", ["ofom", "label_flip"])
+def test_a_share_of_zero_moves_no_score(name, attack):
+    inputs = with_shifted_patients(cohort())
+    found = (outcome_of(name, inputs, rounds=3, **chosen).scores for chosen in ({}, {"attack": attack, "attacked": 0}))
+    assert len({scores.tobytes() for scores in found}) == 1
+
+
+@every_federation
 def test_an_attack_moves_scores_and_a_share_of_zero_does_not(name):
     inputs = with_shifted_patients(cohort())
 

@@ -29,12 +29,17 @@ def outcome_of(name, inputs, run=None, steps=6, **settings):
     return resolve(method.entry)(inputs, made, run or Run())
 
 
+ONE_ENGINE = pytest.mark.full("One method alone and one federated are scored so at every change.")
+
+
 @pytest.mark.parametrize(
     ("name", "split"),
     [
         *((name, "random") for name in (*SOLO, *FEDERATED)),
-        ("selftrain", "leave-one-site-out"),
-        ("gcfl", "leave-one-site-out"),
+        *(
+            pytest.param(name, "leave-one-site-out", marks=[] if name in {"selftrain", "gcfl"} else ONE_ENGINE)
+            for name in (*SOLO, *FEDERATED)
+        ),
     ],
 )
 def test_it_scores_every_tested_subject_and_learns(name, split):

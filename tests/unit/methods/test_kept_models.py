@@ -24,7 +24,8 @@ CASES = [
 ]
 
 
-FURTHER = pytest.mark.full("Further settings are tried where every institution trains.")
+FURTHER = pytest.mark.full("Every setting is tried with three classes where every institution trains.")
+OTHERS = ("random", 2), ("leave-one-site-out", 3)
 
 
 def settings_of(name: str, **further: object):
@@ -41,6 +42,7 @@ def inputs_of(split: str, classes: int):
     [
         *((*case, "random", 3) for case in CASES),
         *(pytest.param(*case, "leave-one-site-out", 2, marks=[] if case[1] == "plain" else FURTHER) for case in CASES),
+        *(pytest.param(*case, *other, marks=FURTHER) for case in CASES for other in OTHERS),
     ],
 )
 def test_a_kept_model_gives_the_scores_of_its_fold_and_has_no_axis_of_subjects(name, kind, split, classes):

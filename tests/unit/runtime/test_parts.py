@@ -112,7 +112,7 @@ from pathlib import Path
 from brainfed.runtime.folder_lock import folder_lock
 with folder_lock(Path(sys.argv[1]), "run", "stop it"):
     print("held", flush=True)
-    time.sleep(60)
+    time.sleep(3600)
 """
 
 

@@ -164,8 +164,8 @@ def test_a_question_of_a_secure_sum_is_heard():
 def test_no_process_outlives_a_killed_parent(tmp_path):
     program = (
         "import os, sys, time; from pathlib import Path; from brainfed.deployment.flower.processes import start;"
-        "child = start('child', ['sleep', '60'], os.environ, Path(sys.argv[1]));"
-        "print(child.process.pid, flush=True); time.sleep(60)"
+        "child = start('child', ['sleep', '3600'], os.environ, Path(sys.argv[1]));"
+        "print(child.process.pid, flush=True); time.sleep(3600)"
     )
     command = [sys.executable, "-c", program, str(tmp_path / "log")]
     parent = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)

@@ -102,7 +102,7 @@ def test_jobs_that_want_all_devices_take_turns(fake):
 
 def test_a_killed_job_gives_its_device_back(fake):
     fake.uses(0)
-    holder = start("with lease(1, purpose='holder'):\n    print('held', flush=True)\n    time.sleep(600)\n")
+    holder = start("with lease(1, purpose='holder'):\n    print('held', flush=True)\n    time.sleep(3600)\n")
     assert holder.stdout.readline() == "held\n"
     waiting = start(LEASES)
     said = f"waiting for 1 of 1 GPU(s), other jobs hold them: GPU-aaaa-1 pid {holder.pid} (holder)\n"

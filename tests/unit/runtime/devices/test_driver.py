@@ -44,7 +44,7 @@ def test_a_broken_driver_is_an_error(fake):
 
 
 def test_a_driver_that_hangs_is_an_error(fake, monkeypatch):
-    fake.says("exec sleep 600")
+    fake.says("exec sleep 3600")
     monkeypatch.setattr(driver, "ANSWER_SECONDS", 0.2)
     sentence = rf"the NVIDIA driver gave no answer in 0\.2 s; .*restart of the machine\), or {ON_CPU}"
     with pytest.raises(UserError, match=sentence):

@@ -190,9 +190,9 @@ def stop(number, frame):
 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1):
     signal.signal(number, stop)
 print(os.getpid(), flush=True)
-time.sleep(600)
+time.sleep(3600)
 """
-CHILD = "import subprocess\nprint(subprocess.Popen(['sleep', '600']).pid, os.getpid()"
+CHILD = "import subprocess\nprint(subprocess.Popen(['sleep', '3600']).pid, os.getpid()"
 WITH_CHILD = WAITING.replace("print(os.getpid()", CHILD)
 
 
@@ -217,7 +217,7 @@ class Given(list):
 parts = {name: Given() for name in ("log", "input", "output", "params", "resources")}
 with job(SimpleNamespace(**parts, scriptdir=".")) as running:
     import numpy
-    time.sleep(60)
+    time.sleep(3600)
 """
 STARTS = int(os.environ.get("BRAINFED_CASES", "9"))
 
@@ -230,7 +230,7 @@ STARTS = int(os.environ.get("BRAINFED_CASES", "9"))
             pytest.param(OF_OURS, *case, marks=pytest.mark.full("Nine starts take eight seconds."))
             for case in (("off", 1.0, ""), ("", 0.5, "sleep 0.3; true; "), ("off", 0.9, "sleep 0.3; true; "))
         ),
-        ("import time\ntime.sleep(60)\n", "", 0.25, ""),
+        ("import time\ntime.sleep(3600)\n", "", 0.25, ""),
     ],
     ids=["forked", "by itself", "forked after commands", "by itself after commands", "any script"],
 )
@@ -319,7 +319,7 @@ def test_the_forking_process_ends_with_its_owner_and_lets_a_job_end(start, owner
 
 @pytest.mark.usefixtures("owner")
 def test_a_job_whose_node_is_killed_fails_with_a_sentence_and_goes_with_it(start):
-    job = start("import os\nimport time\nprint(os.getpid(), os.getppid(), flush=True)\ntime.sleep(60)\n")
+    job = start("import os\nimport time\nprint(os.getpid(), os.getppid(), flush=True)\ntime.sleep(3600)\n")
     process, node = map(int, job.stdout.readline().split())
     os.kill(node, signal.SIGKILL)
     _, errors = job.communicate(timeout=HANGS_AFTER_S)

@@ -99,7 +99,7 @@ def test_a_stopped_job_cleans_up(scripts, how, tmp_path):
         with job(snakemake), atomic(Path(given["log"][0]).with_name("scores")) as temporary:
             temporary.write_text("half")
             print("running", flush=True)
-            time.sleep(600)
+            time.sleep(3600)
     """)
     assert process.stdout.readline() == "running\n"
     process.send_signal(how)

@@ -140,7 +140,7 @@ library, mutex = ctypes.CDLL(None), ctypes.create_string_buffer(64)
 with job(snakemake):
     print("runs", flush=True)
     """
-        + ("[library.pthread_mutex_lock(mutex) for _ in range(2)]" if hangs else "time.sleep(600)")
+        + ("[library.pthread_mutex_lock(mutex) for _ in range(2)]" if hangs else "time.sleep(3600)")
     )
     assert job.stdout.readline() == "runs\n"
     job.send_signal(signal.SIGTERM)

@@ -118,8 +118,8 @@ with stopping.stoppable(_end_at_once):
     "body",
     [
         "mutex = ctypes.create_string_buffer(64)\n    for _ in range(2): ctypes.CDLL(None).pthread_mutex_lock(mutex)",
-        "exec('try: time.sleep(60)\\nexcept BaseException: time.sleep(60)')",
-        "type('Kept', (), {'__del__': lambda _: time.sleep(900)})()\n    time.sleep(900)",
+        "exec('try: time.sleep(3600)\\nexcept BaseException: time.sleep(3600)')",
+        "type('Kept', (), {'__del__': lambda _: time.sleep(3600)})()\n    time.sleep(3600)",
     ],
     ids=["compiled code", "an except clause", "a destructor"],
 )
@@ -143,7 +143,7 @@ def test_a_signal_to_a_process_that_a_job_has_forked_is_not_the_jobs(monkeypatch
         if not child:
             signal.signal(signal.SIGTERM, lambda *_: os._exit(7))
             ask()
-            time.sleep(60)
+            time.sleep(3600)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
         time.sleep(0.5)
     assert ended == []
@@ -239,7 +239,7 @@ def test_a_job_whose_workflow_was_killed_stops(tmp_path):
         try:
             with stoppable():
                 Path("running").touch()
-                time.sleep(900)
+                time.sleep(3600)
         except KeyboardInterrupt:
             Path("stopped").touch()
     """)

@@ -164,6 +164,12 @@ def test_other_protocols_and_features_leave_public_subjects_and_series_alone(sim
     assert not project.planned()
 
 
+def test_a_method_of_series_needs_no_features(results, tmp_path):
+    scored = only(results, "methods/*/lags/repeat-0/predictions.parquet").relative_to(results.parents[1])
+    planned = with_added_methods(tmp_path).planned(scored.as_posix())
+    assert planned["join_series"] == 1 and not {"compute_connectivity", "compute_covariances"} & planned.keys()
+
+
 def test_a_threshold_that_no_connection_reaches_is_one_sentence(simulated, tmp_path):
     project = simulated.copy(tmp_path / "project")
     configure(project, connectomes={"edges": "absolute", "threshold": 0.999})

@@ -12,8 +12,7 @@ import pandas as pd
 import pytest
 from safetensors import SafetensorError
 
-from brainfed.runtime.artefacts import atomic, read_arrays, write_arrays, write_table, write_text
-from brainfed.runtime.block_writer import writing_blocks
+from brainfed.runtime.artefacts import atomic, read_arrays, write_arrays, write_table, write_text, writing_blocks
 from brainfed.runtime.disk import FullDiskError, full_disk, is_full
 from brainfed.runtime.jobs.checkpoints import Checkpoint
 

@@ -10,6 +10,7 @@ import sys
 
 import pytest
 
+from brainfed.deployment.flower.certificates import write_private
 from brainfed.runtime.artefacts import write_text
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.folder_lock import folder_lock
@@ -69,10 +70,11 @@ def test_a_writer_that_began_before_this_process_ends_well(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["f.txt"]
 
 
-def test_parts_of_the_same_file_by_ended_processes_are_removed(tmp_path, gone):
+@pytest.mark.parametrize("write", [write_text, lambda path, text: write_private(path, text.encode())])
+def test_parts_of_the_same_file_by_ended_processes_are_removed(tmp_path, gone, write):
     live, other = begin(tmp_path / "f.txt", os.getpid()), begin(tmp_path / "g.txt", gone)
     begin(tmp_path / "f.txt", gone)
-    write_text(tmp_path / "f.txt", "whole")
+    write(tmp_path / "f.txt", "whole")
     assert {path.name for path in tmp_path.iterdir()} == {"f.txt", live.name, other.name}
 
 

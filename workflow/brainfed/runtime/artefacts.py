@@ -4,9 +4,10 @@ Same content, same bytes: metadata is one canonical JSON string, tables carry no
 """
 
 import json
+import math
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,19 +16,36 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow.parquet
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
 
 from brainfed.runtime.disk import full_disk, is_full
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.parts import part_of, remove_left_over
 
 METADATA_KEY = "brainfed"
+KINDS = {
+    "uint64": "U64",
+    "int64": "I64",
+    "float64": "F64",
+    "float32": "F32",
+    "uint32": "U32",
+    "int32": "I32",
+    "float16": "F16",
+    "uint16": "U16",
+    "int16": "I16",
+    "int8": "I8",
+    "uint8": "U8",
+    "bool": "BOOL",
+}
+"""Type -> its name in a safetensors header, in the order in which safetensors writes arrays: by type, then by name."""
+ALIGNMENT = 8
 FORMULA = "=+-@\t\r"
 """First characters of text that a spreadsheet runs as a formula."""
 MINUS_NAME = re.compile(r"-[^\W\d][\w .-]*")
 """A name such as -L: a spreadsheet shows an error for it, but has nothing in it to run."""
+
+Append = Callable[[str, NDArray[Any]], None]
 
 
 @dataclass(frozen=True)
@@ -99,10 +117,72 @@ def canonical_json(value: Any) -> str:
 
 
 def write_arrays(path: str | Path, arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, Any]) -> None:
-    """Write named arrays with JSON-able metadata as one safetensors file."""
-    dense = {name: np.asarray(arrays[name], order="C") for name in sorted(arrays)}
-    with atomic(path, sum(array.nbytes for array in dense.values())) as temporary:
-        save_file(dense, str(temporary), metadata={METADATA_KEY: canonical_json(dict(metadata))})
+    """Write named arrays with JSON-able metadata as one safetensors file, with the bytes of `safetensors.numpy.save`.
+
+    Not by `save_file`: it writes a temporary file of its own, which stays for ever where the process is killed.
+    """
+    dense = {name: np.asarray(array, array.dtype.newbyteorder("<"), order="C") for name, array in arrays.items()}
+    head, starts, size = _layout({name: (array.dtype, array.shape) for name, array in dense.items()}, metadata)
+    with atomic(path, size) as temporary, temporary.open("wb") as file:
+        file.write(head)
+        for name in starts:
+            file.write(dense[name].data)
+
+
+def _layout(
+    shapes: Mapping[str, tuple[DTypeLike, tuple[int, ...]]], metadata: Mapping[str, Any]
+) -> tuple[bytes, dict[str, int], int]:
+    """The head of a safetensors file, the first byte of each array in the order of the file, and the file's size."""
+    order = sorted(shapes, key=lambda name: ([*KINDS].index(np.dtype(shapes[name][0]).name), name))
+    header: dict[str, Any] = {"__metadata__": {METADATA_KEY: canonical_json(dict(metadata))}}
+    starts: dict[str, int] = {}
+    offset = 0
+    for name in order:
+        kind, shape = np.dtype(shapes[name][0]), shapes[name][1]
+        starts[name], end = offset, offset + kind.itemsize * math.prod(shape)
+        header[name] = {"dtype": KINDS[kind.name], "shape": list(shape), "data_offsets": [offset, end]}
+        offset = end
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % ALIGNMENT)
+    head = len(text).to_bytes(ALIGNMENT, "little") + text
+    return head, {name: len(head) + start for name, start in starts.items()}, len(head) + offset
+
+
+@contextmanager
+def writing_blocks(
+    path: str | Path, shapes: Mapping[str, tuple[DTypeLike, tuple[int, ...]]], metadata: Mapping[str, Any]
+) -> Iterator[Append]:
+    """Yield a function that appends a block of rows to one of the arrays, which need never be in memory as a whole.
+
+    Args:
+        path: of the file; its bytes are those of `write_arrays`.
+        shapes: array -> type and shape.
+        metadata: JSON-able metadata.
+
+    Raises:
+        ValueError: a block does not fit, or an array is not complete at the end.
+        FullDiskError: there is no room.
+    """
+    head, starts, size = _layout(shapes, metadata)
+    written = dict.fromkeys(starts, 0)
+    with atomic(path, size) as temporary, temporary.open("wb") as file:
+        file.write(head)
+
+        def append(name: str, block: NDArray[Any]) -> None:
+            kind, shape = np.dtype(shapes[name][0]), shapes[name][1]
+            if block.dtype != kind or block.shape[1:] != shape[1:] or written[name] + len(block) > shape[0]:
+                raise ValueError(
+                    f"{name}: expected a block of {kind} {shape} after row {written[name]}, found {block.dtype} "
+                    f"{block.shape}"
+                )
+            file.seek(starts[name] + written[name] * kind.itemsize * math.prod(shape[1:]))
+            file.write(np.ascontiguousarray(block).data)
+            written[name] += len(block)
+
+        yield append
+        lacking = [name for name in starts if written[name] < shapes[name][1][0]]
+        if lacking:
+            raise ValueError(f"{path}: the arrays {lacking} are not complete")
 
 
 def read_arrays(path: str | Path, names: Sequence[str] | None = None) -> ArrayFile:

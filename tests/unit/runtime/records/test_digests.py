@@ -183,7 +183,7 @@ def test_no_module_that_handles_arrays_or_tables_is_neutral():
     modules = (path for room in ("runtime", "scripting") for path in (folder / room).rglob("*.py"))
     handling = {path for path in modules if libraries.search(path.read_text())}
     named = {".".join(("brainfed", *path.relative_to(folder).with_suffix("").parts)) for path in handling}
-    assert {"brainfed.runtime.artefacts", "brainfed.runtime.block_writer", "brainfed.runtime.streams"} <= named
+    assert {"brainfed.runtime.artefacts", "brainfed.runtime.mapped", "brainfed.runtime.streams"} <= named
     assert not named & NEUTRAL_MODULES
 
 

@@ -5,8 +5,8 @@ import datetime
 import hashlib
 import ipaddress
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -26,6 +26,7 @@ from cryptography.hazmat.primitives.serialization import (
 from cryptography.x509.oid import NameOID
 
 from brainfed.runtime.errors import UserError
+from brainfed.runtime.parts import part_of, remove_left_over
 
 PRIVATE: Final = b"PRIVATE KEY"
 """In the first line of every private key."""
@@ -214,10 +215,13 @@ def _alternatives(hosts: Sequence[str]) -> list[x509.GeneralName]:
 def write_private(path: Path, content: bytes) -> None:
     """Write a file that its owner alone can read; it is whole, or not there."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Made for its owner alone by `mkstemp`.
-    handle, temporary = tempfile.mkstemp(dir=path.parent)
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(handle)
-    os.replace(temporary, path)
+    remove_left_over(path)
+    part = part_of(path)
+    try:
+        with open(part, "xb", opener=partial(os.open, mode=0o600)) as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from brainfed.graphs.connectome.edges import adjacency, connections, matrices, strongest
 from brainfed.graphs.connectome.settings import ConnectomeSettings, require_connections
-from brainfed.runtime.block_writer import writing_blocks
+from brainfed.runtime.artefacts import writing_blocks
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.mapped import map_array
 

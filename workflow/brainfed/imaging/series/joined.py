@@ -11,8 +11,7 @@ from brainfed.imaging.series.files import load_runs, shared_regions
 from brainfed.imaging.series.region_signal import empty_regions
 from brainfed.imaging.series.settings import SeriesSettings
 from brainfed.imaging.series.standardise import standardised
-from brainfed.runtime.artefacts import read_arrays
-from brainfed.runtime.block_writer import writing_blocks
+from brainfed.runtime.artefacts import read_arrays, writing_blocks
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.mapped import array_shapes, map_array
 

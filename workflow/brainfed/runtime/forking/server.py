@@ -27,7 +27,7 @@ from brainfed.runtime.forking.node import JOB, NODE, Node
 
 FIRST = ("ctypes", "snakemake.iocontainers", "snakemake.logging")
 """What a node, and every script of Snakemake, imports."""
-ARTEFACTS = frozenset({"numpy", "pandas", "pyarrow.parquet", "safetensors.numpy"})
+ARTEFACTS = frozenset({"numpy", "pandas", "pyarrow.parquet", "safetensors"})
 LAYERS = (ARTEFACTS, ARTEFACTS | {"torch"})
 """Nodes of which others are forked: what nearly all jobs import, and what takes longest."""
 FEWEST, MOST = 6, 24

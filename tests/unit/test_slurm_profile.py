@@ -62,9 +62,12 @@ def test_groups_have_components_of_their_own_names():
 def test_memory_and_time_of_every_rule_grow_with_the_attempts():
     working = {name: text for name, text in (RULES | UNNAMED).items() if "script:" in text}
     assert working.keys() & UNNAMED.keys()
-    submitted = {name: text for name, text in working.items() if not name.startswith("fetch_")}
-    assert [name for name, text in submitted.items() if not re.search(r"mem_mb=growing\(\d+\)", text)] == []
-    assert [name for name, text in submitted.items() if not re.search(r"runtime=growing\(\d+\)", text)] == []
+    asks = re.compile(r"\*\*job_needs\(mem_mb=\d+, runtime=\d+\),")
+    assert [name for name, text in working.items() if not asks.search(text)] == []
+    grow = re.findall(
+        r'"(\w+)": lambda wildcards, attempt: \1 \* attempt,', (WORKFLOW / "rules" / "common.smk").read_text()
+    )
+    assert grow == ["mem_mb", "runtime"]
 
 
 def test_the_page_and_the_profile_agree_about_retries():

@@ -159,11 +159,10 @@ def test_every_job_is_one_command_and_starts_in_the_shell_of_jobs() -> None:
     rules = [*RULES.glob("*.smk"), RULES.parent / "Snakefile"]
     other = re.compile(r"^ +(shell|run|wrapper|notebook|cwl):", re.MULTILINE)
     assert [path.name for path in rules if other.search(path.read_text())] == []
-    counted = {
-        path: [path.read_text().count(word) for word in (" script:\n", "shell_exec=JOB_SHELL,")] for path in rules
-    }
+    counted = {path: [path.read_text().count(word) for word in (" script:\n", " **job_needs(")] for path in rules}
     assert [path.name for path, (scripts, shells) in counted.items() if scripts != shells] == []
     assert sum(scripts for scripts, _ in counted.values()) > 40
+    assert '"shell_exec": JOB_SHELL,' in (RULES / "common.smk").read_text()
 
 
 def test_no_file_sets_a_prefix_for_all_rules() -> None:

@@ -17,11 +17,8 @@ rule ingest_phenotypes:
         "results/{cohort}/benchmarks/ingest_phenotypes.tsv"
     conda:
         "../envs/brainfed.yaml"
-    threads: 1
     resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
-        shell_exec=JOB_SHELL,
+        **job_needs(mem_mb=1000, runtime=10),
     params:
         given=named(
             code=code_of("scripts/ingest_phenotypes.py"),
@@ -59,11 +56,8 @@ rule measure_scans:
         "results/{cohort}/benchmarks/measure_scans.tsv"
     conda:
         "../envs/brainfed.yaml"
-    threads: 1
     resources:
-        mem_mb=growing(2000),
-        runtime=growing(30),
-        shell_exec=JOB_SHELL,
+        **job_needs(mem_mb=2000, runtime=30),
     params:
         given=named(
             code=code_of("scripts/measure_scans.py"),
@@ -89,11 +83,8 @@ rule measure_quality:
         "results/{cohort}/benchmarks/measure_quality.tsv"
     conda:
         "../envs/brainfed.yaml"
-    threads: 1
     resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
-        shell_exec=JOB_SHELL,
+        **job_needs(mem_mb=1000, runtime=10),
     params:
         given=named(
             code=code_of("scripts/measure_quality.py"),
@@ -118,11 +109,8 @@ rule include_subjects:
         "results/{cohort}/benchmarks/include_subjects.tsv"
     conda:
         "../envs/brainfed.yaml"
-    threads: 1
     resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
-        shell_exec=JOB_SHELL,
+        **job_needs(mem_mb=1000, runtime=10),
     params:
         given=named(
             code=code_of("scripts/include_subjects.py"),
@@ -156,11 +144,8 @@ rule list_issues:
         "results/{cohort}/benchmarks/list_issues.tsv"
     conda:
         "../envs/brainfed.yaml"
-    threads: 1
     resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
-        shell_exec=JOB_SHELL,
+        **job_needs(mem_mb=1000, runtime=10),
     params:
         given=named(
             code=code_of("scripts/list_issues.py"),
@@ -195,11 +180,8 @@ rule relate_motion:
         "results/{cohort}/benchmarks/relate_motion.tsv"
     conda:
         "../envs/brainfed.yaml"
-    threads: 1
     resources:
-        mem_mb=growing(2000),
-        runtime=growing(30),
-        shell_exec=JOB_SHELL,
+        **job_needs(mem_mb=2000, runtime=30),
     params:
         given=named(
             code=code_of("scripts/relate_motion.py"),
@@ -223,11 +205,8 @@ rule split_subjects:
         "results/{cohort}/benchmarks/split_subjects/{split}.{repeat}.tsv"
     conda:
         "../envs/brainfed.yaml"
-    threads: 1
     resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
-        shell_exec=JOB_SHELL,
+        **job_needs(mem_mb=1000, runtime=10),
     params:
         given=named(
             code=code_of("scripts/split_subjects.py"),

@@ -236,9 +236,16 @@ def joint(is_joint):
     return {"study": lambda wildcards: held if is_joint(wildcards) else {}}
 
 
-def growing(amount):
-    """A resource that grows with every further attempt; how many there are, a profile's `retries` says."""
-    return lambda wildcards, attempt: amount * attempt
+def job_needs(mem_mb, runtime):
+    """What every job with a script asks for: memory (MB) and minutes, more with every further attempt; its shell.
+
+    How many attempts there are, a profile's `retries` says. A rule takes one thread where it names no other number.
+    """
+    return {
+        "mem_mb": lambda wildcards, attempt: mem_mb * attempt,
+        "runtime": lambda wildcards, attempt: runtime * attempt,
+        "shell_exec": JOB_SHELL,
+    }
 
 
 onstart:
@@ -319,6 +326,11 @@ def stage_of(wildcards, kind):
     return PLAN.stage(kind, wildcards[kind])
 
 
+def correlations_of(kind):
+    """Whether the features behind a stage are correlations."""
+    return lambda wc: stage_of(wc, kind).parent("features").settings.correlations
+
+
 def stage_inputs(kind):
     """The inputs of the job of one part of a stage."""
     return lambda wc: LAYOUT.stage_inputs(
@@ -341,6 +353,23 @@ def lists_of_issues():
     experiments = REPORTS[PROJECT.project]
     cohorts = dict.fromkeys(name for one in experiments for name in one.cohorts)
     return [f"results/{cohort}/cohort/issues.tsv" for cohort in cohorts]
+
+
+def method_files(name):
+    """One file of every training that a job's experiment compares."""
+    return lambda wc: LAYOUT.method_files(
+        wc.cohort, PLAN.experiments[wc.experiment], name
+    )
+
+
+def names_of_variants(wildcards):
+    return [variant.name for variant in PLAN.experiments[wildcards.experiment].variants]
+
+
+def ledgers_of(wildcards):
+    """The variants of an experiment, each with the records of what crossed institutions."""
+    experiment = PLAN.experiments[wildcards.experiment]
+    return ledger_variants(LAYOUT, wildcards.cohort, experiment)
 
 
 def variant_of(wildcards):

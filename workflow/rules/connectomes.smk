@@ -14,11 +14,8 @@ rule build_connectomes:
         "results/{cohort}/benchmarks/build_connectomes/{connectomes}.tsv"
     conda:
         "../envs/brainfed.yaml"
-    threads: 1
     resources:
-        mem_mb=growing(2000),
-        runtime=growing(30),
-        shell_exec=JOB_SHELL,
+        **job_needs(mem_mb=2000, runtime=30),
     params:
         given=named(
             code=code_of("scripts/build_connectomes.py"),

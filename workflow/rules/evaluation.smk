@@ -3,9 +3,7 @@
 
 rule score_experiment:
     input:
-        predictions=lambda wc: LAYOUT.method_files(
-            wc.cohort, PLAN.experiments[wc.experiment], "predictions.parquet"
-        ),
+        predictions=method_files("predictions.parquet"),
         splits=lambda wc: LAYOUT.splits(wc.cohort, PLAN.experiments[wc.experiment]),
         participants=lambda wc: LAYOUT.labels_beside(
             wc.cohort, PLAN.experiments[wc.experiment]
@@ -40,17 +38,12 @@ rule score_experiment:
         "results/{cohort}/benchmarks/score_experiment/{experiment}.tsv"
     conda:
         "../envs/brainfed.yaml"
-    threads: 1
     resources:
-        mem_mb=growing(2000),
-        runtime=growing(30),
-        shell_exec=JOB_SHELL,
+        **job_needs(mem_mb=2000, runtime=30),
     params:
         given=named(
             code=code_of("scripts/score_experiment.py"),
-            variants=lambda wc: [
-                variant.name for variant in PLAN.experiments[wc.experiment].variants
-            ],
+            variants=names_of_variants,
             repeats=lambda wc: PLAN.experiments[wc.experiment].repeats,
             reference=lambda wc: PLAN.experiments[wc.experiment].settings.reference,
             twins=lambda wc: twins_of(PLAN.experiments[wc.experiment]),
@@ -84,11 +77,8 @@ rule score_institutions:
         experiment=either(clustered_experiments(PLAN)),
     conda:
         "../envs/brainfed.yaml"
-    threads: 1
     resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
-        shell_exec=JOB_SHELL,
+        **job_needs(mem_mb=1000, runtime=10),
     params:
         given=named(
             code=code_of("scripts/score_institutions.py"),
@@ -107,12 +97,8 @@ rule score_institutions:
 
 rule audit_experiment:
     input:
-        predictions=lambda wc: LAYOUT.method_files(
-            wc.cohort, PLAN.experiments[wc.experiment], "predictions.parquet"
-        ),
-        members=lambda wc: LAYOUT.method_files(
-            wc.cohort, PLAN.experiments[wc.experiment], "members.parquet"
-        ),
+        predictions=method_files("predictions.parquet"),
+        members=method_files("members.parquet"),
         included="results/{cohort}/cohort/included.parquet",
     output:
         table=report(
@@ -128,17 +114,12 @@ rule audit_experiment:
         "results/{cohort}/benchmarks/audit_experiment/{experiment}.tsv"
     conda:
         "../envs/brainfed.yaml"
-    threads: 1
     resources:
-        mem_mb=growing(2000),
-        runtime=growing(20),
-        shell_exec=JOB_SHELL,
+        **job_needs(mem_mb=2000, runtime=20),
     params:
         given=named(
             code=code_of("scripts/audit_experiment.py"),
-            variants=lambda wc: [
-                variant.name for variant in PLAN.experiments[wc.experiment].variants
-            ],
+            variants=names_of_variants,
             repeats=lambda wc: PLAN.experiments[wc.experiment].repeats,
         ),
     message:

@@ -1,5 +1,12 @@
 """Region series and what is computed from them; FreeSurfer measures."""
 
+# The files of one shard of region series, whatever rule writes them.
+SHARD = {
+    "series": "results/{cohort}/timeseries/{atlas}/{shard}.safetensors",
+    "quality": "results/{cohort}/timeseries/{atlas}/{shard}-quality.parquet",
+    "coverage": "results/{cohort}/timeseries/{atlas}/{shard}-coverage.parquet",
+}
+
 
 rule extract_series:
     input:
@@ -8,9 +15,7 @@ rule extract_series:
         parcellation=lambda wc: LISTINGS[wc.cohort].parcellation,
         labels=lambda wc: LISTINGS[wc.cohort].labels or [],
     output:
-        series="results/{cohort}/timeseries/{atlas}/{shard}.safetensors",
-        quality="results/{cohort}/timeseries/{atlas}/{shard}-quality.parquet",
-        coverage="results/{cohort}/timeseries/{atlas}/{shard}-coverage.parquet",
+        **SHARD,
     log:
         "logs/{cohort}/extract_series/{atlas}.{shard}.log",
     benchmark:
@@ -19,11 +24,8 @@ rule extract_series:
         cohort=either(cohorts_from(PROJECT.cohorts, "simulate", "nifti")),
     conda:
         "../envs/brainfed.yaml"
-    threads: 1
     resources:
-        mem_mb=growing(2000),
-        runtime=growing(120),
-        shell_exec=JOB_SHELL,
+        **job_needs(mem_mb=2000, runtime=120),
     params:
         given=named(
             code=code_of("scripts/extract_series.py"),
@@ -52,9 +54,7 @@ rule extract_runs:
         parcellation=lambda wc: LISTINGS[wc.cohort].parcellation,
         labels=lambda wc: LISTINGS[wc.cohort].labels or [],
     output:
-        series="results/{cohort}/timeseries/{atlas}/{shard}.safetensors",
-        quality="results/{cohort}/timeseries/{atlas}/{shard}-quality.parquet",
-        coverage="results/{cohort}/timeseries/{atlas}/{shard}-coverage.parquet",
+        **SHARD,
     log:
         "logs/{cohort}/extract_runs/{atlas}.{shard}.log",
     benchmark:
@@ -63,11 +63,8 @@ rule extract_runs:
         cohort=either(cohorts_from(PROJECT.cohorts, "bids")),
     conda:
         "../envs/brainfed.yaml"
-    threads: 1
     resources:
-        mem_mb=growing(4000),
-        runtime=growing(240),
-        shell_exec=JOB_SHELL,
+        **job_needs(mem_mb=4000, runtime=240),
     params:
         given=named(
             code=code_of("scripts/extract_runs.py"),
@@ -85,9 +82,7 @@ rule read_series:
         series=lambda wc: COHORTS[wc.cohort].images(wc.shard),
         labels=lambda wc: LISTINGS[wc.cohort].labels or [],
     output:
-        series="results/{cohort}/timeseries/{atlas}/{shard}.safetensors",
-        quality="results/{cohort}/timeseries/{atlas}/{shard}-quality.parquet",
-        coverage="results/{cohort}/timeseries/{atlas}/{shard}-coverage.parquet",
+        **SHARD,
     log:
         "logs/{cohort}/read_series/{atlas}.{shard}.log",
     benchmark:
@@ -96,11 +91,8 @@ rule read_series:
         cohort=either(cohorts_from(PROJECT.cohorts, "timeseries")),
     conda:
         "../envs/brainfed.yaml"
-    threads: 1
     resources:
-        mem_mb=growing(2000),
-        runtime=growing(60),
-        shell_exec=JOB_SHELL,
+        **job_needs(mem_mb=2000, runtime=60),
     params:
         given=named(
             code=code_of("scripts/read_series.py"),
@@ -137,11 +129,8 @@ rule read_measures:
         cohort=either(cohorts_yielding(PROJECT.cohorts, "morphometry")),
     conda:
         "../envs/brainfed.yaml"
-    threads: 1
     resources:
-        mem_mb=growing(2000),
-        runtime=growing(30),
-        shell_exec=JOB_SHELL,
+        **job_needs(mem_mb=2000, runtime=30),
     params:
         given=named(
             code=code_of("scripts/read_measures.py"),
@@ -167,11 +156,8 @@ rule compute_morphometry:
         features=r"morphometry-[^/]+",
     conda:
         "../envs/brainfed.yaml"
-    threads: 1
     resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
-        shell_exec=JOB_SHELL,
+        **job_needs(mem_mb=1000, runtime=10),
     params:
         given=named(
             code=code_of("scripts/compute_morphometry.py"),
@@ -197,11 +183,8 @@ rule compute_connectivity:
         features=r"(pearson|partial)-[^/]+",
     conda:
         "../envs/brainfed.yaml"
-    threads: 1
     resources:
-        mem_mb=growing(3000),
-        runtime=growing(60),
-        shell_exec=JOB_SHELL,
+        **job_needs(mem_mb=3000, runtime=60),
     params:
         given=named(
             code=code_of("scripts/compute_connectivity.py"),
@@ -229,9 +212,7 @@ rule compute_covariances:
         "../envs/brainfed.yaml"
     threads: PROJECT.threads
     resources:
-        mem_mb=growing(2000),
-        runtime=growing(60),
-        shell_exec=JOB_SHELL,
+        **job_needs(mem_mb=2000, runtime=60),
     params:
         given=named(
             code=code_of("scripts/compute_covariances.py"),
@@ -262,9 +243,7 @@ rule compute_tangent:
         "../envs/brainfed.yaml"
     threads: PROJECT.threads
     resources:
-        mem_mb=growing(4000),
-        runtime=growing(60),
-        shell_exec=JOB_SHELL,
+        **job_needs(mem_mb=4000, runtime=60),
     params:
         given=named(
             code=code_of("scripts/compute_tangent.py"),
@@ -297,9 +276,7 @@ rule fit_connectivity:
         "../envs/brainfed.yaml"
     threads: lambda wc: 1 if stage_of(wc, "features").parents else PROJECT.threads
     resources:
-        mem_mb=growing(4000),
-        runtime=growing(60),
-        shell_exec=JOB_SHELL,
+        **job_needs(mem_mb=4000, runtime=60),
     params:
         given=named(
             code=code_of("scripts/fit_connectivity.py"),
@@ -326,11 +303,8 @@ rule join_views:
         features=r"views-[^/]+",
     conda:
         "../envs/brainfed.yaml"
-    threads: 1
     resources:
-        mem_mb=growing(2000),
-        runtime=growing(10),
-        shell_exec=JOB_SHELL,
+        **job_needs(mem_mb=2000, runtime=10),
     params:
         given=named(
             code=code_of("scripts/join_views.py"),
@@ -373,11 +347,8 @@ rule export_cohort:
         cohort=either(cohorts_from(PROJECT.cohorts, "bids")),
     conda:
         "../envs/brainfed.yaml"
-    threads: 1
     resources:
-        mem_mb=growing(2000),
-        runtime=growing(60),
-        shell_exec=JOB_SHELL,
+        **job_needs(mem_mb=2000, runtime=60),
     params:
         given=named(
             code=code_of("scripts/export_cohort.py"),

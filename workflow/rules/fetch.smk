@@ -8,11 +8,8 @@ rule fetch_abide:
     localrule: True
     conda:
         "../envs/brainfed.yaml"
-    threads: 1
     resources:
-        mem_mb=2000,
-        runtime=600,
-        shell_exec=JOB_SHELL,
+        **job_needs(mem_mb=2000, runtime=600),
     params:
         given=named(
             folder="resources/abide",
@@ -30,11 +27,8 @@ rule fetch_atlases:
     localrule: True
     conda:
         "../envs/brainfed.yaml"
-    threads: 1
     resources:
-        mem_mb=2000,
-        runtime=60,
-        shell_exec=JOB_SHELL,
+        **job_needs(mem_mb=2000, runtime=60),
     params:
         given=named(
             names=atlases_to_fetch(PROJECT.cohorts),
@@ -53,11 +47,8 @@ rule fetch_tudatasets:
     localrule: True
     conda:
         "../envs/brainfed.yaml"
-    threads: 1
     resources:
-        mem_mb=2000,
-        runtime=60,
-        shell_exec=JOB_SHELL,
+        **job_needs(mem_mb=2000, runtime=60),
     params:
         given=named(
             data_sets=data_sets_to_fetch(PROJECT.cohorts),

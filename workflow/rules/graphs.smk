@@ -15,9 +15,7 @@ rule build_graph:
         "../envs/brainfed.yaml"
     threads: PROJECT.threads
     resources:
-        mem_mb=growing(4000),
-        runtime=growing(60),
-        shell_exec=JOB_SHELL,
+        **job_needs(mem_mb=4000, runtime=60),
     params:
         given=named(
             code=code_of("scripts/build_graph.py"),

@@ -21,10 +21,8 @@ rule train_generator:
         "../envs/brainfed.yaml"
     threads: PROJECT.threads
     resources:
+        **job_needs(mem_mb=8000, runtime=240),
         gpu=gpus(1),
-        mem_mb=growing(8000),
-        runtime=growing(240),
-        shell_exec=JOB_SHELL,
     params:
         given=named(
             code=lambda wc: code_of(
@@ -37,9 +35,7 @@ rule train_generator:
             ),
             settings=lambda wc: stage_of(wc, "inpainting").values,
             graph=lambda wc: stage_of(wc, "inpainting").parent("graph").values,
-            correlations=lambda wc: stage_of(wc, "inpainting")
-            .parent("features")
-            .settings.correlations,
+            correlations=correlations_of("inpainting"),
             protocol=lambda wc: stage_of(wc, "inpainting").protocol,
             seed=PROJECT.seed,
             repeat=lambda wc: int(wc.repeat),
@@ -66,10 +62,8 @@ rule fuse_graph:
         "../envs/brainfed.yaml"
     threads: PROJECT.threads
     resources:
+        **job_needs(mem_mb=6000, runtime=60),
         gpu=gpus(1),
-        mem_mb=growing(6000),
-        runtime=growing(60),
-        shell_exec=JOB_SHELL,
     params:
         given=named(
             code=lambda wc: code_of(
@@ -89,9 +83,7 @@ rule fuse_graph:
                 stage_of(wc, "fused").split
             ].draws_institutions,
             graph=lambda wc: stage_of(wc, "fused").parent("graph").values,
-            correlations=lambda wc: stage_of(wc, "fused")
-            .parent("features")
-            .settings.correlations,
+            correlations=correlations_of("fused"),
             protocol=lambda wc: stage_of(wc, "fused").protocol,
             seed=PROJECT.seed,
             repeat=lambda wc: int(wc.repeat),
@@ -119,18 +111,13 @@ rule score_fidelity:
         "results/{cohort}/benchmarks/score_fidelity/{fused}.{repeat}.tsv"
     conda:
         "../envs/brainfed.yaml"
-    threads: 1
     resources:
-        mem_mb=growing(4000),
-        runtime=growing(60),
-        shell_exec=JOB_SHELL,
+        **job_needs(mem_mb=4000, runtime=60),
     params:
         given=named(
             code=code_of("scripts/score_fidelity.py"),
             graph=lambda wc: stage_of(wc, "fused").parent("graph").values,
-            correlations=lambda wc: stage_of(wc, "fused")
-            .parent("features")
-            .settings.correlations,
+            correlations=correlations_of("fused"),
             protocol=lambda wc: stage_of(wc, "fused").protocol,
             part=lambda wc: "fold-0" if stage_of(wc, "fused").by_fold else "all",
             seed=PROJECT.seed,

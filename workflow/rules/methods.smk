@@ -1,5 +1,21 @@
 """One job a method, cohort and repeat, with all folds inside."""
 
+# What every training leaves.
+TRAINED = {
+    name.partition(".")[0]: method_file(
+        "{cohort}", "{regime}", "{variant}", "{repeat}", name
+    )
+    for name in (
+        "predictions.parquet",
+        "history.parquet",
+        "cost.json",
+        "timing.json",
+        "patterns.safetensors",
+        "members.parquet",
+        "privacy.json",
+    )
+}
+
 
 rule train_method:
     input:
@@ -9,13 +25,7 @@ rule train_method:
             )
         ),
     output:
-        predictions="results/{cohort}/methods/{regime}/{variant}/repeat-{repeat}/predictions.parquet",
-        history="results/{cohort}/methods/{regime}/{variant}/repeat-{repeat}/history.parquet",
-        cost="results/{cohort}/methods/{regime}/{variant}/repeat-{repeat}/cost.json",
-        timing="results/{cohort}/methods/{regime}/{variant}/repeat-{repeat}/timing.json",
-        patterns="results/{cohort}/methods/{regime}/{variant}/repeat-{repeat}/patterns.safetensors",
-        members="results/{cohort}/methods/{regime}/{variant}/repeat-{repeat}/members.parquet",
-        privacy="results/{cohort}/methods/{regime}/{variant}/repeat-{repeat}/privacy.json",
+        **TRAINED,
     log:
         "logs/{cohort}/methods/{regime}/{variant}/repeat-{repeat}.log",
     benchmark:
@@ -26,10 +36,8 @@ rule train_method:
         "../envs/brainfed.yaml"
     threads: PROJECT.threads
     resources:
+        **job_needs(mem_mb=8000, runtime=240),
         gpu=lambda wc: gpus(int(variant_of(wc).method.gpu)),
-        mem_mb=growing(8000),
-        runtime=growing(240),
-        shell_exec=JOB_SHELL,
     params:
         given=named(
             code=lambda wc: code_of(
@@ -63,13 +71,7 @@ use rule train_method as train_kept_method with:
             )
         ),
     output:
-        predictions="results/{cohort}/methods/{regime}/{variant}/repeat-{repeat}/predictions.parquet",
-        history="results/{cohort}/methods/{regime}/{variant}/repeat-{repeat}/history.parquet",
-        cost="results/{cohort}/methods/{regime}/{variant}/repeat-{repeat}/cost.json",
-        timing="results/{cohort}/methods/{regime}/{variant}/repeat-{repeat}/timing.json",
-        patterns="results/{cohort}/methods/{regime}/{variant}/repeat-{repeat}/patterns.safetensors",
-        members="results/{cohort}/methods/{regime}/{variant}/repeat-{repeat}/members.parquet",
-        privacy="results/{cohort}/methods/{regime}/{variant}/repeat-{repeat}/privacy.json",
+        **TRAINED,
         model="results/{cohort}/methods/{regime}/{variant}/repeat-{repeat}/model.safetensors",
     benchmark:
         "results/{cohort}/benchmarks/train_kept_method/{regime}.{variant}.{repeat}.tsv"

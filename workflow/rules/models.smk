@@ -18,11 +18,8 @@ rule write_card:
         variant=either(PROJECT.models),
     conda:
         "../envs/brainfed.yaml"
-    threads: 1
     resources:
-        mem_mb=growing(2000),
-        runtime=growing(10),
-        shell_exec=JOB_SHELL,
+        **job_needs(mem_mb=2000, runtime=10),
     params:
         given=named(
             code=code_of("scripts/write_card.py"),

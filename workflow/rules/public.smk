@@ -17,11 +17,8 @@ rule choose_public:
         "results/{cohort}/benchmarks/choose_public/{public}.{repeat}.tsv"
     conda:
         "../envs/brainfed.yaml"
-    threads: 1
     resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
-        shell_exec=JOB_SHELL,
+        **job_needs(mem_mb=1000, runtime=10),
     params:
         given=named(
             code=code_of("scripts/choose_public.py"),

@@ -24,11 +24,8 @@ rule draw_cohort:
         "results/{cohort}/benchmarks/draw_cohort.tsv"
     conda:
         "../envs/brainfed.yaml"
-    threads: 1
     resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
-        shell_exec=JOB_SHELL,
+        **job_needs(mem_mb=1000, runtime=10),
     params:
         given=named(
             code=code_of("scripts/draw_cohort.py"),
@@ -60,11 +57,8 @@ rule draw_connectivity:
         "results/{cohort}/benchmarks/draw_connectivity.tsv"
     conda:
         "../envs/brainfed.yaml"
-    threads: 1
     resources:
-        mem_mb=growing(3000),
-        runtime=growing(20),
-        shell_exec=JOB_SHELL,
+        **job_needs(mem_mb=3000, runtime=20),
     params:
         given=named(
             code=code_of("scripts/draw_connectivity.py"),
@@ -92,11 +86,8 @@ rule draw_measures:
         "results/{cohort}/benchmarks/draw_measures.tsv"
     conda:
         "../envs/brainfed.yaml"
-    threads: 1
     resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
-        shell_exec=JOB_SHELL,
+        **job_needs(mem_mb=1000, runtime=10),
     params:
         given=named(
             code=code_of("scripts/draw_measures.py"),
@@ -126,11 +117,8 @@ rule draw_graphs:
         "results/{cohort}/benchmarks/draw_graphs.tsv"
     conda:
         "../envs/brainfed.yaml"
-    threads: 1
     resources:
-        mem_mb=growing(2000),
-        runtime=growing(20),
-        shell_exec=JOB_SHELL,
+        **job_needs(mem_mb=2000, runtime=20),
     params:
         given=named(
             code=code_of("scripts/draw_graphs.py"),
@@ -161,11 +149,8 @@ rule draw_scopes:
         experiment=either(experiments_that_cut(PLAN)),
     conda:
         "../envs/brainfed.yaml"
-    threads: 1
     resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
-        shell_exec=JOB_SHELL,
+        **job_needs(mem_mb=1000, runtime=10),
     params:
         given=named(
             code=code_of("scripts/draw_scopes.py"),
@@ -178,9 +163,7 @@ rule draw_scopes:
 
 rule draw_experiment:
     input:
-        predictions=lambda wc: LAYOUT.method_files(
-            wc.cohort, PLAN.experiments[wc.experiment], "predictions.parquet"
-        ),
+        predictions=method_files("predictions.parquet"),
         splits=lambda wc: (
             LAYOUT.splits(wc.cohort, PLAN.experiments[wc.experiment])
             if PLAN.experiments[wc.experiment].split.trains_untested
@@ -189,12 +172,8 @@ rule draw_experiment:
         people="results/{cohort}/cohort/participants.parquet",
         included="results/{cohort}/cohort/included.parquet",
         quality="results/{cohort}/cohort/quality.parquet",
-        ledgers=lambda wc: outline_files(
-            ledger_variants(LAYOUT, wc.cohort, PLAN.experiments[wc.experiment])
-        ),
-        histories=lambda wc: LAYOUT.method_files(
-            wc.cohort, PLAN.experiments[wc.experiment], "history.parquet"
-        ),
+        ledgers=lambda wc: outline_files(ledgers_of(wc)),
+        histories=method_files("history.parquet"),
         runs=table_pattern("-runs"),
         tests=table_pattern("-tests"),
         gain=table_pattern("-gain"),
@@ -216,20 +195,15 @@ rule draw_experiment:
         "results/{cohort}/benchmarks/draw_experiment/{experiment}.tsv"
     conda:
         "../envs/brainfed.yaml"
-    threads: 1
     resources:
-        mem_mb=growing(2000),
-        runtime=growing(20),
-        shell_exec=JOB_SHELL,
+        **job_needs(mem_mb=2000, runtime=20),
     params:
         given=named(
             code=code_of("scripts/draw_experiment.py"),
             target=lambda wc: PROJECT.cohorts[wc.cohort].target,
             pooled=lambda wc: PROJECT.cohorts[wc.cohort].one_task,
             classes=lambda wc: list(PROJECT.cohorts[wc.cohort].classes),
-            variants=lambda wc: ledger_variants(
-                LAYOUT, wc.cohort, PLAN.experiments[wc.experiment]
-            ),
+            variants=ledgers_of,
             repeats=lambda wc: PLAN.experiments[wc.experiment].repeats,
             reference=lambda wc: PLAN.experiments[wc.experiment].settings.reference,
         ),
@@ -243,9 +217,7 @@ rule draw_leakage:
     input:
         summary=table_pattern(),
         audit=table_pattern("-audit"),
-        ledgers=lambda wc: outline_files(
-            ledger_variants(LAYOUT, wc.cohort, PLAN.experiments[wc.experiment])
-        ),
+        ledgers=lambda wc: outline_files(ledgers_of(wc)),
     output:
         leakage=drawn_scores("leakage", "score, leakage and traffic"),
     log:
@@ -254,19 +226,14 @@ rule draw_leakage:
         "results/{cohort}/benchmarks/draw_leakage/{experiment}.tsv"
     conda:
         "../envs/brainfed.yaml"
-    threads: 1
     resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
-        shell_exec=JOB_SHELL,
+        **job_needs(mem_mb=1000, runtime=10),
     params:
         given=named(
             code=code_of("scripts/draw_leakage.py"),
             target=lambda wc: PROJECT.cohorts[wc.cohort].target,
             classes=lambda wc: list(PROJECT.cohorts[wc.cohort].classes),
-            variants=lambda wc: ledger_variants(
-                LAYOUT, wc.cohort, PLAN.experiments[wc.experiment]
-            ),
+            variants=ledgers_of,
         ),
     message:
         "Drawing what models reveal, {wildcards.experiment} ({wildcards.cohort})"
@@ -289,11 +256,8 @@ rule draw_clusters:
         experiment=either(clustered_experiments(PLAN)),
     conda:
         "../envs/brainfed.yaml"
-    threads: 1
     resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
-        shell_exec=JOB_SHELL,
+        **job_needs(mem_mb=1000, runtime=10),
     params:
         given=named(
             code=code_of("scripts/draw_clusters.py"),
@@ -336,11 +300,8 @@ rule draw_patterns:
         experiment=either(explained_experiments(PLAN)),
     conda:
         "../envs/brainfed.yaml"
-    threads: 1
     resources:
-        mem_mb=growing(2000),
-        runtime=growing(20),
-        shell_exec=JOB_SHELL,
+        **job_needs(mem_mb=2000, runtime=20),
     params:
         given=named(
             code=code_of("scripts/draw_patterns.py"),
@@ -365,9 +326,7 @@ rule follow_subjects:
         measures="results/{cohort}/cohort/quality.parquet",
         issues="results/{cohort}/cohort/issues.tsv",
         series=lambda wc: COHORTS[wc.cohort].series_files(),
-        predictions=lambda wc: LAYOUT.method_files(
-            wc.cohort, PLAN.experiments[wc.experiment], "predictions.parquet"
-        ),
+        predictions=method_files("predictions.parquet"),
     output:
         subjects="results/{cohort}/tables/{experiment}-subjects.json",
     log:
@@ -376,20 +335,15 @@ rule follow_subjects:
         "results/{cohort}/benchmarks/follow_subjects/{experiment}.tsv"
     conda:
         "../envs/brainfed.yaml"
-    threads: 1
     resources:
-        mem_mb=growing(3000),
-        runtime=growing(20),
-        shell_exec=JOB_SHELL,
+        **job_needs(mem_mb=3000, runtime=20),
     params:
         given=named(
             code=code_of("scripts/follow_subjects.py"),
             by_run=lambda wc: COHORTS[wc.cohort].averages_runs(),
             target=lambda wc: PROJECT.cohorts[wc.cohort].target,
             classes=lambda wc: list(PROJECT.cohorts[wc.cohort].classes),
-            variants=lambda wc: [
-                variant.name for variant in PLAN.experiments[wc.experiment].variants
-            ],
+            variants=names_of_variants,
             repeats=lambda wc: PLAN.experiments[wc.experiment].repeats,
         ),
     message:
@@ -417,11 +371,8 @@ for kind, title in PAPER_FIGURES.items():
             experiment=either(groups_drawn_as(PLAN, kind)),
         conda:
             "../envs/brainfed.yaml"
-        threads: 1
         resources:
-            mem_mb=growing(3000),
-            runtime=growing(20),
-            shell_exec=JOB_SHELL,
+            **job_needs(mem_mb=3000, runtime=20),
         params:
             given=named(
                 code=code_of("scripts/draw_paper_figure.py"),
@@ -456,11 +407,8 @@ rule write_report:
         page=either(REPORTS),
     conda:
         "../envs/brainfed.yaml"
-    threads: 1
     resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
-        shell_exec=JOB_SHELL,
+        **job_needs(mem_mb=1000, runtime=10),
     params:
         given=named(
             code=code_of("scripts/write_report.py"),

@@ -15,11 +15,8 @@ rule join_series:
         cohort=either(cohorts_yielding(PROJECT.cohorts, "connectivity")),
     conda:
         "../envs/brainfed.yaml"
-    threads: 1
     resources:
-        mem_mb=growing(1000),
-        runtime=growing(30),
-        shell_exec=JOB_SHELL,
+        **job_needs(mem_mb=1000, runtime=30),
     params:
         given=named(
             code=code_of("scripts/join_series.py"),

@@ -9,8 +9,8 @@ from brainfed.runtime.jobs.limits import require_room
 from brainfed.runtime.scheduling.ending import end_when_asked
 from brainfed.runtime.scheduling.timer import keep_one_timer
 
-# Every rule with a script names it as its resource `shell_exec`: a prefix would act on all rules, those of a
-# workflow that uses this one among them. A job of a cluster is not forked: it is alone on its machine.
+# `job_needs` gives it to every rule with a script, as the resource `shell_exec`: a prefix would act on all rules,
+# those of a workflow that uses this one among them. A job of a cluster is not forked: it is alone on its machine.
 try:
     require_room("snakemake", 1)
     JOB_SHELL = job_shell(forks=workflow.is_main_process)

@@ -11,11 +11,8 @@ rule simulate_atlas:
         "results/{cohort}/benchmarks/simulate_atlas.tsv"
     conda:
         "../envs/brainfed.yaml"
-    threads: 1
     resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
-        shell_exec=JOB_SHELL,
+        **job_needs(mem_mb=1000, runtime=10),
     params:
         given=named(
             code=code_of("scripts/simulate_atlas.py"),
@@ -37,11 +34,8 @@ rule simulate_participants:
         "results/{cohort}/benchmarks/simulate_participants.tsv"
     conda:
         "../envs/brainfed.yaml"
-    threads: 1
     resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
-        shell_exec=JOB_SHELL,
+        **job_needs(mem_mb=1000, runtime=10),
     params:
         given=named(
             code=code_of("scripts/simulate_participants.py"),
@@ -62,11 +56,8 @@ rule simulate_thickness:
         "results/{cohort}/benchmarks/simulate_thickness.tsv"
     conda:
         "../envs/brainfed.yaml"
-    threads: 1
     resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
-        shell_exec=JOB_SHELL,
+        **job_needs(mem_mb=1000, runtime=10),
     params:
         given=named(
             code=code_of("scripts/simulate_thickness.py"),
@@ -92,11 +83,8 @@ for cohort in filter(LISTINGS.get, cohorts_from(PROJECT.cohorts, "simulate")):
                 f"results/{cohort}/benchmarks/simulate_scans/{shard}.tsv"
             conda:
                 "../envs/brainfed.yaml"
-            threads: 1
             resources:
-                mem_mb=growing(1000),
-                runtime=growing(30),
-                shell_exec=JOB_SHELL,
+                **job_needs(mem_mb=1000, runtime=30),
             params:
                 given=named(
                     code=code_of("scripts/simulate_scans.py"),

@@ -16,11 +16,8 @@ rule read_graphs:
         cohort=either(cohorts_from(PROJECT.cohorts, "tudataset")),
     conda:
         "../envs/brainfed.yaml"
-    threads: 1
     resources:
-        mem_mb=growing(2000),
-        runtime=growing(30),
-        shell_exec=JOB_SHELL,
+        **job_needs(mem_mb=2000, runtime=30),
     params:
         given=named(
             code=code_of("scripts/read_graphs.py"),
@@ -49,11 +46,8 @@ rule draw_graph_sizes:
         cohort=either(cohorts_from(PROJECT.cohorts, "tudataset")),
     conda:
         "../envs/brainfed.yaml"
-    threads: 1
     resources:
-        mem_mb=growing(1000),
-        runtime=growing(10),
-        shell_exec=JOB_SHELL,
+        **job_needs(mem_mb=1000, runtime=10),
     params:
         given=named(
             code=code_of("scripts/draw_graph_sizes.py"),

@@ -53,6 +53,16 @@ class NamedList(Protocol):
         """The item of that name."""
 
 
+class NamedFiles(NamedList, Protocol):
+    """Snakemake's lists of files: each by its name, and all in the order of the rule."""
+
+    def __getattr__(self, name: str) -> Any:
+        """The file or files of that name."""
+
+    def __iter__(self) -> Iterator[str]:
+        """All files."""
+
+
 class SnakemakeScript(Protocol):
     """The part of the `snakemake` object that a job reads."""
 

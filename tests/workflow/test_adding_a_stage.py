@@ -16,7 +16,6 @@ COHORT = {"source": "simulate", "atlas": "twenty", "shards": 2, "simulate": SIMU
 IMPORTED = re.findall(r"`(from brainfed\.\S+ import \w+)`", GUIDE)
 FIELD = re.search(r"`(amplitudes: AmplitudeSettings = .*?\))`", GUIDE)[1]
 INCLUDED = re.search(r"`(include: .*?)`", GUIDE)[1]
-READING = re.search(r"`(features = features or .*?)`", GUIDE)[1]
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +53,6 @@ def name_them(project: Project) -> None:
     project.edit(methods, "import logistic, ridge, svm", "import logistic, ridge, ridge_amplitudes, svm")
     put_before(project, methods, "            svm,\n", "            ridge_amplitudes,")
     put_before(project, "Snakefile", 'include: "rules/public.smk"', INCLUDED)
-    put_before(project, "scripts/train_method.py", "    if connectomes:", f"    {READING}")
 
 
 def configure(project: Project, *, logarithm: bool = True) -> None:

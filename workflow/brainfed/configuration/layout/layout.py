@@ -109,12 +109,17 @@ class Layout:
         return read | {"fused": stage_file(fused, cohort, repeat, part)}
 
     def method_inputs(self, variant: Variant, regime: str, cohort: str, repeat: int | str) -> Roles:
-        """Inputs of a method in one repeat: subjects, and all parts of the stages that it needs."""
+        """Inputs of a method in one repeat: subjects, and all parts of the stages that it needs.
+
+        Raises:
+            ValueError: the method needs two stages that its job would read as the same kind.
+        """
         columns = (*OF_METHODS, *variant.method.phenotypes)
-        return self._subjects(cohort, self.plan.regimes[regime].split, repeat, columns) | {
-            variant.stages[name].kind.folder: self.files_of(variant.stages[name], cohort, repeat)
-            for name in variant.method.needs
-        }
+        needed = [variant.stages[name] for name in variant.method.needs]
+        files = {stage.kind.read_as or stage.kind.folder: self.files_of(stage, cohort, repeat) for stage in needed}
+        if len(files) < len(needed):
+            raise ValueError(f"{variant.method.name}: expected stages of different kinds, found {variant.method.needs}")
+        return self._subjects(cohort, self.plan.regimes[regime].split, repeat, columns) | files
 
     def kept_inputs(self, variant: Variant, regime: str, cohort: str, repeat: int | str) -> Roles:
         """The same where models are kept: also what fits the references of tangent features, and the region table."""

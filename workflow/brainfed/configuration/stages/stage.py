@@ -79,6 +79,7 @@ class StageKind(ABC):
         name: its name in `Method.needs`, and the wildcard of its rules.
         key: key of its settings in a config, for the project and for a variant.
         folder: folder of its artefacts under `results/{cohort}`; the role of the files in a method's job.
+        read_as: the role in its place, if a method's job reads the files as those of another kind: `features`, rows.
         parents: the kinds of the artefacts that its job reads.
         role: role of its artefact among the inputs of another stage's job.
         file: path of one part in the folder of a repeat.
@@ -95,6 +96,7 @@ class StageKind(ABC):
     name: str
     key: str
     folder: str
+    read_as: str = ""
     parents: tuple[str, ...] = ()
     role: str
     file: str = "{part}.safetensors"

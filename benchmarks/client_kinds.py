@@ -28,8 +28,8 @@ from brainfed.engines.graphs.training import GraphTraining, train_graphs
 from brainfed.federation.message import Message
 from brainfed.federation.strategies.gcfl import GCFL
 from brainfed.federation.strategies.similarity import GradientNorms, UpdateCosine
-from brainfed.methods.gcfl.gcfl import METHOD, GCFLSettings
-from brainfed.methods.gcfl.settings import LAYERS
+from brainfed.methods.gcfl.declaration import GCFL as METHOD
+from brainfed.methods.gcfl.declaration import LAYERS, GCFLSettings
 from brainfed.models.gin import GIN
 from brainfed.runtime.jobs.run import Run
 from support.samples.kinds_of_graphs import ALIKE, EVEN, TURNED, TWO_KINDS, kinds_of_graphs, unmixed

@@ -5,15 +5,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from brainfed.federation.schedule import FederationSettings
-from brainfed.methods.gcn.fedgcn import FedGCNSettings
+from brainfed.methods.gcn.declaration import FedGCNSettings
 from brainfed.methods.gcn.train import train_fedgcn
 from brainfed.methods.linear import train_logistic as logistic
 from brainfed.methods.linear import train_ridge as ridge
-from brainfed.methods.linear.logistic import LogisticSettings
-from brainfed.methods.linear.ridge import RidgeSettings
+from brainfed.methods.linear.declaration import LogisticSettings, RidgeSettings
 from brainfed.methods.logistic_federated import train as logistic_federated
-from brainfed.methods.logistic_federated.logistic_federated import FederatedLogisticSettings
-from brainfed.methods.mlp.fedmlp import FedMLPSettings
+from brainfed.methods.logistic_federated.declaration import FederatedLogisticSettings
+from brainfed.methods.mlp.declaration import FedMLPSettings
 from brainfed.methods.mlp.train import train_fedmlp
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.inputs import MethodInputs, Outcome

@@ -18,10 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
-from brainfed.methods.gahfl.fedet import FedETSettings
-from brainfed.methods.gahfl.fedgems import FedGEMSSettings
-from brainfed.methods.gahfl.gahfl import GAHFLSettings
-from brainfed.methods.gahfl.settings import OneRecurrentSettings
+from brainfed.methods.gahfl.declaration import FedETSettings, FedGEMSSettings, GAHFLSettings, OneRecurrentSettings
 from brainfed.methods.gahfl.train import train_fedet, train_fedgems, train_gahfl, train_public
 from brainfed.runtime.jobs.run import Run
 from brainfed.runtime.streams import Streams

@@ -24,8 +24,8 @@ from brainfed.configuration.loading import load_plan, read_config
 from brainfed.graphs.propagation import normalised_adjacency
 from brainfed.inpainting.fusing.fused import FusedGraph
 from brainfed.methods.fedni import train as fedni
-from brainfed.methods.fedni.fedni import FedNISettings
-from brainfed.methods.gcn.fedgcn import FedGCNSettings
+from brainfed.methods.fedni.declaration import FedNISettings
+from brainfed.methods.gcn.declaration import FedGCNSettings
 from brainfed.methods.gcn.train import train_fedgcn
 from brainfed.runtime.jobs.run import Run
 from brainfed.runtime.streams import Streams

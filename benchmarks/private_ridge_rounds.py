@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from brainfed.evaluation.metrics import auc
-from brainfed.methods.private_linear.settings import PrivateRidgeSettings
+from brainfed.methods.private_linear.declaration import PrivateRidgeSettings
 from brainfed.methods.private_linear.train_ridge import train_ridge_dp
 from brainfed.runtime.jobs.run import Run
 from brainfed.runtime.streams import Streams

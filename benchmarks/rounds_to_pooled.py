@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from brainfed.evaluation.metrics import auc
-from brainfed.methods.fedtangent.settings import FederatedRidgeSettings
+from brainfed.methods.fedtangent.declaration import FederatedRidgeSettings
 from brainfed.methods.fedtangent.train import train_ridge_federated
-from brainfed.methods.linear.ridge import RidgeSettings
+from brainfed.methods.linear.declaration import RidgeSettings
 from brainfed.methods.linear.train_ridge import train as train_ridge
 from brainfed.runtime.jobs.run import Run
 from brainfed.runtime.streams import Streams

@@ -12,8 +12,7 @@ import argparse
 import numpy as np
 
 from brainfed.evaluation.metrics import auc
-from brainfed.methods.fglbc.fedavg_stgcn import FedAvgSTGCNSettings
-from brainfed.methods.fglbc.fedgnn import FedGNNSettings
+from brainfed.methods.fglbc.declaration import FedAvgSTGCNSettings, FedGNNSettings
 from brainfed.methods.fglbc.train import train_fedavg, train_fedgnn
 from brainfed.runtime.jobs.run import Run
 from brainfed.runtime.streams import Streams

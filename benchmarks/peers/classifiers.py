@@ -10,9 +10,9 @@ import numpy as np
 import torch
 from made_up_cohort import MadeUpCohort
 
-from brainfed.methods.gcn.fedgcn import FedGCNSettings
+from brainfed.methods.gcn.declaration import FedGCNSettings
 from brainfed.methods.gcn.train import train_fedgcn
-from brainfed.methods.mlp.fedmlp import FedMLPSettings
+from brainfed.methods.mlp.declaration import FedMLPSettings
 from brainfed.methods.mlp.train import train_fedmlp
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.inputs import MethodInputs

@@ -17,7 +17,7 @@ from torch_geometric.data import Batch, Data
 from torch_geometric.nn import GINConv, global_add_pool
 from torch_geometric.utils import to_torch_csr_tensor
 
-from brainfed.methods.gcfl.gcfl import GCFLSettings
+from brainfed.methods.gcfl.declaration import GCFLSettings
 from brainfed.methods.gcfl.train import train_gcfl
 from brainfed.models.gin import GIN
 from brainfed.runtime.jobs.run import Run

@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV, PredefinedSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from brainfed.methods.linear.ridge import ALPHAS, RidgeSettings
+from brainfed.methods.linear.declaration import ALPHAS, RidgeSettings
 from brainfed.methods.linear.train_ridge import train
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.inner_folds import institution_folds

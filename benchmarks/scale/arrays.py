@@ -11,7 +11,7 @@ from brainfed.engines.stacked.side_by_side import STACK_BYTES
 from brainfed.graphs.population.embedding import EXACT_RANK
 from brainfed.graphs.population.randomised import BLOCK_ENTRIES, OVERSAMPLES
 from brainfed.graphs.settings import GraphSettings
-from brainfed.methods.gcn.fedgcn import FedGCNSettings
+from brainfed.methods.gcn.declaration import FedGCNSettings
 from scale.work import Axis, Changed, Work
 
 PASSES = 26

@@ -55,7 +55,7 @@ def train(folder: Path, work: Work) -> Costs:
     """FedGCN on the edges inside institutions; also the GFLOP of its first layer and the CPU seconds of training."""
     import torch
 
-    from brainfed.methods.gcn.fedgcn import FedGCNSettings
+    from brainfed.methods.gcn.declaration import FedGCNSettings
     from brainfed.methods.gcn.train import train_fedgcn
     from brainfed.runtime.jobs.run import Run
     from brainfed.runtime.streams import Streams

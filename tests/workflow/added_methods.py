@@ -16,12 +16,13 @@ VARIANTS = {
 }
 COMPARED = ["ridge-central", "quick", "centroids", "lags", "share", *VARIANTS]
 QUICK = {"quick": {"method": "fedgcn", "rounds": 2, "local_epochs": 2}}
-DECLARATION = """
+HEAD = """
 from dataclasses import dataclass
 
 from brainfed.methods.method import Method
 from brainfed.runtime.settings import setting
-
+"""
+DECLARATION = """
 
 @dataclass(frozen=True)
 class {title}Settings:
@@ -30,9 +31,10 @@ class {title}Settings:
     weight: float = setting(1.0, "Factor of all margins.")
 
 
-METHOD = Method(
-    name="{name}", title="{title}", settings={title}Settings, entry="brainfed.methods.throwaway.train_{name}:train",
-    family="baseline", topology="central", needs={needs}, variants={{"{name}": {{}}}},
+{title} = Method(
+    name="{name}", title="{title}", summary="Nobody needs it.", settings={title}Settings,
+    entry="brainfed.methods.throwaway.train_{name}:train", family="baseline", topology="central", needs={needs},
+    variants={{"{name}": {{}}}},
 )
 """
 NEEDS = {"centroids": ("connectomes",), "lags": ("series",), "share": ("series", "public")}
@@ -97,13 +99,10 @@ def with_added_methods(folder: Path) -> Project:
     room = project.folder / "workflow/brainfed/methods/throwaway"
     room.mkdir()
     (room / "__init__.py").touch()
-    names = list(NEEDS)
-    for name in names:
-        (room / f"{name}.py").write_text(DECLARATION.format(name=name, title=name.title(), needs=NEEDS[name]))
+    declared = [DECLARATION.format(name=name, title=name.title(), needs=needs) for name, needs in NEEDS.items()]
+    (room / "declaration.py").write_text(HEAD + "".join(declared))
+    for name in NEEDS:
         (room / f"train_{name}.py").write_text(IMPORTS + CENTRES + TRAINING[name])
-    registry, last = "brainfed/methods/registry.py", "from brainfed.methods.method"
-    project.edit(registry, last, f"from brainfed.methods.throwaway import {', '.join(names)}\n{last}")
-    project.edit(registry, "            majority,\n", f"            majority,\n            {', '.join(names)},\n")
     configure(project)
     return project
 

@@ -23,11 +23,12 @@ def finished(tmp_path_factory) -> Project:
     """The simulated cohort after a run of two variants that share one stage."""
     project = new_project(tmp_path_factory.mktemp("amplitudes"), subjects=0)
     project.own_workflow()
-    for name, text in re.findall(r"^`([\w./]+)`:\n\n```python\n(.*?)```", GUIDE, re.MULTILINE | re.DOTALL):
+    for name, text in re.findall(r"^`([\w./]+)`[^\n]*:\n\n```python\n(.*?)```", GUIDE, re.MULTILINE | re.DOTALL):
         path = project.folder / "workflow" / LIBRARY / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
-    (project.folder / "workflow" / LIBRARY / "imaging/amplitudes/__init__.py").touch()
+    for package in ("imaging/amplitudes", "methods/amplitudes"):
+        (project.folder / "workflow" / LIBRARY / package / "__init__.py").touch()
     name_them(project)
     configure(project)
     assert project.planned()["compute_amplitudes"] == 1
@@ -42,16 +43,11 @@ def put_before(project: Project, file: str, line: str, new: str) -> None:
 
 def name_them(project: Project) -> None:
     """The lines of the guide's table."""
-    kinds, shape, methods = (
-        f"{LIBRARY}/{file}.py"
-        for file in ("configuration/stages/registry", "configuration/project", "methods/registry")
-    )
+    kinds, shape = (f"{LIBRARY}/configuration/{file}.py" for file in ("stages/registry", "project"))
     put_before(project, kinds, "from brainfed.configuration.stages.connectomes", IMPORTED[0])
     project.edit(kinds, "= (FEATURES, ", "= (FEATURES, AMPLITUDES, ")
     put_before(project, shape, "from brainfed.imaging.series", IMPORTED[1])
     put_before(project, shape, "    series: SeriesSettings", f"    {FIELD}")
-    project.edit(methods, "import logistic, ridge, svm", "import logistic, ridge, ridge_amplitudes, svm")
-    put_before(project, methods, "            svm,\n", "            ridge_amplitudes,")
     put_before(project, "Snakefile", 'include: "rules/public.smk"', INCLUDED)
 
 

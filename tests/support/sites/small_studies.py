@@ -4,9 +4,9 @@ from functools import cache
 
 import numpy as np
 
-from brainfed.methods.fedtangent.settings import FederatedRidgeSettings
+from brainfed.methods.fedtangent.declaration import FederatedRidgeSettings
 from brainfed.methods.fedtangent.train import train_ridge_federated
-from brainfed.methods.mlp.fedmlp import FedMLPSettings
+from brainfed.methods.mlp.declaration import FedMLPSettings
 from brainfed.methods.mlp.train import train_fedmlp
 from brainfed.runtime.jobs.checkpoints import Checkpoint
 from brainfed.runtime.jobs.run import Run

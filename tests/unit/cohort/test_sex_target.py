@@ -16,7 +16,7 @@ from brainfed.graphs.population.known_phenotypes import known_phenotypes
 from brainfed.graphs.settings import GraphSettings
 from brainfed.inpainting.fedni.starts import new_generator
 from brainfed.inpainting.settings import InpaintingSettings
-from brainfed.methods.baselines.phenotype import PhenotypeSettings
+from brainfed.methods.baselines.declaration import PhenotypeSettings
 from brainfed.methods.baselines.train import phenotype
 from brainfed.reporting.pictures import read_captions
 from brainfed.runtime.artefacts import write_arrays, write_table

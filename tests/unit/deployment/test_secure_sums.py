@@ -20,7 +20,7 @@ from brainfed.federation.apart.exchange import ABSENT, LARGEST, LEAVE, NEXT, OPE
 from brainfed.federation.apart.packet import Packet
 from brainfed.federation.apart.sealed import SEALED
 from brainfed.federation.apart.site_error import SiteError
-from brainfed.methods.logistic_federated.logistic_federated import FederatedLogisticSettings
+from brainfed.methods.logistic_federated.declaration import FederatedLogisticSettings
 from brainfed.methods.logistic_federated.train import train as train_logistic
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.run import Run

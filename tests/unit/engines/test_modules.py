@@ -18,7 +18,7 @@ from brainfed.federation.schedule import FederationSettings
 from brainfed.federation.strategies.alone import Alone
 from brainfed.federation.strategies.fedavg import FedAvg
 from brainfed.federation.wire import Wire
-from brainfed.methods.gcn.fedgcn import METHOD
+from brainfed.methods.gcn.declaration import FEDGCN
 from brainfed.models.gcn import GCN
 from brainfed.models.mlp import MLP
 from brainfed.runtime.jobs.checkpoints import Checkpoint
@@ -54,7 +54,7 @@ def train(clients, settings, streams, shares, checkpoint=NOTHING, progress=lambd
     sizes = dict(enumerate(clients.samples[:, 0].tolist()))
     people = dict.fromkeys(range(3), 20)
     noise = WeightNoise(settings.noise, streams, FOLDS)
-    declared = METHOD.shared_tensors | {"moments": ("hidden-0",)}
+    declared = FEDGCN.shared_tensors | {"moments": ("hidden-0",)}
     wire = Wire(Ledger(declared), people, noise, sizes if settings.weighting == "subjects" else None)
     codes = clients.institutions
     server = FedAvg(codes, clients.start(), settings.weighting) if shares else Alone(codes)

@@ -18,7 +18,7 @@ from brainfed.evaluation.patterns import Patterns, planted_connections, precisio
 from brainfed.imaging.connectivity import connectivity
 from brainfed.imaging.settings import FeatureSettings, ViewSettings
 from brainfed.imaging.views import join_views
-from brainfed.methods.linear.ridge import RidgeSettings
+from brainfed.methods.linear.declaration import RidgeSettings
 from brainfed.methods.linear.train_ridge import train
 from brainfed.runtime.artefacts import write_arrays
 from brainfed.runtime.errors import UserError

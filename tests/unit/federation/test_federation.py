@@ -16,9 +16,7 @@ from brainfed.federation.pace import Pace
 from brainfed.federation.privacy.weight_noise import WeightNoise, normal
 from brainfed.federation.selection import choose
 from brainfed.federation.strategies.fedavg import FedAvg
-from brainfed.methods.gcn.fedgcn import METHOD as FEDGCN
-from brainfed.methods.gcn.fedgcn import FedGCNSettings
-from brainfed.methods.gcn.localgcn import LocalGCNSettings
+from brainfed.methods.gcn.declaration import FEDGCN, FedGCNSettings, LocalGCNSettings
 from brainfed.methods.gcn.train import train_fedgcn, train_localgcn
 from brainfed.runtime.jobs.checkpoints import Checkpoint, checkpoint_path
 from brainfed.runtime.jobs.run import Run

@@ -14,8 +14,7 @@ from brainfed.federation.pace import Pace
 from brainfed.federation.privacy.weight_noise import WeightNoise
 from brainfed.federation.strategies.fedavg import FedAvg
 from brainfed.federation.wire import Wire
-from brainfed.methods.gcn.fedgcn import METHOD as FEDGCN
-from brainfed.methods.gcn.fedgcn import FedGCNSettings
+from brainfed.methods.gcn.declaration import FEDGCN, FedGCNSettings
 from brainfed.models.gcn import GCN
 from brainfed.runtime.jobs.checkpoints import Checkpoint, checkpoint_path
 from brainfed.runtime.jobs.run import Run

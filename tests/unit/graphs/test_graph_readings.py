@@ -11,7 +11,7 @@ from brainfed.graphs.neighbours.similarity import Nodes, imaging_similarity, mea
 from brainfed.graphs.population import fitting
 from brainfed.graphs.population.build import build_graph
 from brainfed.graphs.settings import GraphSettings
-from brainfed.methods.gcn.fedgcn import FedGCNSettings
+from brainfed.methods.gcn.declaration import FedGCNSettings
 from brainfed.methods.gcn.train import train_fedgcn
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.run import Run

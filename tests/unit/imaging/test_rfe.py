@@ -21,10 +21,10 @@ from brainfed.graphs.settings import GraphSettings
 from brainfed.imaging.connectivity import connectivity
 from brainfed.imaging.fitted.rfe import elimination_ranks, select_features
 from brainfed.imaging.settings import FeatureSettings
-from brainfed.methods.gcn.fedgcn import FedGCNSettings
+from brainfed.methods.gcn.declaration import FedGCNSettings
 from brainfed.methods.gcn.train import train_fedgcn
 from brainfed.methods.linear import train_ridge as ridge
-from brainfed.methods.linear.ridge import RidgeSettings
+from brainfed.methods.linear.declaration import RidgeSettings
 from brainfed.runtime.artefacts import read_arrays, read_table, write_arrays, write_table
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.run import Run

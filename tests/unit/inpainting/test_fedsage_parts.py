@@ -21,7 +21,7 @@ from brainfed.inpainting.fedsage.wide import FEW_NODES, Targets, WideOutput
 from brainfed.inpainting.fusing.fuse import fuse
 from brainfed.inpainting.scaling import scaling_of
 from brainfed.inpainting.settings import FusingSettings, InpaintingSettings
-from brainfed.methods.fedsage.fedsage_plus import FEDSAGE
+from brainfed.methods.fedsage.declaration import FEDSAGE
 from brainfed.models.fedsage_generator import GeneratorShape, MissingNeighbourGenerator
 from brainfed.runtime.jobs.run import Run
 from reference.fedsage import greedy_feature_loss, hidden_neighbours, smooth_l1

@@ -14,9 +14,9 @@ from brainfed.inpainting.fedsage.settings import FedSageSettings
 from brainfed.inpainting.fusing.fuse import fuse
 from brainfed.inpainting.settings import FusingSettings, InpaintingSettings
 from brainfed.methods.fedni import train as fedni_training
-from brainfed.methods.fedni.fedni import FedNISettings
+from brainfed.methods.fedni.declaration import FedNISettings
 from brainfed.methods.fedsage import train as fedsage_training
-from brainfed.methods.fedsage.fedsage_plus import FedSagePlusSettings
+from brainfed.methods.fedsage.declaration import FedSagePlusSettings
 from brainfed.runtime.artefacts import ArrayFile
 from brainfed.runtime.jobs.run import Run
 from support.samples.inpainting_inputs import inpainting_inputs

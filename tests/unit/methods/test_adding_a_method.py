@@ -18,7 +18,7 @@ from brainfed.samples.results import check
 from support.samples.method_inputs import method_inputs
 
 GUIDE = Path(__file__).resolve().parents[3] / "docs" / "how-to" / "adding-a-method.md"
-NAMES = ("brainfed.methods.mine", "brainfed.methods.mine.mymethod", "brainfed.methods.mine.train")
+NAMES = ("brainfed.methods.mine", "brainfed.methods.mine.declaration", "brainfed.methods.mine.train")
 
 
 def blocks(language):
@@ -50,7 +50,7 @@ def test_the_example_scores_every_tested_subject(guide, split):
     outcome = training.train(inputs, declaration.MyMethodSettings(), Run())
     check(inputs, outcome)
     assert len(np.unique(outcome.scores[np.isfinite(outcome.scores)])) > 2
-    assert {row["name"] for row in outcome.crossings} == set(declaration.METHOD.shared_tensors)
+    assert {row["name"] for row in outcome.crossings} == set(declaration.MYMETHOD.shared_tensors)
 
 
 def test_the_example_panel_lists_the_variants_with_its_setting(monkeypatch):

@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from brainfed.methods.baselines.majority import MajoritySettings
-from brainfed.methods.baselines.motion import MotionSettings
-from brainfed.methods.baselines.phenotype import PhenotypeSettings
+from brainfed.methods.baselines.declaration import MajoritySettings, MotionSettings, PhenotypeSettings
 from brainfed.methods.baselines.train import majority, motion, phenotype
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.run import Run

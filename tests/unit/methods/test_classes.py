@@ -6,18 +6,15 @@ import numpy as np
 import pytest
 
 from brainfed.imaging.fitted.rfe import elimination_ranks
-from brainfed.methods.baselines.majority import MajoritySettings
-from brainfed.methods.baselines.phenotype import PhenotypeSettings
+from brainfed.methods.baselines.declaration import MajoritySettings, PhenotypeSettings
 from brainfed.methods.baselines.train import majority, phenotype
-from brainfed.methods.gcn.fedgcn import FedGCNSettings
+from brainfed.methods.gcn.declaration import FedGCNSettings
 from brainfed.methods.gcn.train import train_fedgcn
-from brainfed.methods.linear.logistic import LogisticSettings
-from brainfed.methods.linear.ridge import RidgeSettings
-from brainfed.methods.linear.svm import SVMSettings
+from brainfed.methods.linear.declaration import LogisticSettings, RidgeSettings, SVMSettings
 from brainfed.methods.linear.train_logistic import train as train_logistic
 from brainfed.methods.linear.train_ridge import train as train_ridge
 from brainfed.methods.linear.train_svm import train as train_svm
-from brainfed.methods.mlp.fedmlp import FedMLPSettings
+from brainfed.methods.mlp.declaration import FedMLPSettings
 from brainfed.methods.mlp.train import train_fedmlp
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.labelled_subjects import hidden_labels

@@ -6,13 +6,11 @@ import torch
 
 from brainfed.configuration.validation import validate
 from brainfed.engines.stacked.dropout import Dropout
-from brainfed.methods.fedsage.fedsage_plus import FedSagePlusSettings
+from brainfed.methods.fedsage.declaration import FedSagePlusSettings
 from brainfed.methods.fedsage.train import train_sage
-from brainfed.methods.gcn.centralgcn import CentralGCNSettings
-from brainfed.methods.gcn.fedgcn import FedGCNSettings
+from brainfed.methods.gcn.declaration import CentralGCNSettings, FedGCNSettings
 from brainfed.methods.gcn.train import train_centralgcn, train_fedgcn
-from brainfed.methods.mlp.fedmlp import FedMLPSettings
-from brainfed.methods.mlp.localmlp import LocalMLPSettings
+from brainfed.methods.mlp.declaration import FedMLPSettings, LocalMLPSettings
 from brainfed.methods.mlp.train import train_fedmlp, train_localmlp
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.run import Run

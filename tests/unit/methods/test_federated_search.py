@@ -13,12 +13,12 @@ from sklearn.preprocessing import StandardScaler
 
 from brainfed.graphs.population.build import build_graph
 from brainfed.graphs.settings import GraphSettings
-from brainfed.methods.gcn.fedgcn import FedGCNSettings
+from brainfed.methods.gcn.declaration import FedGCNSettings
 from brainfed.methods.gcn.train import train_fedgcn
 from brainfed.methods.linear import train_ridge as ridge
-from brainfed.methods.linear.ridge import RidgeSettings
+from brainfed.methods.linear.declaration import RidgeSettings
 from brainfed.methods.logistic_federated import train as logistic_federated
-from brainfed.methods.logistic_federated.logistic_federated import FederatedLogisticSettings
+from brainfed.methods.logistic_federated.declaration import FederatedLogisticSettings
 from brainfed.runtime.artefacts import write_arrays, write_table, write_text
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.run import Run

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from brainfed.methods.fedni import train as fedni
-from brainfed.methods.fedni.fedni import METHOD, FedNISettings
-from brainfed.methods.gcn.fedgcn import FedGCNSettings
+from brainfed.methods.fedni.declaration import FEDNI, FedNISettings
+from brainfed.methods.gcn.declaration import FedGCNSettings
 from brainfed.methods.gcn.train import train_fedgcn
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.inpainting.generated_nodes import with_generated
@@ -82,5 +82,5 @@ def test_folds_with_fewer_generated_nodes_leave_places_without_edges():
 
 
 def test_it_declares_its_generator():
-    assert METHOD.options["inpainting"].name == "fedni"
-    assert all("subjects" not in axes for axes in METHOD.options["inpainting"].shared_tensors.values())
+    assert FEDNI.options["inpainting"].name == "fedni"
+    assert all("subjects" not in axes for axes in FEDNI.options["inpainting"].shared_tensors.values())

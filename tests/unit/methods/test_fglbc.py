@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from brainfed.methods.fglbc.settings import POOLED_SERIES
+from brainfed.methods.fglbc.declaration import POOLED_SERIES
 from brainfed.methods.registry import METHODS, SHIPPED_VARIANTS
 from brainfed.runtime.entry import resolve
 from brainfed.runtime.errors import UserError

@@ -9,10 +9,7 @@ import torch
 
 from brainfed.configuration.validation import validate
 from brainfed.federation.privacy.accounting import epsilon_spent
-from brainfed.methods.fglbc.fedgnn import FedGNNSettings
-from brainfed.methods.fglbc.fglbc import METHOD, FGLBCSettings
-from brainfed.methods.fglbc.settings import QUICK_STGCN
-from brainfed.methods.fglbc.stgcn_local import LocalSTGCNSettings
+from brainfed.methods.fglbc.declaration import FGLBC, QUICK_STGCN, FedGNNSettings, FGLBCSettings, LocalSTGCNSettings
 from brainfed.methods.fglbc.train import SeriesTraining
 from brainfed.runtime.artefacts import canonical_json
 from brainfed.runtime.errors import UserError
@@ -185,7 +182,7 @@ def test_a_single_training_subject_is_refused_under_noise_and_trained_without():
 def test_a_round_stays_on_its_device(privacy):
     """On torch's `meta` device a tensor that is elsewhere stops the step."""
     settings = FGLBCSettings(**QUICK_STGCN, privacy=privacy, rounds=1, batch=8)
-    training = SeriesTraining(METHOD, cohort(), settings, settings.schedule(), Run(device="meta"))
+    training = SeriesTraining(FGLBC, cohort(), settings, settings.schedule(), Run(device="meta"))
     windows = training.cohort([training.inputs.members(place) for place in range(3)])
     network = training.network(0, 0).to("meta")
     like = next(network.parameters())

@@ -13,7 +13,7 @@ from brainfed.engines.distilling.server import logit_defence
 from brainfed.federation.distillation.fedet import variance_weighted
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.robustness_settings import RobustnessSettings
-from brainfed.methods.gahfl.settings import KINDS, AssignmentSettings
+from brainfed.methods.gahfl.declaration import KINDS, AssignmentSettings
 from brainfed.methods.registry import METHODS, SHIPPED_VARIANTS
 from brainfed.models.recurrent import KINDS as KNOWN
 from brainfed.runtime.entry import resolve

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from brainfed.methods.gcfl.settings import CONVOLUTIONS
+from brainfed.methods.gcfl.declaration import CONVOLUTIONS
 from brainfed.methods.registry import METHODS, SHIPPED_VARIANTS
 from brainfed.runtime.entry import resolve
 from brainfed.runtime.errors import UserError

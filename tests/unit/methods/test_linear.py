@@ -10,14 +10,9 @@ from sklearn.svm import SVC
 from brainfed.methods.linear import train_logistic as logistic
 from brainfed.methods.linear import train_ridge as ridge
 from brainfed.methods.linear import train_svm as svm
+from brainfed.methods.linear.declaration import LOGISTIC, RIDGE, SVM, LogisticSettings, RidgeSettings, SVMSettings
 from brainfed.methods.linear.dual import training_span
 from brainfed.methods.linear.fitting import TrainingSet
-from brainfed.methods.linear.logistic import METHOD as LOGISTIC
-from brainfed.methods.linear.logistic import LogisticSettings
-from brainfed.methods.linear.ridge import METHOD as RIDGE
-from brainfed.methods.linear.ridge import RidgeSettings
-from brainfed.methods.linear.svm import METHOD as SVM
-from brainfed.methods.linear.svm import SVMSettings
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.inner_folds import choose_cost, inner_folds, twin_groups

@@ -13,15 +13,15 @@ from sklearn.metrics import roc_auc_score
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.pace import Pace
 from brainfed.methods.linear import train_logistic as pooled
+from brainfed.methods.linear.declaration import LogisticSettings
 from brainfed.methods.linear.dual import training_span
 from brainfed.methods.linear.fitting import TrainingSet
-from brainfed.methods.linear.logistic import LogisticSettings
 from brainfed.methods.linear.logistic_fits import Fits
 from brainfed.methods.linear.train_logistic import fit_logistic
 from brainfed.methods.logistic_federated import train as federated
 from brainfed.methods.logistic_federated.clients import LogisticClients
+from brainfed.methods.logistic_federated.declaration import LOGISTIC_FEDERATED, FederatedLogisticSettings
 from brainfed.methods.logistic_federated.design import designs
-from brainfed.methods.logistic_federated.logistic_federated import METHOD, FederatedLogisticSettings
 from brainfed.methods.logistic_federated.patterns import MARGIN_SUMS, haufe_patterns, margin_sums
 from brainfed.runtime.jobs.checkpoints import Checkpoint
 from brainfed.runtime.jobs.run import Run
@@ -119,7 +119,7 @@ def test_gradients_cross_and_no_subject_does():
     inputs = method_inputs(60, 30, institutions=3, split="leave-one-site-out")
     outcome = federated.train(inputs, FederatedLogisticSettings(), Run())
     rows = {(row["name"], row["direction"]): row for row in outcome.crossings}
-    assert {name for name, _ in rows} <= set(METHOD.shared_tensors)
+    assert {name for name, _ in rows} <= set(LOGISTIC_FEDERATED.shared_tensors)
     assert not any("subjects" in str(row["axes"]) for row in outcome.crossings)
     assert rows["weight-gradient", "upload"]["institutions"] == "1 2"
     assert rows["weight-gradient", "upload"]["tensors"] == 2 * rows["weight-gradient", "upload"]["rounds"]
@@ -176,7 +176,9 @@ def test_the_pattern_is_haufe_s_of_features_that_are_centred_at_home():
     features = inputs.features[0].copy()
     features[:, 3] = 0.7
     inputs = replace(inputs, features=(features,))
-    made = designs(inputs, 1, "institution", DOUBLE, Ledger(METHOD.shared_tensors, {"features": 8, "models": 1}))
+    made = designs(
+        inputs, 1, "institution", DOUBLE, Ledger(LOGISTIC_FEDERATED.shared_tensors, {"features": 8, "models": 1})
+    )
     weight = torch.from_numpy(np.random.default_rng(4).standard_normal((1, 8)))
     parts = zip(*(margin_sums(design, weight) for design in made), strict=True)
     sums = {name: torch.stack(each).sum(dim=0).numpy() for name, each in zip(MARGIN_SUMS, parts, strict=True)}

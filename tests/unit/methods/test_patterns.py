@@ -8,11 +8,9 @@ import pytest
 from brainfed.methods.linear import train_logistic as logistic
 from brainfed.methods.linear import train_ridge as ridge
 from brainfed.methods.linear import train_svm as svm
+from brainfed.methods.linear.declaration import LogisticSettings, RidgeSettings, SVMSettings
 from brainfed.methods.linear.dual import training_span
 from brainfed.methods.linear.fitting import TrainingSet
-from brainfed.methods.linear.logistic import LogisticSettings
-from brainfed.methods.linear.ridge import RidgeSettings
-from brainfed.methods.linear.svm import SVMSettings
 from brainfed.methods.registry import METHODS
 from brainfed.runtime.entry import resolve
 from brainfed.runtime.jobs.run import Run

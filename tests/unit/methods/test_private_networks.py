@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from brainfed.federation.privacy.calibration import noise_multiplier
-from brainfed.methods.private_linear.settings import PrivateMLPSettings, PrivateNetworkSettings
+from brainfed.methods.private_linear.declaration import PrivateMLPSettings, PrivateNetworkSettings
 from brainfed.methods.private_linear.train_network import train_fedmlp_dp, train_logistic_dp
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.run import Run

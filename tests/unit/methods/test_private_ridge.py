@@ -12,8 +12,8 @@ from sklearn.metrics import roc_auc_score
 from brainfed.federation.privacy.accounting import epsilon_spent
 from brainfed.federation.privacy.calibration import noise_multiplier
 from brainfed.methods.private_linear.clients import GradientClients, Member, Noise
+from brainfed.methods.private_linear.declaration import PrivateRidgeSettings
 from brainfed.methods.private_linear.rows import unit_rows
-from brainfed.methods.private_linear.settings import PrivateRidgeSettings
 from brainfed.methods.private_linear.train_ridge import train_ridge_dp
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.run import Run

@@ -10,9 +10,9 @@ from brainfed.engines.linear.averaging import AveragingClients
 from brainfed.engines.linear.clients import KrylovClients
 from brainfed.engines.linear.design import LinearDesign
 from brainfed.federation.message import Message
-from brainfed.methods.fedtangent.settings import FederatedRidgeSettings
+from brainfed.methods.fedtangent.declaration import FederatedRidgeSettings
 from brainfed.methods.fedtangent.train import train_fedtangent, train_ridge_federated
-from brainfed.methods.linear.ridge import RidgeSettings
+from brainfed.methods.linear.declaration import RidgeSettings
 from brainfed.methods.linear.train_ridge import train as train_ridge
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.inner_folds import institution_folds

@@ -6,9 +6,9 @@ from sklearn.metrics import roc_auc_score
 
 from brainfed.engines.stacked import side_by_side
 from brainfed.federation.robustness_settings import RobustnessSettings
-from brainfed.methods.fedtangent.settings import FederatedRidgeSettings
+from brainfed.methods.fedtangent.declaration import FederatedRidgeSettings
 from brainfed.methods.fedtangent.train import train_ridge_federated
-from brainfed.methods.mlp.fedmlp import FedMLPSettings
+from brainfed.methods.mlp.declaration import FedMLPSettings
 from brainfed.methods.mlp.train import train_fedmlp
 from brainfed.runtime.jobs.run import Run
 from support.samples.method_inputs import diagnosis_of, method_inputs

@@ -26,12 +26,12 @@ from brainfed.inpainting.fusing.fuse import fuse
 from brainfed.inpainting.fusing.fused import FusedGraph
 from brainfed.inpainting.inputs import InpaintingInputs
 from brainfed.inpainting.settings import FusingSettings
-from brainfed.methods.fglbc.settings import RegionGNNSettings, STGCNSettings
-from brainfed.methods.gahfl.settings import CropSettings
-from brainfed.methods.gcfl.settings import GINSettings
+from brainfed.methods.fglbc.declaration import RegionGNNSettings, STGCNSettings
+from brainfed.methods.gahfl.declaration import CropSettings
+from brainfed.methods.gcfl.declaration import GINSettings
 from brainfed.methods.inpainter import Inpainter, inpainter_of
 from brainfed.methods.method import Method
-from brainfed.methods.private_linear.settings import PrivateNetworkSettings, PrivateRidgeSettings
+from brainfed.methods.private_linear.declaration import PrivateNetworkSettings, PrivateRidgeSettings
 from brainfed.methods.registry import METHODS
 from brainfed.runtime.artefacts import ArrayFile
 from brainfed.runtime.entry import resolve

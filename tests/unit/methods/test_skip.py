@@ -12,7 +12,7 @@ from brainfed.engines.stacked.stacks import normalised
 from brainfed.engines.stacked.training import Training, train_stacked
 from brainfed.federation.ledger import Ledger
 from brainfed.graphs.graph import Graph
-from brainfed.methods.gcn.fedgcn import METHOD, FedGCNSettings
+from brainfed.methods.gcn.declaration import FEDGCN, FedGCNSettings
 from brainfed.methods.gcn.train import train_fedgcn
 from brainfed.models.gcn import GCN
 from brainfed.runtime.jobs.run import Run
@@ -150,7 +150,7 @@ def test_an_unseen_site_is_scored_by_the_other_sites_models_with_their_skips():
 
     def trained(cohort):
         module = GCN(9, (8, 4), 2, skip=True)
-        task = Training(module, cohort, SETTINGS, DOUBLE, "local", METHOD.shared_tensors, normalised, standardise=False)
+        task = Training(module, cohort, SETTINGS, DOUBLE, "local", FEDGCN.shared_tensors, normalised, standardise=False)
         return train_stacked(task)
 
     found = trained(inputs)

@@ -10,11 +10,9 @@ from hypothesis import strategies as st
 from brainfed.engines.stacked import stacks as stacking
 from brainfed.engines.stacked.propagation import SparsePropagation, institution_blocks, row_sums
 from brainfed.graphs.graph import Graph
-from brainfed.methods.fedsage.fedsage_plus import FedSagePlusSettings
+from brainfed.methods.fedsage.declaration import FedSagePlusSettings
 from brainfed.methods.fedsage.train import train_sage
-from brainfed.methods.gcn.centralgcn import CentralGCNSettings
-from brainfed.methods.gcn.fedgcn import FedGCNSettings
-from brainfed.methods.gcn.localgcn import LocalGCNSettings
+from brainfed.methods.gcn.declaration import CentralGCNSettings, FedGCNSettings, LocalGCNSettings
 from brainfed.methods.gcn.train import train_centralgcn, train_fedgcn, train_localgcn
 from brainfed.runtime.jobs.run import Run
 from reference.loop_federation import train_by_loops

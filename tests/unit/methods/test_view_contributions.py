@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from scipy.special import logit
 
-from brainfed.methods.fedtangent.settings import FederatedRidgeSettings
+from brainfed.methods.fedtangent.declaration import FederatedRidgeSettings
 from brainfed.methods.fedtangent.train import train_fedtangent
-from brainfed.methods.linear.logistic import LogisticSettings
-from brainfed.methods.linear.ridge import RidgeSettings
+from brainfed.methods.linear.declaration import LogisticSettings, RidgeSettings
 from brainfed.methods.registry import METHODS
 from brainfed.runtime.entry import resolve
 from brainfed.runtime.jobs.run import Run

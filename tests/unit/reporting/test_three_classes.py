@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.methods.baselines.majority import MajoritySettings
+from brainfed.methods.baselines.declaration import MajoritySettings
 from brainfed.methods.baselines.train import majority
-from brainfed.methods.linear.ridge import RidgeSettings
+from brainfed.methods.linear.declaration import RidgeSettings
 from brainfed.methods.linear.train_ridge import train as ridge
 from brainfed.runtime.artefacts import read_arrays, write_arrays
 from brainfed.runtime.jobs.run import Run

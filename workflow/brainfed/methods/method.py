@@ -35,6 +35,7 @@ class Method:
     Attributes:
         name: the key used in config.
         title: its name in tables and figures.
+        summary: what it is, in one sentence of the manual.
         settings: a frozen dataclass, every field made with `runtime.settings.setting`.
         entry: `module:function` of its training side,
             `(MethodInputs, settings, Run) -> Outcome`; `GraphInputs` if it needs `connectomes`, `SeriesInputs` if it
@@ -74,6 +75,7 @@ class Method:
 
     name: str
     title: str
+    summary: str
     settings: type
     entry: str
     family: Literal["baseline", "linear", "graph", "federated"]

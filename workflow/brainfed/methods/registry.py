@@ -1,69 +1,37 @@
-"""All methods by name. A new method is one light file here, one training file, one line below."""
+"""All methods by name: those that `methods/FAMILY/declaration.py` declare. A new method is named nowhere else."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from brainfed.methods.baselines import majority, motion, phenotype
-from brainfed.methods.fedni import fedni, fedni_centroids
-from brainfed.methods.fedsage import fedsage_plus
-from brainfed.methods.fedtangent import fedtangent, ridge_federated
-from brainfed.methods.fglbc import fedavg_stgcn, fedgnn, fglbc, gnn_central, gnn_local, stgcn_central, stgcn_local
-from brainfed.methods.gahfl import fedet, fedgems, gahfl, recurrent_central, recurrent_local, recurrent_public
-from brainfed.methods.gcfl import central_gin, fedavg_gin, gcfl, selftrain
-from brainfed.methods.gcn import centralgcn, fedgcn, localgcn
-from brainfed.methods.linear import logistic, ridge, svm
-from brainfed.methods.logistic_federated import logistic_federated
 from brainfed.methods.method import Method
-from brainfed.methods.mlp import centralmlp, fedmlp, localmlp
-from brainfed.methods.private_linear import fedmlp_dp, fedtangent_dp, logistic_dp, ridge_dp
 
-METHODS: Mapping[str, Method] = MappingProxyType(
-    {
-        module.METHOD.name: module.METHOD
-        for module in (
-            majority,
-            phenotype,
-            motion,
-            ridge,
-            svm,
-            logistic,
-            logistic_federated,
-            ridge_federated,
-            fedtangent,
-            localmlp,
-            centralmlp,
-            localgcn,
-            centralgcn,
-            fedmlp,
-            fedgcn,
-            fedsage_plus,
-            fedni,
-            fedni_centroids,
-            selftrain,
-            central_gin,
-            fedavg_gin,
-            gcfl,
-            stgcn_local,
-            stgcn_central,
-            gnn_local,
-            gnn_central,
-            fedavg_stgcn,
-            fedgnn,
-            fglbc,
-            recurrent_local,
-            recurrent_central,
-            recurrent_public,
-            fedgems,
-            fedet,
-            gahfl,
-            ridge_dp,
-            fedtangent_dp,
-            logistic_dp,
-            fedmlp_dp,
-        )
-    }
-)
+ORDER = (
+    "majority", "phenotype", "motion", "ridge", "svm", "logistic", "logistic-federated", "ridge-federated",
+    "fedtangent", "localmlp", "centralmlp", "localgcn", "centralgcn", "fedmlp", "fedgcn", "fedsage-plus", "fedni",
+    "fedni-centroids", "selftrain", "central-gin", "fedavg-gin", "gcfl",
+    "stgcn-local", "stgcn-central", "gnn-local", "gnn-central", "fedavg-stgcn", "fedgnn", "fglbc",
+    "recurrent-local", "recurrent-central", "recurrent-public", "fedgems", "fedet", "gahfl",
+    "ridge-dp", "fedtangent-dp", "logistic-dp", "fedmlp-dp",
+)  # fmt: skip
+"""Order of the shipped methods in tables and in the manual; others follow, by family."""
+
+
+def _declared() -> Iterator[Method]:
+    """Every method of every family, as its declaration assigns it to a name."""
+    for file in sorted(Path(__file__).parent.glob("*/declaration.py")):
+        module = import_module(f"brainfed.methods.{file.parent.name}.declaration")
+        yield from (value for value in vars(module).values() if isinstance(value, Method))
+
+
+def _in_order(methods: Mapping[str, Method]) -> Mapping[str, Method]:
+    first = {name: methods[name] for name in ORDER}
+    return MappingProxyType(first | {name: method for name, method in methods.items() if name not in first})
+
+
+METHODS: Mapping[str, Method] = _in_order({method.name: method for method in _declared()})
 
 ON_REQUEST = frozenset(name for method in METHODS.values() for name in method.on_request)
 """Shipped variants that an experiment has only if it names them."""

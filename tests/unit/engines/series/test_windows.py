@@ -7,7 +7,7 @@ from brainfed.engines.private.poisson import Moment
 from brainfed.engines.series.windows import SeriesWindows, mean_adjacencies
 from brainfed.federation.ledger import Ledger
 from brainfed.graphs.connectome.normalised import normalised, normalised_adjacency, positive_correlations
-from brainfed.methods.fglbc.settings import MEAN_ADJACENCY
+from brainfed.methods.fglbc.declaration import MEAN_ADJACENCY
 from support.samples.series_cohort import WINDOW, series_inputs
 
 MOMENT = Moment(0, 0, 0)

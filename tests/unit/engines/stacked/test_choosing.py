@@ -7,12 +7,9 @@ import pytest
 from sklearn.metrics import log_loss
 
 from brainfed.engines.stacked.choosing import chosen_candidates, held_out_losses, inner_inputs
-from brainfed.methods.gcn.centralgcn import CentralGCNSettings
-from brainfed.methods.gcn.fedgcn import METHOD as FEDGCN
-from brainfed.methods.gcn.fedgcn import FedGCNSettings
-from brainfed.methods.gcn.localgcn import LocalGCNSettings
+from brainfed.methods.gcn.declaration import FEDGCN, CentralGCNSettings, FedGCNSettings, LocalGCNSettings
 from brainfed.methods.gcn.train import train_centralgcn, train_fedgcn, train_localgcn
-from brainfed.methods.mlp.fedmlp import FedMLPSettings
+from brainfed.methods.mlp.declaration import FedMLPSettings
 from brainfed.methods.mlp.train import train_fedmlp
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.run import Run

@@ -5,7 +5,7 @@ import torch
 from brainfed.engines.stacked.training import Training, train_stacked
 from brainfed.federation.schedule import FederationSettings
 from brainfed.federation.strategies.fedavg import FedAvg
-from brainfed.methods.mlp.fedmlp import METHOD
+from brainfed.methods.mlp.declaration import FEDMLP
 from brainfed.models.mlp import MLP
 from brainfed.runtime.jobs.run import Run
 from support.samples.method_inputs import method_inputs
@@ -24,7 +24,7 @@ def test_the_server_of_a_training_decides_the_model():
 
     def scores(**options):
         module = MLP(7, (4, 3), 2)
-        task = Training(module, inputs, schedule, Run(), "federated", METHOD.shared_tensors, **options)
+        task = Training(module, inputs, schedule, Run(), "federated", FEDMLP.shared_tensors, **options)
         return train_stacked(task).round_scores
 
     averaged, frozen = scores(), scores(server=FrozenServer)

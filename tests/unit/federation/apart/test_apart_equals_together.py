@@ -18,12 +18,11 @@ from brainfed.inpainting.fedni import drawing
 from brainfed.inpainting.fedni import training as generator_training
 from brainfed.inpainting.fusing.fuse import fuse
 from brainfed.inpainting.settings import FusingSettings, InpaintingSettings
-from brainfed.methods.fedni.fedni import FedNISettings
+from brainfed.methods.fedni.declaration import FedNISettings
 from brainfed.methods.fedni.train import train as train_fedni
-from brainfed.methods.fglbc.fglbc import FGLBCSettings
-from brainfed.methods.fglbc.settings import QUICK_STGCN
+from brainfed.methods.fglbc.declaration import QUICK_STGCN, FGLBCSettings
 from brainfed.methods.fglbc.train import train_fglbc
-from brainfed.methods.gcfl.gcfl import GCFLSettings
+from brainfed.methods.gcfl.declaration import GCFLSettings
 from brainfed.methods.gcfl.train import train_gcfl
 from brainfed.methods.registry import METHODS
 from brainfed.runtime.entry import resolve

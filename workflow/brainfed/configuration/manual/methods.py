@@ -49,7 +49,7 @@ def _entry(method: Method, groups: tuple[Group, ...]) -> str:
     held = [link(group.heading, group.title) for group in groups_of(method, groups)]
     own = own_rows(method, groups)
     sentences = [
-        f"**{method.title}.** {_summary(method)}",
+        f"**{method.title}.** {method.summary}",
         f"Reads {' and '.join(reads) or 'no imaging'}.",
         *([f"Shared keys: {', '.join(held)}."] if held else []),
         *([] if held or own else ["No keys."]),
@@ -57,14 +57,6 @@ def _entry(method: Method, groups: tuple[Group, ...]) -> str:
     ]
     entry = f"### {HEADING.format(method.name)}\n\n{' '.join(filter(None, sentences))}\n"
     return f"{entry}\n{table(own)}" if own else entry
-
-
-def _summary(method: Method) -> str:
-    """First line of the module that declares a method; the registry has imported it."""
-    modules = [module for name, module in sys.modules.items() if name.startswith("brainfed.methods.")]
-    declared = next(module for module in modules if getattr(module, "METHOD", None) is method)
-    line = (declared.__doc__ or "").strip().splitlines()[0].removeprefix(f"{method.title}: ")
-    return line[0].upper() + line[1:]
 
 
 def _variants(method: Method) -> str:

@@ -15,12 +15,14 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from brainfed.engines.stacked.crossings import record_pooling, sizes_of
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.sharing import record_help
-from brainfed.methods.baselines.majority import METHOD as MAJORITY
-from brainfed.methods.baselines.majority import MajoritySettings
-from brainfed.methods.baselines.motion import METHOD as MOTION
-from brainfed.methods.baselines.motion import MotionSettings
-from brainfed.methods.baselines.phenotype import METHOD as PHENOTYPE
-from brainfed.methods.baselines.phenotype import PhenotypeSettings
+from brainfed.methods.baselines.declaration import (
+    MAJORITY,
+    MOTION,
+    PHENOTYPE,
+    MajoritySettings,
+    MotionSettings,
+    PhenotypeSettings,
+)
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.inputs import IntArray, MethodInputs, Outcome
 from brainfed.samples.training_folds import require_training_subjects

@@ -1,6 +1,6 @@
 """The torch side of FedNI's second phase (FedNI Sec. III-C.2, 7 and 9)."""
 
-from brainfed.methods.fedni.fedni import METHOD, FedNISettings
+from brainfed.methods.fedni.declaration import FEDNI, FedNISettings
 from brainfed.methods.gcn.train import train as train_gcn
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.inpainting.generated_nodes import with_generated, without_generated
@@ -9,5 +9,5 @@ from brainfed.samples.inputs import MethodInputs, Outcome
 
 def train(inputs: MethodInputs, settings: FedNISettings, run: Run) -> Outcome:
     """Train FedNI's classifier on one repeat's fused graphs; without generated nodes it equals FedGCN bit for bit."""
-    outcome = train_gcn(METHOD, with_generated(inputs), settings, run)
+    outcome = train_gcn(FEDNI, with_generated(inputs), settings, run)
     return without_generated(outcome, len(inputs.subjects))

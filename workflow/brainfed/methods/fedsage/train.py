@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from brainfed.graphs.neighbour_mean import neighbour_mean
-from brainfed.methods.fedsage.fedsage_plus import METHOD, FedSagePlusSettings
+from brainfed.methods.fedsage.declaration import FEDSAGE_PLUS, FedSagePlusSettings
 from brainfed.methods.train_classifier import train_classifier
 from brainfed.models.graphsage import GraphSAGE
 from brainfed.runtime.jobs.run import Run
@@ -23,4 +23,4 @@ def train_sage(inputs: MethodInputs, settings: FedSagePlusSettings, run: Run) ->
     if len(inputs.graphs) > len(inputs.features):
         inputs = replace(inputs, features=inputs.features * inputs.folds)
     module = GraphSAGE(inputs.features[0].shape[1], settings.hidden, inputs.classes)
-    return train_classifier(METHOD, module, inputs, settings, run, neighbour_mean)
+    return train_classifier(FEDSAGE_PLUS, module, inputs, settings, run, neighbour_mean)

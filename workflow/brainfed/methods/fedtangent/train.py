@@ -4,9 +4,7 @@ from functools import partial
 
 from brainfed.engines.linear.task import RidgeTask
 from brainfed.engines.linear.training import train_ridge
-from brainfed.methods.fedtangent.fedtangent import METHOD as FEDTANGENT
-from brainfed.methods.fedtangent.ridge_federated import METHOD as RIDGE_FEDERATED
-from brainfed.methods.fedtangent.settings import FederatedRidgeSettings
+from brainfed.methods.fedtangent.declaration import FEDTANGENT, RIDGE_FEDERATED, FederatedRidgeSettings
 from brainfed.methods.method import Method
 from brainfed.methods.poisoned_inputs import poisoned_inputs
 from brainfed.runtime.jobs.run import Run

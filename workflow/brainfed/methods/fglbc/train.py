@@ -18,23 +18,23 @@ from brainfed.federation.sharing import record_downloads, record_help, record_po
 from brainfed.federation.strategies.fedavg import FedAvg
 from brainfed.federation.strategies.similarity_weighted import SimilarityWeighted
 from brainfed.federation.wire import SIZE_BYTES
-from brainfed.methods.fglbc.fedavg_stgcn import METHOD as FEDAVG_STGCN
-from brainfed.methods.fglbc.fedavg_stgcn import FedAvgSTGCNSettings
-from brainfed.methods.fglbc.fedgnn import METHOD as FEDGNN
-from brainfed.methods.fglbc.fedgnn import FedGNNSettings
-from brainfed.methods.fglbc.fglbc import METHOD as FGLBC
-from brainfed.methods.fglbc.fglbc import FGLBCSettings
-from brainfed.methods.fglbc.gnn_central import METHOD as GNN_CENTRAL
-from brainfed.methods.fglbc.gnn_local import METHOD as GNN_LOCAL
-from brainfed.methods.fglbc.settings import (
+from brainfed.methods.fglbc.declaration import (
+    FEDAVG_STGCN,
+    FEDGNN,
+    FGLBC,
+    GNN_CENTRAL,
+    GNN_LOCAL,
     MEAN_ADJACENCY,
+    STGCN_CENTRAL,
+    STGCN_LOCAL,
+    FedAvgSTGCNSettings,
+    FedGNNSettings,
+    FGLBCSettings,
     RegionGNNSettings,
     SoloRegionGNNSettings,
     SoloSTGCNSettings,
     STGCNSettings,
 )
-from brainfed.methods.fglbc.stgcn_central import METHOD as STGCN_CENTRAL
-from brainfed.methods.fglbc.stgcn_local import METHOD as STGCN_LOCAL
 from brainfed.methods.method import Method
 from brainfed.models.region_gnn import RegionGNN
 from brainfed.models.st_gcn import STGCN

@@ -16,17 +16,18 @@ from brainfed.federation.distillation.gcna import initial_weights
 from brainfed.federation.distillation.objective import Objective
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.sharing import record_downloads
-from brainfed.methods.fglbc.settings import POOLED_SERIES
-from brainfed.methods.gahfl.fedet import FedETSettings
-from brainfed.methods.gahfl.fedgems import FedGEMSSettings
-from brainfed.methods.gahfl.gahfl import GAHFLSettings
-from brainfed.methods.gahfl.recurrent_public import METHOD
-from brainfed.methods.gahfl.settings import (
+from brainfed.methods.fglbc.declaration import POOLED_SERIES
+from brainfed.methods.gahfl.declaration import (
+    DISTILLED_TENSORS,
+    RECURRENT_PUBLIC,
+    RECURRENT_TENSORS,
     DistilledSettings,
+    FedETSettings,
+    FedGEMSSettings,
+    GAHFLSettings,
     LocalRecurrentSettings,
     OneRecurrentSettings,
 )
-from brainfed.methods.gahfl.tensors import DISTILLED_TENSORS, RECURRENT_TENSORS
 from brainfed.methods.poisoned_inputs import poisoned_inputs
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.inputs import Outcome
@@ -99,7 +100,7 @@ def train_central(inputs: SeriesInputs, settings: OneRecurrentSettings, run: Run
 def train_public(inputs: PublicSeriesInputs, settings: OneRecurrentSettings, run: Run) -> Outcome:
     """Train one network on the public subjects; the private ones are no members of its training."""
     workplace = workplace_of(inputs, settings, run)
-    ledger = Ledger(METHOD.shared_tensors, workplace.axes)
+    ledger = Ledger(RECURRENT_PUBLIC.shared_tensors, workplace.axes)
     record_public_pool(inputs, workplace.usable(inputs.public_training(0)), ledger)
     trained = [inputs.public_training(fold) for fold in range(inputs.folds)]
     everybody = [np.arange(len(inputs.subjects))]

@@ -10,13 +10,17 @@ from brainfed.federation.selection import Selection
 from brainfed.federation.strategies.fedavg import FedAvg
 from brainfed.federation.strategies.gcfl import GCFL
 from brainfed.federation.strategies.similarity import GradientNorms, Similarity, UpdateCosine
-from brainfed.methods.gcfl.central_gin import METHOD as CENTRAL_GIN
-from brainfed.methods.gcfl.fedavg_gin import METHOD as FEDAVG_GIN
-from brainfed.methods.gcfl.fedavg_gin import FedAvgGINSettings
-from brainfed.methods.gcfl.gcfl import METHOD as GCFL_METHOD
-from brainfed.methods.gcfl.gcfl import GCFLSettings
-from brainfed.methods.gcfl.selftrain import METHOD as SELFTRAIN
-from brainfed.methods.gcfl.settings import LAYERS, FederatedGINSettings, SoloGINSettings
+from brainfed.methods.gcfl.declaration import (
+    CENTRAL_GIN,
+    FEDAVG_GIN,
+    LAYERS,
+    SELFTRAIN,
+    FedAvgGINSettings,
+    FederatedGINSettings,
+    GCFLSettings,
+    SoloGINSettings,
+)
+from brainfed.methods.gcfl.declaration import GCFL as GCFL_METHOD
 from brainfed.methods.method import Method
 from brainfed.models.gin import GIN
 from brainfed.runtime.jobs.run import Run

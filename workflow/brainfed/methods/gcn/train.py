@@ -4,10 +4,7 @@ from functools import partial
 
 from brainfed.engines.stacked.stacks import normalised
 from brainfed.methods.classifier_settings import SoloSettings
-from brainfed.methods.gcn.centralgcn import METHOD as CENTRALGCN
-from brainfed.methods.gcn.fedgcn import METHOD as FEDGCN
-from brainfed.methods.gcn.fedgcn import FedGCNSettings
-from brainfed.methods.gcn.localgcn import METHOD as LOCALGCN
+from brainfed.methods.gcn.declaration import CENTRALGCN, FEDGCN, LOCALGCN, FedGCNSettings
 from brainfed.methods.method import Method
 from brainfed.methods.train_classifier import train_classifier
 from brainfed.models.gcn import GCN

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
+from brainfed.methods.linear.declaration import LOGISTIC, LogisticSettings
 from brainfed.methods.linear.dual import LinearModel
 from brainfed.methods.linear.fitting import LinearTask, TrainingSet, train_linear
-from brainfed.methods.linear.logistic import METHOD, LogisticSettings
 from brainfed.methods.linear.logistic_fits import Fits
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.inner_folds import choose_cost, inner_folds
@@ -26,7 +26,7 @@ def train(inputs: MethodInputs, settings: LogisticSettings, run: Run) -> Outcome
     def fit(subjects: TrainingSet) -> LinearModel:
         return fit_logistic(subjects, settings.costs)
 
-    task = LinearTask(fit, "probability", settings.training, settings.standardise, METHOD.shared_tensors)
+    task = LinearTask(fit, "probability", settings.training, settings.standardise, LOGISTIC.shared_tensors)
     return train_linear(task, inputs, run)
 
 

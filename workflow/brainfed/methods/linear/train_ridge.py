@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from brainfed.methods.linear.declaration import RIDGE, RidgeSettings
 from brainfed.methods.linear.dual import LinearModel
 from brainfed.methods.linear.fitting import LinearTask, TrainingSet, train_linear
-from brainfed.methods.linear.ridge import METHOD, RidgeSettings
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.inputs import IntArray, MethodInputs, Outcome
 
@@ -31,7 +31,7 @@ def train(inputs: MethodInputs, settings: RidgeSettings, run: Run) -> Outcome:
             return fit_ridge_by_inner_folds(subjects, settings.alphas)
         return fit_ridge(subjects, settings.alphas)
 
-    task = LinearTask(fit, "margin", settings.training, settings.standardise, METHOD.shared_tensors, inner)
+    task = LinearTask(fit, "margin", settings.training, settings.standardise, RIDGE.shared_tensors, inner)
     return train_linear(task, inputs, run)
 
 

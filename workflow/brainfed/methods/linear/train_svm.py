@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.svm import SVC
 
+from brainfed.methods.linear.declaration import SVM, SVMSettings
 from brainfed.methods.linear.dual import LinearModel
 from brainfed.methods.linear.fitting import LinearTask, TrainingSet, train_linear
-from brainfed.methods.linear.svm import METHOD, SVMSettings
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.inner_folds import choose_cost, inner_folds
 from brainfed.samples.inputs import IntArray, MethodInputs, Outcome
@@ -25,7 +25,7 @@ def train(inputs: MethodInputs, settings: SVMSettings, run: Run) -> Outcome:
         return fit_svm(subjects, settings.costs)
 
     return train_linear(
-        LinearTask(fit, "margin", settings.training, settings.standardise, METHOD.shared_tensors), inputs, run
+        LinearTask(fit, "margin", settings.training, settings.standardise, SVM.shared_tensors), inputs, run
     )
 
 

@@ -25,9 +25,9 @@ from brainfed.federation.strategies.penalty_path import PenaltyPath
 from brainfed.federation.strategies.quasi_newton import Objective, QuasiNewton
 from brainfed.federation.wire import Wire
 from brainfed.methods.logistic_federated.clients import LogisticClients, Member
+from brainfed.methods.logistic_federated.declaration import LOGISTIC_FEDERATED, FederatedLogisticSettings
 from brainfed.methods.logistic_federated.design import Design, designs
 from brainfed.methods.logistic_federated.kept import kept_logistic
-from brainfed.methods.logistic_federated.logistic_federated import METHOD, FederatedLogisticSettings
 from brainfed.methods.logistic_federated.patterns import MARGIN_SUMS, haufe_patterns, margin_sums
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.class_scores import of_two_classes
@@ -112,7 +112,7 @@ def train_sums(inputs: MethodInputs, settings: FederatedLogisticSettings, run: R
     """
     features = int(inputs.fold_features(0).shape[1])
     classes = (1,) if inputs.classes == 2 else tuple(range(inputs.classes))
-    ledger = Ledger(METHOD.shared_tensors, {"features": features, "models": len(classes)})
+    ledger = Ledger(LOGISTIC_FEDERATED.shared_tensors, {"features": features, "models": len(classes)})
     scores, rounds = np.full((*inputs.labels.shape, inputs.classes), np.nan), 0
     member_scores, models = scores.copy(), list[FittedModel]()
     patterns = np.zeros((inputs.folds, len(classes), features), dtype=np.float32)

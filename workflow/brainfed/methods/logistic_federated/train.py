@@ -1,7 +1,7 @@
 """The torch side of federated logistic regression."""
 
 from brainfed.engines.stacked.training import Training, train_stacked
-from brainfed.methods.logistic_federated.logistic_federated import METHOD, FederatedLogisticSettings
+from brainfed.methods.logistic_federated.declaration import LOGISTIC_FEDERATED, FederatedLogisticSettings
 from brainfed.methods.logistic_federated.sums import train_sums
 from brainfed.models.logistic_regression import LogisticRegression
 from brainfed.runtime.jobs.run import Run
@@ -19,7 +19,7 @@ def train(inputs: MethodInputs, settings: FederatedLogisticSettings, run: Run) -
             settings,
             run,
             "federated",
-            METHOD.shared_tensors,
+            LOGISTIC_FEDERATED.shared_tensors,
             standardise=settings.standardise == "institution",
             precision=settings.precision,
         )

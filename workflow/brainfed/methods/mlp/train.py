@@ -3,12 +3,14 @@
 from functools import partial
 
 from brainfed.methods.method import Method
-from brainfed.methods.mlp.centralmlp import METHOD as CENTRALMLP
-from brainfed.methods.mlp.centralmlp import CentralMLPSettings
-from brainfed.methods.mlp.fedmlp import METHOD as FEDMLP
-from brainfed.methods.mlp.fedmlp import FedMLPSettings
-from brainfed.methods.mlp.localmlp import METHOD as LOCALMLP
-from brainfed.methods.mlp.localmlp import LocalMLPSettings
+from brainfed.methods.mlp.declaration import (
+    CENTRALMLP,
+    FEDMLP,
+    LOCALMLP,
+    CentralMLPSettings,
+    FedMLPSettings,
+    LocalMLPSettings,
+)
 from brainfed.methods.train_classifier import train_classifier
 from brainfed.models.mlp import MLP
 from brainfed.runtime.jobs.run import Run

@@ -10,10 +10,13 @@ from brainfed.engines.private.cohort import PrivateCohort
 from brainfed.engines.private.poisson import Moment
 from brainfed.engines.private.training import PrivateTraining, train_private
 from brainfed.methods.method import Method
-from brainfed.methods.private_linear.fedmlp_dp import METHOD as FEDMLP_DP
-from brainfed.methods.private_linear.logistic_dp import METHOD as LOGISTIC_DP
+from brainfed.methods.private_linear.declaration import (
+    FEDMLP_DP,
+    LOGISTIC_DP,
+    PrivateMLPSettings,
+    PrivateNetworkSettings,
+)
 from brainfed.methods.private_linear.rows import own_rows
-from brainfed.methods.private_linear.settings import PrivateMLPSettings, PrivateNetworkSettings
 from brainfed.models.classifier import Classifier
 from brainfed.models.logistic_regression import LogisticRegression
 from brainfed.models.mlp import MLP

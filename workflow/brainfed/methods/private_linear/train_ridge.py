@@ -17,10 +17,8 @@ from brainfed.federation.strategies.gradient_descent import GradientDescent
 from brainfed.federation.wire import Wire
 from brainfed.methods.method import Method
 from brainfed.methods.private_linear.clients import GradientClients, Member, Noise
-from brainfed.methods.private_linear.fedtangent_dp import METHOD as FEDTANGENT_DP
-from brainfed.methods.private_linear.ridge_dp import METHOD as RIDGE_DP
+from brainfed.methods.private_linear.declaration import FEDTANGENT_DP, RIDGE_DP, PrivateRidgeSettings
 from brainfed.methods.private_linear.rows import own_rows
-from brainfed.methods.private_linear.settings import PrivateRidgeSettings
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.class_scores import of_two_classes
 from brainfed.samples.inputs import MethodInputs, Outcome

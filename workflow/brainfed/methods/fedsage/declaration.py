@@ -31,9 +31,10 @@ FEDSAGE = Inpainter(
     max_generated="targets",
 )
 
-METHOD = Method(
+FEDSAGE_PLUS = Method(
     name="fedsage-plus",
     title="FedSage+",
+    summary="FedAvg over GraphSAGE classifiers on graphs completed by FedSage+'s generators (Zhang et al. 2021).",
     settings=FedSagePlusSettings,
     entry="brainfed.methods.fedsage.train:train",
     family="federated",

@@ -1,12 +1,13 @@
-"""Settings of federated ridge regression, and the tensors that it sends."""
+"""Federated ridge: on features, and on tangent connectivity with strong shrinkage."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from brainfed.federation.robustness_settings import NOT_OF_TWINS, RobustnessSettings
+from brainfed.methods.linear.declaration import ALPHAS, TANGENT
 from brainfed.methods.linear.grid import check_grid
-from brainfed.methods.linear.ridge import ALPHAS
+from brainfed.methods.method import Method, Twins
 from brainfed.runtime.settings import setting
 
 RIDGE_TENSORS: Mapping[str, tuple[str, ...]] = {
@@ -101,3 +102,62 @@ class FederatedRidgeSettings(RobustnessSettings, RidgeSolverSettings):
                 f"{key}: {getattr(self, key)} needs solver: fedavg, whose institutions upload models; "
                 "conjugate_gradient adds up their products, and a sum hides who sent what"
             )
+
+
+RIDGE_FEDERATED = Method(
+    name="ridge-federated",
+    title="Ridge, federated",
+    summary="Ridge classifier of a federation: conjugate gradients on sums over institutions, equal to ridge on pooled "
+    "data.",
+    settings=FederatedRidgeSettings,
+    entry="brainfed.methods.fedtangent.train:train_ridge_federated",
+    family="federated",
+    topology="federated",
+    between_sites=BETWEEN_SITES,
+    inner_grid="alphas",
+    leaves_out=True,
+    twins=Twins(
+        "ridge-local",
+        "ridge-central",
+        "The twins choose their penalty by leave-one-out, the federated ridge by inner folds.",
+        apart=APART,
+    ),
+    views=True,
+    patterns=True,
+    model="brainfed.engines.linear.kept:score",
+    shared_tensors={**RIDGE_TENSORS, **SCALING_TENSORS},
+    quick={"alphas": (0.1, 1.0, 10.0)},
+    variants={"ridge-federated": {}},
+)
+
+
+@dataclass(frozen=True)
+class FedTangentSettings(FederatedRidgeSettings):
+    """Settings of federated ridge; tangent features are not z-scored."""
+
+    zscore: bool = setting(
+        False,
+        ZSCORE,
+    )
+
+
+FEDTANGENT = Method(
+    name="fedtangent",
+    title="FedTangent",
+    summary="Federated ridge on tangent connectivity with strong shrinkage, and other views of a subject.",
+    settings=FedTangentSettings,
+    entry="brainfed.methods.fedtangent.train:train_fedtangent",
+    family="federated",
+    topology="federated",
+    between_sites=BETWEEN_SITES,
+    inner_grid="alphas",
+    leaves_out=True,
+    twins=Twins("tangent-local", "tangent-central", apart=APART),
+    options={"features": TANGENT},
+    views=True,
+    patterns=True,
+    model="brainfed.engines.linear.kept:score",
+    shared_tensors={**RIDGE_TENSORS, **SCALING_TENSORS},
+    quick={"alphas": (0.1, 1.0, 10.0)},
+    variants={"fedtangent": {}, "fedtangent-fedavg": {"solver": "fedavg", "rounds": 10, "alphas": (0.1,)}},
+)

@@ -1,11 +1,12 @@
-"""Settings of networks on region series, of their training, and the tensors that they send (Chen and Su 2024)."""
+"""FGLBC and what it is compared with: graph networks of region series, alone, pooled and in private federations."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from brainfed.federation.privacy.schedule import PrivateSchedule
-from brainfed.federation.privacy.settings import PRIVACY_DESCRIPTION, Calibration
+from brainfed.federation.privacy.settings import NOT_OF_TWINS, PRIVACY_DESCRIPTION, Calibration
+from brainfed.methods.method import Method, Twins
 from brainfed.runtime.settings import setting
 
 MOST_BLOCKS = 8
@@ -205,3 +206,207 @@ POOLED_SERIES: Mapping[str, tuple[str, ...]] = {"series": ("time-points", "regio
 QUICK_STGCN: Mapping[str, Any] = {"window": 12, "channels": 4, "kernel": 3, "strides": (2, 1)}
 QUICK_REGION_GNN: Mapping[str, Any] = {"window": 12, "hidden": 4, "layers": 2}
 """Small networks (`Method.quick`)."""
+
+
+@dataclass(frozen=True)
+class LocalSTGCNSettings(SoloSTGCNSettings):
+    """The network's settings and those of its training."""
+
+
+STGCN_LOCAL = Method(
+    name="stgcn-local",
+    title="Local ST-GCN",
+    summary="The network of every institution alone, the local twin of FGLBC.",
+    settings=LocalSTGCNSettings,
+    entry="brainfed.methods.fglbc.train:train_stgcn_local",
+    family="graph",
+    topology="local",
+    needs=("series",),
+    gpu=True,
+    on_request=("stgcn-local",),
+    shared_tensors={**STGCN_TENSORS, **MEAN_ADJACENCY},
+    quick={"epochs": 2, **QUICK_STGCN},
+    variants={"stgcn-local": {}},
+)
+
+
+@dataclass(frozen=True)
+class CentralSTGCNSettings(SoloSTGCNSettings):
+    """The network's settings and those of its training."""
+
+
+STGCN_CENTRAL = Method(
+    name="stgcn-central",
+    title="Central ST-GCN",
+    summary="The network of the pooled series, which a federation may not train: an upper reference.",
+    settings=CentralSTGCNSettings,
+    entry="brainfed.methods.fglbc.train:train_stgcn_central",
+    family="graph",
+    topology="central",
+    needs=("series",),
+    gpu=True,
+    on_request=("stgcn-central",),
+    shared_tensors={**POOLED_SERIES},
+    quick={"epochs": 2, **QUICK_STGCN},
+    variants={"stgcn-central": {}},
+)
+
+
+@dataclass(frozen=True)
+class LocalGNNSettings(SoloRegionGNNSettings):
+    """The network's settings and those of its training."""
+
+
+GNN_LOCAL = Method(
+    name="gnn-local",
+    title="Local GNN",
+    summary="The network without convolution over time of every institution alone, the local twin of FedGNN.",
+    settings=LocalGNNSettings,
+    entry="brainfed.methods.fglbc.train:train_gnn_local",
+    family="graph",
+    topology="local",
+    needs=("series",),
+    gpu=True,
+    on_request=("gnn-local",),
+    shared_tensors={**REGION_GNN_TENSORS, **MEAN_ADJACENCY},
+    quick={"epochs": 2, **QUICK_REGION_GNN},
+    variants={"gnn-local": {}},
+)
+
+
+@dataclass(frozen=True)
+class CentralGNNSettings(SoloRegionGNNSettings):
+    """The network's settings and those of its training."""
+
+
+GNN_CENTRAL = Method(
+    name="gnn-central",
+    title="Central GNN",
+    summary="The network without convolution over time of the pooled series: an upper reference.",
+    settings=CentralGNNSettings,
+    entry="brainfed.methods.fglbc.train:train_gnn_central",
+    family="graph",
+    topology="central",
+    needs=("series",),
+    gpu=True,
+    on_request=("gnn-central",),
+    shared_tensors={**POOLED_SERIES},
+    quick={"epochs": 2, **QUICK_REGION_GNN},
+    variants={"gnn-central": {}},
+)
+
+
+@dataclass(frozen=True)
+class FedAvgSTGCNSettings(FederatedSTGCNSettings):
+    """The network's settings and the federation's."""
+
+
+FEDAVG_STGCN = Method(
+    name="fedavg-stgcn",
+    title="FedAvg ST-GCN",
+    summary="FedAvg + DP: FGLBC's network and private training under the plain mean (McMahan et al. 2017; Chen and Su "
+    "2024).",
+    settings=FedAvgSTGCNSettings,
+    entry="brainfed.methods.fglbc.train:train_fedavg",
+    family="federated",
+    topology="federated",
+    between_sites={},
+    leaves_out=True,
+    twins=Twins(
+        "stgcn-local",
+        "stgcn-central",
+        "The twins train without noise.",
+        apart=NOT_OF_TWINS,
+    ),
+    needs=("series",),
+    gpu=True,
+    on_request=(
+        "fedavg-dp",
+        "fedavg-no-dp",
+    ),
+    shared_tensors={**STGCN_TENSORS, **MEAN_ADJACENCY},
+    quick={"rounds": 2, **QUICK_STGCN},
+    variants={"fedavg-dp": {}, "fedavg-no-dp": {"privacy": "none"}},
+)
+
+
+@dataclass(frozen=True)
+class FedGNNSettings(FederatedRegionGNNSettings):
+    """The network's settings and the federation's."""
+
+
+FEDGNN = Method(
+    name="fedgnn",
+    title="FedGNN",
+    summary="FedGNN + DP: a graph network without convolution over time, under the same private training (Chen and Su "
+    "2024).",
+    settings=FedGNNSettings,
+    entry="brainfed.methods.fglbc.train:train_fedgnn",
+    family="federated",
+    topology="federated",
+    between_sites={},
+    leaves_out=True,
+    twins=Twins(
+        "gnn-local",
+        "gnn-central",
+        "The twins train without noise.",
+        apart=NOT_OF_TWINS,
+    ),
+    needs=("series",),
+    gpu=True,
+    on_request=(
+        "fedgnn-dp",
+        "fedgnn-no-dp",
+    ),
+    shared_tensors={**REGION_GNN_TENSORS, **MEAN_ADJACENCY},
+    quick={"rounds": 2, **QUICK_REGION_GNN},
+    variants={"fedgnn-dp": {}, "fedgnn-no-dp": {"privacy": "none"}},
+)
+
+
+@dataclass(frozen=True)
+class FGLBCSettings(FederatedSTGCNSettings):
+    """The network's settings, the federation's, and those of the server's mean."""
+
+    aggregation: Literal["similarity", "printed"] = setting(
+        "similarity",
+        "similarity: weights by the likeness of an institution's update to the server's last one; the paper compares "
+        "projected weights. printed: equation 6 as printed, on weights, which adds their weighted mean to the global "
+        "model.",
+    )
+    temperature: float = setting(10.0, "Factor tau of the likeness in the softmax.", minimum=0)
+    components: int = setting(
+        0,
+        "Principal components of the updates that are compared, the largest first; 0: all, with which the likeness is "
+        "that of the updates themselves.",
+        minimum=0,
+    )
+
+
+FGLBC = Method(
+    name="fglbc",
+    title="FGLBC",
+    summary="A spatio-temporal graph network, private training, similarity-weighted aggregation (Chen and Su 2024).",
+    settings=FGLBCSettings,
+    entry="brainfed.methods.fglbc.train:train_fglbc",
+    family="federated",
+    topology="federated",
+    between_sites={},
+    leaves_out=True,
+    twins=Twins(
+        "stgcn-local",
+        "stgcn-central",
+        "The twins train without noise.",
+        apart=("aggregation", "temperature", "components", *NOT_OF_TWINS),
+    ),
+    needs=("series",),
+    gpu=True,
+    on_request=(
+        "fglbc",
+        "fglbc-no-dp",
+        "fglbc-printed-noise",
+    ),
+    shared_tensors={**STGCN_TENSORS, **MEAN_ADJACENCY},
+    quick={"rounds": 2, **QUICK_STGCN},
+    variants={"fglbc": {}, "fglbc-no-dp": {"privacy": "none"}, "fglbc-printed-noise": {"privacy": "paper"}},
+)

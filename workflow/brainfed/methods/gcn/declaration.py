@@ -1,4 +1,4 @@
-"""FedGCN: FedAvg over the institutions' graph convolutional classifiers (FedNI Table IV, Sec. 9)."""
+"""The graph convolutional classifier of FedNI Table IV: in every institution, on pooled data, and by FedAvg."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,14 +8,63 @@ from brainfed.federation.robustness_settings import NOT_OF_TWINS
 from brainfed.methods.classifier_settings import (
     BETWEEN_SITES,
     CHOICE_TENSORS,
+    MOMENTS_TENSORS,
     NETWORK_TENSORS,
+    QUICK_EPOCHS,
     QUICK_ROUNDS,
     SIZES_TENSORS,
     SUMMED_MOMENTS_TENSORS,
     FederatedClassifierSettings,
+    SoloSettings,
 )
 from brainfed.methods.method import Method, Twins
 from brainfed.runtime.settings import setting
+
+
+@dataclass(frozen=True)
+class LocalGCNSettings(SoloSettings):
+    """Training in one institution."""
+
+
+LOCALGCN = Method(
+    name="localgcn",
+    title="LocalGCN",
+    summary="The classifier of FedNI Table IV in every institution alone (FedNI Sec. 9).",
+    settings=LocalGCNSettings,
+    entry="brainfed.methods.gcn.train:train_localgcn",
+    family="graph",
+    topology="local",
+    needs=("features", "graph"),
+    gpu=True,
+    shared_tensors={**NETWORK_TENSORS, **MOMENTS_TENSORS},
+    quick=QUICK_EPOCHS,
+    variants={"localgcn": {}},
+)
+"""Its graph is cut out of the graph of all subjects. Nothing else crosses institutions except under leave-one-site-out:
+the other sites' models score the unseen one.
+"""
+
+
+@dataclass(frozen=True)
+class CentralGCNSettings(SoloSettings):
+    """Training on pooled data; `standardise: institution` treats the pool as one institution."""
+
+
+CENTRALGCN = Method(
+    name="centralgcn",
+    title="CentralGCN",
+    summary="The classifier of FedNI Table IV on the population graph of all patients (FedNI Sec. 9).",
+    settings=CentralGCNSettings,
+    entry="brainfed.methods.gcn.train:train_centralgcn",
+    family="graph",
+    topology="central",
+    needs=("features", "graph"),
+    gpu=True,
+    shared_tensors={"features": ("subjects", "features"), "labels": ("subjects",)},
+    quick=QUICK_EPOCHS,
+    variants={"centralgcn": {}},
+)
+
 
 SKIP_TENSORS: Mapping[str, tuple[str, ...]] = {"weight-skip": ("features", "classes")}
 """Sent with `skip: linear` alone."""
@@ -36,9 +85,10 @@ class FedGCNSettings(FederatedClassifierSettings):
     )
 
 
-METHOD = Method(
+FEDGCN = Method(
     name="fedgcn",
     title="FedGCN",
+    summary="FedAvg over the institutions' graph convolutional classifiers (FedNI Table IV, Sec. 9).",
     settings=FedGCNSettings,
     entry="brainfed.methods.gcn.train:train_fedgcn",
     family="federated",

@@ -1,4 +1,4 @@
-"""Settings of private methods on rows of features.
+"""Federated models under differential privacy: ridge, tangent features, logistic regression, a perceptron.
 
 Neighbouring data sets differ by one subject of one institution, and a server that is not trusted sees every message of
 an institution. Everything that is computed from several subjects spends epsilon: gradients, but also means and z-scores
@@ -12,6 +12,9 @@ from typing import Literal
 
 from brainfed.federation.privacy.schedule import PrivateSchedule
 from brainfed.federation.privacy.settings import NOT_OF_TWINS, PRIVACY_DESCRIPTION, Calibration, PrivacySettings
+from brainfed.methods.classifier_settings import NETWORK_TENSORS, SIZES_TENSORS
+from brainfed.methods.linear.declaration import TANGENT
+from brainfed.methods.method import Method, Twins
 from brainfed.runtime.settings import setting
 
 
@@ -93,3 +96,87 @@ RIDGE_TENSORS: Mapping[str, tuple[str, ...]] = {
     "weights": ("models", "features"),
 }
 """Noised sums of an institution, and the server's answers to all."""
+
+
+RIDGE_DP = Method(
+    name="ridge-dp",
+    title="Ridge, private",
+    summary="Private federated ridge: gradient steps of the squared loss on clipped and noised sums.",
+    settings=PrivateRidgeSettings,
+    entry="brainfed.methods.private_linear.train_ridge:train_ridge_dp",
+    family="federated",
+    topology="federated",
+    twins=Twins(
+        "ridge-local",
+        "ridge-central",
+        "The twins are not private: they z-score by training subjects and choose a penalty.",
+        apart=STEPS,
+    ),
+    own_features=True,
+    shared_tensors={**RIDGE_TENSORS, **SIZES_TENSORS},
+    quick={"rounds": 3},
+    variants={"ridge-dp": {}, "ridge-dp-once": {"rounds": 1, "balance": "none"}, "ridge-no-dp": {"privacy": "none"}},
+)
+
+
+FEDTANGENT_DP = Method(
+    name="fedtangent-dp",
+    title="FedTangent, private",
+    summary="Private FedTangent: private federated ridge on tangent features at the identity, which no other subject "
+    "enters.",
+    settings=PrivateRidgeSettings,
+    entry="brainfed.methods.private_linear.train_ridge:train_fedtangent_dp",
+    family="federated",
+    topology="federated",
+    twins=Twins("tangent-local", "tangent-central", "The twins are not private: they choose a penalty.", apart=STEPS),
+    options={"features": {**TANGENT, "reference": "identity"}},
+    own_features=True,
+    shared_tensors={**RIDGE_TENSORS, **SIZES_TENSORS},
+    quick={"rounds": 3},
+    variants={"fedtangent-dp": {}, "fedtangent-no-dp": {"privacy": "none"}},
+)
+
+
+LOGISTIC_DP = Method(
+    name="logistic-dp",
+    title="Logistic, private",
+    summary="Private federated logistic regression: DP-SGD in every institution, mean of the weights (Abadi et al. "
+    "2016).",
+    settings=PrivateNetworkSettings,
+    entry="brainfed.methods.private_linear.train_network:train_logistic_dp",
+    family="federated",
+    topology="federated",
+    twins=Twins(
+        "logistic-local",
+        "logistic-central",
+        "The twins are not private: they z-score by training subjects and choose a penalty.",
+        apart=NETWORK_STEPS,
+    ),
+    own_features=True,
+    gpu=True,
+    shared_tensors={"weight-0": ("features", "classes"), "bias-0": ("classes",)},
+    quick={"rounds": 3},
+    variants={"logistic-dp": {}, "logistic-no-dp": {"privacy": "none"}},
+)
+
+
+FEDMLP_DP = Method(
+    name="fedmlp-dp",
+    title="FedMLP, private",
+    summary="Private FedMLP: DP-SGD in every institution, and the mean of the weights (Abadi et al. 2016).",
+    settings=PrivateMLPSettings,
+    entry="brainfed.methods.private_linear.train_network:train_fedmlp_dp",
+    family="federated",
+    topology="federated",
+    twins=Twins(
+        "localmlp",
+        "centralmlp",
+        "The twins are not private: they z-score by training subjects, and step by Adam.",
+        apart=NETWORK_STEPS,
+    ),
+    own_features=True,
+    gpu=True,
+    shared_tensors=NETWORK_TENSORS,
+    quick={"rounds": 4, "hidden": (8, 4)},
+    variants={"fedmlp-dp": {}, "fedmlp-no-dp": {"privacy": "none", "learning_rate": 0.3}},
+)

@@ -1,8 +1,9 @@
-"""FedNI: FedGCN on graphs completed by a federated generator of missing neighbours (FedNI Sec. III)."""
+"""FedNI: FedGCN on graphs completed by a federated generator (FedNI Sec. III), or by means of small groups."""
 
 from dataclasses import dataclass
 
 from brainfed.federation.robustness_settings import NOT_OF_TWINS
+from brainfed.inpainting.centroids.settings import CENTROIDS_TENSORS, CentroidSettings
 from brainfed.inpainting.fedni.shared_tensors import DISCRIMINATOR_TENSORS, GENERATOR_TENSORS, SIZE_TENSORS
 from brainfed.inpainting.settings import InpaintingSettings
 from brainfed.methods.classifier_settings import (
@@ -13,7 +14,7 @@ from brainfed.methods.classifier_settings import (
     SIZES_TENSORS,
     SUMMED_MOMENTS_TENSORS,
 )
-from brainfed.methods.gcn.fedgcn import SKIP_TENSORS, FedGCNSettings
+from brainfed.methods.gcn.declaration import SKIP_TENSORS, FedGCNSettings
 from brainfed.methods.inpainter import Inpainter
 from brainfed.methods.method import Method, Twins
 
@@ -23,7 +24,7 @@ class FedNISettings(FedGCNSettings):
     """The classifier's settings, those of FedGCN; `inpainting` and `fusing` are stages of their own."""
 
 
-FEDNI = Inpainter(
+FEDNI_INPAINTER = Inpainter(
     name="fedni",
     settings=InpaintingSettings,
     train="brainfed.inpainting.fedni.training:train",
@@ -31,9 +32,10 @@ FEDNI = Inpainter(
     shared_tensors={**SIZE_TENSORS, **GENERATOR_TENSORS, **DISCRIMINATOR_TENSORS},
 )
 
-METHOD = Method(
+FEDNI = Method(
     name="fedni",
     title="FedNI",
+    summary="FedGCN on graphs completed by a federated generator of missing neighbours (FedNI Sec. III).",
     settings=FedNISettings,
     entry="brainfed.methods.fedni.train:train",
     family="federated",
@@ -47,9 +49,38 @@ METHOD = Method(
         apart=NOT_OF_TWINS,
     ),
     needs=("features", "fused"),
-    options={"inpainting": FEDNI},
+    options={"inpainting": FEDNI_INPAINTER},
     gpu=True,
     shared_tensors={**NETWORK_TENSORS, **SKIP_TENSORS, **SIZES_TENSORS, **SUMMED_MOMENTS_TENSORS, **CHOICE_TENSORS},
     quick=QUICK_ROUNDS,
     variants={"fedni": {}, "fedni-skip": {"skip": "linear"}},
+)
+
+
+CENTROIDS = Inpainter(
+    name="centroids",
+    settings=CentroidSettings,
+    train="brainfed.inpainting.centroids.training:train",
+    load="brainfed.inpainting.centroids.training:load",
+    shared_tensors=CENTROIDS_TENSORS,
+)
+
+FEDNI_CENTROIDS = Method(
+    name="fedni-centroids",
+    title="FedNI's classifier with centroids",
+    summary="FedGCN on graphs that are completed by the means of small groups of subjects of other institutions; no "
+    "generator.",
+    settings=FedNISettings,
+    entry=FEDNI.entry,
+    family="federated",
+    topology="federated",
+    twins=Twins(
+        "localgcn", "centralgcn", "The twins have no centroids.", other_model="without centroids", apart=NOT_OF_TWINS
+    ),
+    needs=("features", "fused"),
+    options={"inpainting": CENTROIDS, "fused": {"cap": None, "edges": "k"}},
+    gpu=True,
+    shared_tensors=FEDNI.shared_tensors,
+    quick=QUICK_ROUNDS,
+    variants={"fedni-centroids": {}},
 )

@@ -1,0 +1,162 @@
+"""Linear models with an inner choice of their penalty: ridge, support vectors, logistic regression."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from brainfed.methods.linear.grid import check_grid
+from brainfed.methods.method import Method
+from brainfed.runtime.settings import setting
+
+ALPHAS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+TANGENT: Mapping[str, Any] = {
+    "kind": "connectivity",
+    "connectivity": "tangent",
+    "fisher_z": False,
+    "reference": "all",
+    "shrinkage": 0.5,
+}
+"""Features of the tangent variants: see the decision on tangent features."""
+
+
+@dataclass(frozen=True)
+class RidgeSettings:
+    """Settings of the ridge classifier."""
+
+    training: Literal["local", "central"] = setting(
+        "central", "One model an institution, or one on the pooled training subjects."
+    )
+    standardise: Literal["institution", "none"] = setting(
+        "institution",
+        "Z-score features with the training subjects of the institution (of the pool, if central), or take them raw.",
+    )
+    alphas: tuple[float, ...] = setting(
+        ALPHAS, "Penalties to choose from by `choice`, for training subjects of mean squared norm 1."
+    )
+    choice: Literal["leave_one_out", "inner_folds"] = setting(
+        "leave_one_out",
+        "Squared error that chooses the penalty: of every training subject by a model without it, or of inner folds "
+        "that each institution deals for itself, as in `ridge-federated`.",
+    )
+
+    def __post_init__(self) -> None:
+        check_grid("alphas", self.alphas)
+
+
+RIDGE = Method(
+    name="ridge",
+    title="Ridge",
+    summary="Ridge classifier: least squares on targets +1 (patient) and -1 with an L2 penalty.",
+    settings=RidgeSettings,
+    entry="brainfed.methods.linear.train_ridge:train",
+    family="linear",
+    topology="setting",
+    patterns=True,
+    model="brainfed.methods.linear.kept:score_margin",
+    shared_tensors={"features": ("subjects", "features"), "labels": ("subjects",), "model": ("parameters",)}
+    | {"scaling": ("scaling",)},
+    views=True,
+    quick={"alphas": (0.1, 1.0, 10.0)},
+    variants={
+        "ridge-local": {"training": "local"},
+        "ridge-central": {"training": "central"},
+        "tangent-local": {
+            "training": "local",
+            "standardise": "none",
+            "choice": "inner_folds",
+            "features": {**TANGENT, "reference": "institution"},
+        },
+        "tangent-central": {
+            "training": "central",
+            "standardise": "none",
+            "choice": "inner_folds",
+            "features": TANGENT,
+        },
+        "ridge-overfitted": {"training": "central", "alphas": (1e-6,)},
+    },
+    on_request=("ridge-overfitted",),
+)
+"""Local: one model an institution. Central: one model on the pooled training subjects, which a
+federation may not do: an upper reference for the federated methods.
+
+`ridge-overfitted` is the positive control of the audit: with next to no penalty and more features than
+training subjects it gives the margin 1 to each of them, so that an attack on membership must find them.
+"""
+
+
+@dataclass(frozen=True)
+class SVMSettings:
+    """Settings of the linear support vector machine."""
+
+    training: Literal["local", "central"] = setting(
+        "central", "One model an institution, or one on the pooled training subjects."
+    )
+    standardise: Literal["institution", "none"] = setting(
+        "institution",
+        "Z-score features with the training subjects of the institution (of the pool, if central), or take them raw.",
+    )
+    costs: tuple[float, ...] = setting(
+        (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0),
+        "Values of C to choose from by the accuracy of inner folds, for training subjects of mean squared norm 1.",
+    )
+
+    def __post_init__(self) -> None:
+        check_grid("svm.costs", self.costs)
+
+
+SVM = Method(
+    name="svm",
+    title="Linear SVM",
+    summary="Linear support vector machine: hinge loss with an L2 penalty.",
+    settings=SVMSettings,
+    entry="brainfed.methods.linear.train_svm:train",
+    family="linear",
+    topology="setting",
+    patterns=True,
+    model="brainfed.methods.linear.kept:score_margin",
+    shared_tensors={"features": ("subjects", "features"), "labels": ("subjects",), "model": ("parameters",)},
+    quick={"costs": (0.1, 1.0)},
+    variants={"svm-local": {"training": "local"}, "svm-central": {"training": "central"}},
+)
+"""Local: one model an institution. Central: one model on the pooled training subjects, which a
+federation may not do: an upper reference for the federated methods.
+"""
+
+
+@dataclass(frozen=True)
+class LogisticSettings:
+    """Settings of the logistic regression."""
+
+    training: Literal["local", "central"] = setting(
+        "central", "One model an institution, or one on the pooled training subjects."
+    )
+    standardise: Literal["institution", "none"] = setting(
+        "institution",
+        "Z-score features with the training subjects of the institution (of the pool, if central), or take them raw.",
+    )
+    costs: tuple[float, ...] = setting(
+        (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0),
+        "Values of C to choose from by the log loss of inner folds, for training subjects of mean squared norm 1.",
+    )
+
+    def __post_init__(self) -> None:
+        check_grid("logistic.costs", self.costs)
+
+
+LOGISTIC = Method(
+    name="logistic",
+    title="Logistic regression",
+    summary="Logistic regression with an L2 penalty.",
+    settings=LogisticSettings,
+    entry="brainfed.methods.linear.train_logistic:train",
+    family="linear",
+    topology="setting",
+    patterns=True,
+    model="brainfed.methods.linear.kept:score_probability",
+    shared_tensors={"features": ("subjects", "features"), "labels": ("subjects",), "model": ("parameters",)},
+    quick={"costs": (0.1, 1.0)},
+    variants={"logistic-local": {"training": "local"}, "logistic-central": {"training": "central"}},
+)
+"""Local: one model an institution. Central: one model on the pooled training subjects, which a
+federation may not do: an upper reference for the federated methods.
+"""

@@ -1,0 +1,88 @@
+"""Multilayer perceptrons on features alone: in every institution, on pooled data, and by FedAvg."""
+
+from dataclasses import dataclass
+
+from brainfed.federation.robustness_settings import NOT_OF_TWINS
+from brainfed.methods.classifier_settings import (
+    BETWEEN_SITES,
+    CHOICE_TENSORS,
+    MOMENTS_TENSORS,
+    NETWORK_TENSORS,
+    QUICK_EPOCHS,
+    QUICK_ROUNDS,
+    SIZES_TENSORS,
+    SUMMED_MOMENTS_TENSORS,
+    FederatedClassifierSettings,
+    SoloSettings,
+)
+from brainfed.methods.method import Method, Twins
+
+
+@dataclass(frozen=True)
+class LocalMLPSettings(SoloSettings):
+    """Training in one institution."""
+
+
+LOCALMLP = Method(
+    name="localmlp",
+    title="LocalMLP",
+    summary="FedMLP's classifier in every institution alone: the local twin of FedMLP.",
+    settings=LocalMLPSettings,
+    entry="brainfed.methods.mlp.train:train_localmlp",
+    family="graph",
+    topology="local",
+    model="brainfed.methods.mlp.kept:score",
+    without_model={"choose": "inner"},
+    gpu=True,
+    shared_tensors={**NETWORK_TENSORS, **MOMENTS_TENSORS},
+    quick=QUICK_EPOCHS,
+    variants={"localmlp": {}, "localmlp-centred": {"centre": "subject"}},
+)
+"""Nothing crosses institutions except under leave-one-site-out: the other sites' models score the unseen one."""
+
+
+@dataclass(frozen=True)
+class CentralMLPSettings(SoloSettings):
+    """Training on pooled data; `standardise: institution` treats the pool as one institution."""
+
+
+CENTRALMLP = Method(
+    name="centralmlp",
+    title="CentralMLP",
+    summary="FedMLP's classifier on the pooled data of all institutions: the pooled twin of FedMLP.",
+    settings=CentralMLPSettings,
+    entry="brainfed.methods.mlp.train:train_centralmlp",
+    family="graph",
+    topology="central",
+    model="brainfed.methods.mlp.kept:score",
+    without_model={"choose": "inner"},
+    gpu=True,
+    shared_tensors={"features": ("subjects", "features"), "labels": ("subjects",)},
+    quick=QUICK_EPOCHS,
+    variants={"centralmlp": {}, "centralmlp-centred": {"centre": "subject"}},
+)
+
+
+@dataclass(frozen=True)
+class FedMLPSettings(FederatedClassifierSettings):
+    """The federation's settings and the classifier's."""
+
+
+FEDMLP = Method(
+    name="fedmlp",
+    title="FedMLP",
+    summary="FedAvg over the same classifier without a graph (FedNI Sec. 9).",
+    settings=FedMLPSettings,
+    entry="brainfed.methods.mlp.train:train_fedmlp",
+    family="federated",
+    topology="federated",
+    between_sites=BETWEEN_SITES,
+    leaves_out=True,
+    twins=Twins("localmlp", "centralmlp", apart=NOT_OF_TWINS),
+    model="brainfed.methods.mlp.kept:score",
+    without_model={"choose": "inner"},
+    gpu=True,
+    shared_tensors={**NETWORK_TENSORS, **SIZES_TENSORS, **SUMMED_MOMENTS_TENSORS, **CHOICE_TENSORS},
+    quick=QUICK_ROUNDS,
+    variants={"fedmlp": {}, "fedmlp-centred": {"centre": "subject"}},
+)

@@ -87,7 +87,7 @@ def trained(rules: tuple[str, ...], settings: GCFLSettings, seed: int) -> list[s
     network = partial(GIN, hidden=settings.hidden, layers=LAYERS, dropout=settings.dropout)
     outcome = train_graphs(
         GraphTraining(
-            network, inputs, settings, Run(), "federated", METHOD.shared_tensors, server, sends_gradient_norm=plus
+            network, inputs, settings, Run(), "federated", METHOD.crossing.tensors, server, sends_gradient_norm=plus
         )
     )
     norms, clusters = np.array(servers[0].norms).mean(axis=2), outcome.clusters

@@ -37,7 +37,7 @@ rule train_method:
     threads: PROJECT.threads
     resources:
         **job_needs(mem_mb=8000, runtime=240),
-        gpu=lambda wc: gpus(int(variant_of(wc).method.gpu)),
+        gpu=lambda wc: gpus(int(variant_of(wc).method.capabilities.gpu)),
     params:
         given=named(
             code=lambda wc: code_of(

@@ -6,10 +6,16 @@ from types import MappingProxyType
 import pytest
 
 from brainfed.configuration.planning import plan, sweeps, variants
+from brainfed.methods.method import Capabilities
 from brainfed.methods.registry import METHODS
 
 READER = replace(
-    METHODS["majority"], name="reader", title="Reader", needs=("connectomes",), variants={"reader": {}}, views=True
+    METHODS["majority"],
+    name="reader",
+    title="Reader",
+    needs=("connectomes",),
+    variants={"reader": {}},
+    capabilities=Capabilities(views=True),
 )
 
 

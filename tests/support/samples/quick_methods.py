@@ -57,8 +57,10 @@ def is_solved(variant):
     """Whether it is solved, or noised in every step, rather than trained until it has learnt something."""
     method = METHOD_OF[variant]
     settings = vars(settings_of(variant))
-    trained = method.without_patterns and all(settings[name] == each for name, each in method.without_patterns.items())
-    return not method.needs or method.own_features or (method.patterns and not trained)
+    trained = method.capabilities.without_patterns and all(
+        settings[name] == each for name, each in method.capabilities.without_patterns.items()
+    )
+    return not method.needs or method.capabilities.own_features or (method.capabilities.patterns and not trained)
 
 
 @cache
@@ -70,7 +72,7 @@ def engines_of(entry):
 
 def engine_and_topology(variant):
     method = METHOD_OF[variant]
-    return engines_of(method.entry), method.needs, method.patterns, topology_of(variant)
+    return engines_of(method.entry), method.needs, method.capabilities.patterns, topology_of(variant)
 
 
 def method_and_topology(variant):

@@ -65,7 +65,7 @@ def test_a_difference_of_a_solver_is_noted_for_that_solver_alone(tmp_path, name,
 
 
 def test_no_sentence_on_a_twin_has_marks_that_a_page_does_not_read():
-    assert not [method.name for method in METHODS.values() if method.twins and "`" in method.twins.differs]
+    assert not [method.name for method in METHODS.values() if method.comparison and "`" in method.comparison.differs]
 
 
 @pytest.mark.parametrize(
@@ -88,10 +88,10 @@ def test_a_federated_variant_has_its_own_twins(tmp_path, name, alone, pooled):
 
 def test_every_federated_method_declares_twins_that_train_alone_and_on_pooled_data():
     for method in METHODS.values():
-        assert (method.topology == "federated") == (method.family == "federated") == (method.twins is not None)
-        if method.twins is not None:
+        assert (method.topology == "federated") == (method.family == "federated") == (method.comparison is not None)
+        if method.comparison is not None:
             for side, topology in (("alone", "local"), ("pooled", "central")):
-                settings = SHIPPED_VARIANTS[getattr(method.twins, side)]
+                settings = SHIPPED_VARIANTS[getattr(method.comparison, side)]
                 twin = METHODS[settings["method"]]
                 assert settings.get("training", twin.topology) == topology
 
@@ -103,7 +103,7 @@ def test_no_other_model_stands_in_for_a_missing_twin(tmp_path):
 
 
 def test_methods_whose_twins_have_another_model_say_so(tmp_path):
-    other = {name: method.twins.other_model for name, method in METHODS.items() if method.twins}
+    other = {name: method.comparison.other_model for name, method in METHODS.items() if method.comparison}
     assert {name: words for name, words in other.items() if words} == {
         "fedni": "without generated nodes", "fedni-centroids": "without centroids", "fedsage-plus": "another model"
     }  # fmt: skip

@@ -12,6 +12,7 @@ from brainfed.configuration.outline.variant import variant_outline
 from brainfed.configuration.planning import sweeps, variants
 from brainfed.configuration.prune import kept_folders
 from brainfed.configuration.stages.features import width
+from brainfed.methods.method import Capabilities
 from brainfed.methods.registry import METHODS
 from brainfed.reporting.sweep_titles import without_sweep
 from brainfed.runtime.errors import UserError
@@ -38,7 +39,7 @@ experiments:
 @pytest.fixture
 def weighing(monkeypatch):
     """Ridge as a method that weighs views."""
-    methods = MappingProxyType({**METHODS, "ridge": replace(METHODS["ridge"], views=True)})
+    methods = MappingProxyType({**METHODS, "ridge": replace(METHODS["ridge"], capabilities=Capabilities(views=True))})
     monkeypatch.setattr(sweeps, "METHODS", methods)
     monkeypatch.setattr(variants, "METHODS", methods)
 
@@ -107,7 +108,7 @@ def test_the_size_of_views_is_that_of_their_connections(weighing):
     assert (width(stage, 10), stage.kind.numbers(stage, 7, 10)) == (10 * 11 // 2, 7 * 55)
 
 
-WITHOUT_VIEWS = sorted(name for name, one in METHODS.items() if not one.views and one.needs)
+WITHOUT_VIEWS = sorted(name for name, one in METHODS.items() if not one.capabilities.views and one.needs)
 
 
 @pytest.mark.parametrize("method", [name for name in WITHOUT_VIEWS if "series" not in METHODS[name].needs])

@@ -54,7 +54,7 @@ def train(clients, settings, streams, shares, checkpoint=NOTHING, progress=lambd
     sizes = dict(enumerate(clients.samples[:, 0].tolist()))
     people = dict.fromkeys(range(3), 20)
     noise = WeightNoise(settings.noise, streams, FOLDS)
-    declared = FEDGCN.shared_tensors | {"moments": ("hidden-0",)}
+    declared = FEDGCN.crossing.tensors | {"moments": ("hidden-0",)}
     wire = Wire(Ledger(declared), people, noise, sizes if settings.weighting == "subjects" else None)
     codes = clients.institutions
     server = FedAvg(codes, clients.start(), settings.weighting) if shares else Alone(codes)

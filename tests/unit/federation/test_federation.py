@@ -476,4 +476,4 @@ def test_moments_cross_only_where_an_institution_needs_them():
     moments = {"feature-mean", "feature-sd"}
     assert moments.isdisjoint(row["name"] for row in folds.crossings)
     assert moments <= {row["name"] for row in sites.crossings}
-    assert moments <= set(FEDGCN.shared_tensors)
+    assert moments <= set(FEDGCN.crossing.tensors)

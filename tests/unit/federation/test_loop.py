@@ -140,7 +140,7 @@ class PartialFedAvg(FedAvg):
 def stacked(inputs):
     settings = FedGCNSettings(rounds=ROUNDS, local_epochs=2, hidden=(6, 3), learning_rate=0.01)
     module = GCN(inputs.features[0].shape[1], settings.hidden, 2)
-    task = Training(module, inputs, settings, Run(), "federated", FEDGCN.shared_tensors, normalised)
+    task = Training(module, inputs, settings, Run(), "federated", FEDGCN.crossing.tensors, normalised)
     return StackedClients(task.network((0, 1), Ledger({})), settings, task.shares), task.axes
 
 
@@ -151,7 +151,7 @@ def test_stacked_institutions_without_a_message_keep_their_weights_also_when_res
 
     def trained(run):
         clients, axes = stacked(inputs)
-        ledger = Ledger(FEDGCN.shared_tensors, axes)
+        ledger = Ledger(FEDGCN.crossing.tensors, axes)
         line = Wire(ledger, dict.fromkeys(range(3), 20), WeightNoise(0.0, Streams(0), (0, 1)))
         federate(
             clients, PartialFedAvg(clients.institutions, clients.start()), line, ROUNDS, run.checkpoint, run.progress

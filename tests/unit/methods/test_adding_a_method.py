@@ -50,7 +50,7 @@ def test_the_example_scores_every_tested_subject(guide, split):
     outcome = training.train(inputs, declaration.MyMethodSettings(), Run())
     check(inputs, outcome)
     assert len(np.unique(outcome.scores[np.isfinite(outcome.scores)])) > 2
-    assert {row["name"] for row in outcome.crossings} == set(declaration.MYMETHOD.shared_tensors)
+    assert {row["name"] for row in outcome.crossings} == set(declaration.MYMETHOD.crossing.tensors)
 
 
 def test_the_example_panel_lists_the_variants_with_its_setting(monkeypatch):

@@ -33,7 +33,7 @@ def test_a_training_step_stays_on_its_device(protocol):
 @pytest.mark.gpu
 @pytest.mark.parametrize(("precision", "tolerance"), [("float32", 1e-3), ("float64", 1e-6)])
 @pytest.mark.parametrize("protocol", ["transductive", "inductive"])
-@pytest.mark.parametrize("name", [name for name in ON_FEATURES if METHOD_OF[name].gpu])
+@pytest.mark.parametrize("name", [name for name in ON_FEATURES if METHOD_OF[name].capabilities.gpu])
 def test_a_gpu_gives_the_cpus_scores(name, protocol, precision, tolerance):
     if not torch.cuda.is_available():
         pytest.skip("no GPU on this machine")

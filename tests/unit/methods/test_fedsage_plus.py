@@ -28,7 +28,7 @@ def test_it_declares_the_generator_and_how_its_nodes_join():
     assert METHODS["fedsage-plus"] is FEDSAGE_PLUS
     assert FEDSAGE_PLUS.options["inpainting"] is FEDSAGE
     assert FEDSAGE_PLUS.options["fused"] == {"cap": None, "rounding": "truncate", "edges": "binary"}
-    assert (FEDSAGE_PLUS.title, FEDSAGE_PLUS.family, FEDSAGE_PLUS.needs, FEDSAGE_PLUS.gpu) == (
+    assert (FEDSAGE_PLUS.title, FEDSAGE_PLUS.family, FEDSAGE_PLUS.needs, FEDSAGE_PLUS.capabilities.gpu) == (
         "FedSage+",
         "federated",
         ("features", "fused"),
@@ -99,7 +99,7 @@ def test_crossings_equal_a_count_by_hand():
     sizes = {"weight-0": 12 * 8, "weight-own-0": 12 * 8, "weight-1": 8 * 4, "weight-own-1": 8 * 4, "weight-2": 4 * 2}
     sizes |= {"bias-0": 8, "bias-1": 4, "bias-2": 2}
     assert {name for name, _ in rows} == set(sizes)
-    assert set(sizes) <= set(FEDSAGE_PLUS.shared_tensors)
+    assert set(sizes) <= set(FEDSAGE_PLUS.crossing.tensors)
     for (name, _), row in rows.items():
         assert row["bytes"] == 3 * 3 * sizes[name] * 4
         assert "subjects" not in str(row["axes"])

@@ -137,7 +137,7 @@ def test_the_networks_weights_alone_leave_an_institution(name):
     outcome = outcome_of(name, cohort())
     method = METHODS[SHIPPED_VARIANTS[name]["method"]]
     crossed = {row["name"] for row in outcome.crossings}
-    assert crossed <= set(method.shared_tensors) - {"adjacency-sum", "training-subjects"}
+    assert crossed <= set(method.crossing.tensors) - {"adjacency-sum", "training-subjects"}
     weights = {row["name"]: row["bytes"] for row in outcome.crossings if row["direction"] == "upload"}
     assert sum(weights.values()) == 3 * 2 * 4 * outcome.counts["parameters"]
 

@@ -11,7 +11,7 @@ from support.samples.method_inputs import method_inputs
 from support.samples.quick_methods import fields_of
 
 SUBJECTS, INSTITUTIONS = 43, 3
-NAMES = [name for name, method in METHODS.items() if method.model]
+NAMES = [name for name, method in METHODS.items() if method.capabilities.model]
 DIFFERENT = {
     "plain": {},
     "raw": {"standardise": "none"},
@@ -54,7 +54,9 @@ def test_a_kept_model_gives_the_scores_of_its_fold_and_has_no_axis_of_subjects(n
         for code in range(INSTITUTIONS):
             own = inputs.tested(fold) & (inputs.institution == code)
             if own.any():
-                found = score_at(model, code, inputs.fold_features(fold)[own], vars(settings), resolve(method.model))
+                found = score_at(
+                    model, code, inputs.fold_features(fold)[own], vars(settings), resolve(method.capabilities.model)
+                )
                 np.testing.assert_allclose(found.scores, outcome.scores[fold, own], rtol=0, atol=2e-6)
                 assert found.rows.shape == (own.sum(), 20)
 
@@ -70,7 +72,7 @@ def test_a_choice_on_inner_folds_returns_no_models():
         inputs_of("random", 2), settings_of("fedmlp", choose="inner", weight_decays=(0.0, 0.1)), Run(keeps_models=True)
     )
     assert outcome.models == ()
-    assert METHODS["fedmlp"].without_model == {"choose": "inner"}
+    assert METHODS["fedmlp"].capabilities.without_model == {"choose": "inner"}
 
 
 def test_an_institution_without_a_model_is_scored_by_the_mean_of_all_others():

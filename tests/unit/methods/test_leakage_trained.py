@@ -99,7 +99,7 @@ def test_crossings_are_declared_by_the_method():
     for name in ON_FEATURES:
         outcome = outcome_of(name, method_inputs(60))
         names = {row["name"] for row in outcome.crossings}
-        declared = METHOD_OF[name].shared_tensors
+        declared = METHOD_OF[name].crossing.tensors
         assert names <= set(declared)
         with_people = {row["name"] for row in outcome.crossings if "subjects" in str(row["axes"])}
         assert with_people == {each for each, axes in declared.items() if "subjects" in axes}
@@ -110,7 +110,7 @@ def test_a_site_without_training_subjects_is_helped_by_declared_tensors():
     inputs = method_inputs(60, 30, institutions=3, split="leave-one-site-out")
     tensors = {row["name"]: row["tensors"] for row in outcome_of("localgcn", inputs).crossings}
     assert tensors["feature-mean"] == tensors["weight-0"] == 2
-    assert tensors.keys() == METHOD_OF["localgcn"].shared_tensors.keys()
+    assert tensors.keys() == METHOD_OF["localgcn"].crossing.tensors.keys()
     by_fold = {(row["name"], row["direction"]): row["tensors"] for row in outcome_of("fedmlp", inputs).crossings}
     assert by_fold["weight-0", "upload"] == 3 * 2
     assert by_fold["weight-0", "download"] == 3 * 2 + 1

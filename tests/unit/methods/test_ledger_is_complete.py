@@ -43,7 +43,7 @@ DOCUMENTED = (Path(__file__).parents[3] / "docs" / "reference" / "what-crosses.m
 CHANGED = 1
 """The institution whose data are changed."""
 POOLING = [
-    name for name, method in METHOD_OF.items() if "labels" in method.shared_tensors and topology_of(name) != "local"
+    name for name, method in METHOD_OF.items() if "labels" in method.crossing.tensors and topology_of(name) != "local"
 ]
 
 
@@ -109,7 +109,7 @@ def test_data_of_another_institution_in_a_method_are_in_its_ledger(variant, spli
 )
 def test_what_a_method_on_graphs_or_series_may_send_is_in_the_documentation(method):
     own = " ".join(row for row in DOCUMENTED if f"`{method.name}`" in row or "`training-subjects`" in row)
-    for name in method.shared_tensors:
+    for name in method.crossing.tensors:
         assert f"`{name}`" in own or f"`{name.partition('.')[0]}.*`" in own, name
 
 

@@ -119,7 +119,7 @@ def test_gradients_cross_and_no_subject_does():
     inputs = method_inputs(60, 30, institutions=3, split="leave-one-site-out")
     outcome = federated.train(inputs, FederatedLogisticSettings(), Run())
     rows = {(row["name"], row["direction"]): row for row in outcome.crossings}
-    assert {name for name, _ in rows} <= set(LOGISTIC_FEDERATED.shared_tensors)
+    assert {name for name, _ in rows} <= set(LOGISTIC_FEDERATED.crossing.tensors)
     assert not any("subjects" in str(row["axes"]) for row in outcome.crossings)
     assert rows["weight-gradient", "upload"]["institutions"] == "1 2"
     assert rows["weight-gradient", "upload"]["tensors"] == 2 * rows["weight-gradient", "upload"]["rounds"]
@@ -177,7 +177,7 @@ def test_the_pattern_is_haufe_s_of_features_that_are_centred_at_home():
     features[:, 3] = 0.7
     inputs = replace(inputs, features=(features,))
     made = designs(
-        inputs, 1, "institution", DOUBLE, Ledger(LOGISTIC_FEDERATED.shared_tensors, {"features": 8, "models": 1})
+        inputs, 1, "institution", DOUBLE, Ledger(LOGISTIC_FEDERATED.crossing.tensors, {"features": 8, "models": 1})
     )
     weight = torch.from_numpy(np.random.default_rng(4).standard_normal((1, 8)))
     parts = zip(*(margin_sums(design, weight) for design in made), strict=True)

@@ -37,7 +37,7 @@ CHOOSING = {"choose": "inner", "weight_decays": (0.0, 0.1)}
 TRIED = first_of_each(
     METHOD_OF, lambda name: (METHOD_OF[name].name, topology_of(name), getattr(settings_of(name), "solver", ""))
 )
-CASES = {name: (name, {}) for name in TRIED if METHOD_OF[name].members} | {
+CASES = {name: (name, {}) for name in TRIED if METHOD_OF[name].capabilities.members} | {
     f"{name}-choosing": (name, CHOOSING)
     for name in TRIED
     if "choose" in fields_of(METHOD_OF[name]) and METHOD_OF[name].needs == ("features",)
@@ -109,7 +109,7 @@ def test_a_training_subject_is_scored_like_a_tested_copy_of_it(name):
             )
 
 
-@pytest.mark.parametrize("name", [name for name in TRIED if not METHOD_OF[name].members])
+@pytest.mark.parametrize("name", [name for name in TRIED if not METHOD_OF[name].capabilities.members])
 def test_a_method_that_declares_none_has_none(name):
     assert train(name, read_by(name, method_inputs(36, DIMENSIONS, folds=FOLDS))).member_scores is None
 

@@ -18,7 +18,7 @@ from reference.haufe import dense_pattern
 from support.samples.method_inputs import diagnosis_of, method_inputs, relabelled, scrambled
 
 FIT = {"ridge": ridge.fit_ridge, "svm": svm.fit_svm, "logistic": logistic.fit_logistic}
-DECLARED = [name for name, method in METHODS.items() if method.patterns]
+DECLARED = [name for name, method in METHODS.items() if method.capabilities.patterns]
 every_method = pytest.mark.parametrize("name", FIT)
 both_trainings = pytest.mark.parametrize("training", ["local", "central"])
 
@@ -162,7 +162,7 @@ def test_every_one_of_several_classes_has_a_pattern_against_the_rest(name):
 
 def test_the_methods_that_declare_patterns_are_those_that_leave_them():
     assert set(FIT) < set(DECLARED)
-    others = [name for name in ("majority", "phenotype", "motion") if not METHODS[name].patterns]
+    others = [name for name in ("majority", "phenotype", "motion") if not METHODS[name].capabilities.patterns]
     for name in others:
         method = METHODS[name]
         assert resolve(method.entry)(method_inputs(), method.settings(), Run()).patterns is None

@@ -150,7 +150,9 @@ def test_an_unseen_site_is_scored_by_the_other_sites_models_with_their_skips():
 
     def trained(cohort):
         module = GCN(9, (8, 4), 2, skip=True)
-        task = Training(module, cohort, SETTINGS, DOUBLE, "local", FEDGCN.shared_tensors, normalised, standardise=False)
+        task = Training(
+            module, cohort, SETTINGS, DOUBLE, "local", FEDGCN.crossing.tensors, normalised, standardise=False
+        )
         return train_stacked(task)
 
     found = trained(inputs)

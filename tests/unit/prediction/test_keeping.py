@@ -66,7 +66,7 @@ def test_the_model_of_everybody_learns_from_all_labels_and_tests_nobody(tmp_path
 
 def test_institutions_that_are_scaled_apart_have_distances_of_their_own(tmp_path, files):
     own = RidgeSettings(training="local", alphas=(1.0,))
-    kept = {"score": RIDGE.model, "about": KEPT["about"] | {"settings": vars(own)}}
+    kept = {"score": RIDGE.capabilities.model, "about": KEPT["about"] | {"settings": vars(own)}}
     features = INPUTS.features[0].copy()
     features[INPUTS.institution == 2] *= np.linspace(0.2, 3.0, (INPUTS.institution == 2).sum())[:, None]
     inputs = replace(INPUTS, features=(features,))

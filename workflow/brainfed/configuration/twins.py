@@ -37,7 +37,7 @@ def find_twins(variant: Variant, variants: Sequence[Variant]) -> dict[str, dict[
         variant: of the experiment; one that is not federated has no twins.
         variants: all of the experiment.
     """
-    twins = variant.method.twins
+    twins = variant.method.comparison
     if twins is None:
         return {}
     differs = twins.differs if twins.differs_under.items() <= variant.settings.items() else ""
@@ -68,7 +68,7 @@ def topology_of(variant: Variant) -> str:
 
 
 def _twin(variant: Variant, variants: Sequence[Variant], side: Side, differs: Sequence[str]) -> dict[str, Any]:
-    shipped, pooled = str(getattr(variant.method.twins, side)), side == "pooled"
+    shipped, pooled = str(getattr(variant.method.comparison, side)), side == "pooled"
     settings = {key: value for key, value in SHIPPED_VARIANTS[shipped].items() if key not in stage_keys()}
     method = METHODS[str(settings.pop("method"))]
     own, cannot = _model(variant, method)
@@ -93,7 +93,7 @@ def _twin(variant: Variant, variants: Sequence[Variant], side: Side, differs: Se
 
 def _model(variant: Variant, method: Method) -> tuple[dict[str, Any], str]:
     """The settings that a twin must share, and those that it lacks; empty where it has all."""
-    twins = variant.method.twins
+    twins = variant.method.comparison
     federation = {field.name for field in fields(FederationSettings)} - OPTIMISER | set(twins.apart if twins else ())
     known, usual = {field.name for field in fields(method.settings)}, defaults_of(variant.method.settings)
     model = {key: value for key, value in variant.settings.items() if key not in federation}
@@ -139,7 +139,7 @@ def _definition(
     changed = {key: value for key, value in own.items() if usual[key] != value}
     stages = _changed_stages(variant, plain, method, pooled=side == "pooled")
     if not changed and not stages:
-        return str(getattr(variant.method.twins, side))
+        return str(getattr(variant.method.comparison, side))
     wanted = {"method": method.name, **settings, **changed, **stages}
     ready = [name for name, entry in SHIPPED_VARIANTS.items() if entry == wanted]
     return ready[0] if ready else f"a variant {_yaml(wanted)}"

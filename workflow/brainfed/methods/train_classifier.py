@@ -50,7 +50,7 @@ def train_classifier(
         settings.schedule(),
         run,
         method.topology,
-        method.shared_tensors,
+        method.crossing.tensors,
         propagate,
         standardise=settings.standardise == "institution",
         precision=settings.precision,

@@ -75,12 +75,12 @@ def predictions(
 def _row(model: KeptFile, part: Part, patient: Patient, code: int | None) -> dict[str, str | float | int]:
     about = model.about
     method = METHODS.get(about["method"])
-    if method is None or not method.model:
+    if method is None or not method.capabilities.model:
         raise UserError(
             f"Model: expected a method that this brainfed has, found {about['method']!r}; install its version."
         )
     features = features_of(patient, about, part, code)
-    found = score_at(part.model, code, features, about["settings"], resolve(method.model))
+    found = score_at(part.model, code, features, about["settings"], resolve(method.capabilities.model))
     names, columns = about["class_names"], score_columns(about["class_names"])
     distance = distance_of(float(np.linalg.norm(found.rows[0])), about["distance"], code)
     return {

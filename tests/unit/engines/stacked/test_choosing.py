@@ -95,7 +95,7 @@ def test_mean_losses_cross_and_inner_trainings_count():
     inputs = method_inputs(60, 12)
     plain = train_fedgcn(inputs, FedGCNSettings(hidden=(8, 4), **ROUNDS), Run()).crossings
     rows = {(row["name"], row["direction"]): row for row in train_fedgcn(inputs, CASES["fedgcn"][1], Run()).crossings}
-    assert {name for name, _ in rows} <= set(FEDGCN.shared_tensors)
+    assert {name for name, _ in rows} <= set(FEDGCN.crossing.tensors)
     assert rows["validation-loss", "upload"]["shape"] == "3x4"
     assert rows["validation-loss", "upload"]["tensors"] == 3
     for row in plain:

@@ -24,7 +24,7 @@ def test_the_server_of_a_training_decides_the_model():
 
     def scores(**options):
         module = MLP(7, (4, 3), 2)
-        task = Training(module, inputs, schedule, Run(), "federated", FEDMLP.shared_tensors, **options)
+        task = Training(module, inputs, schedule, Run(), "federated", FEDMLP.crossing.tensors, **options)
         return train_stacked(task).round_scores
 
     averaged, frozen = scores(), scores(server=FrozenServer)

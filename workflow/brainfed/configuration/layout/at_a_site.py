@@ -81,7 +81,7 @@ def sets_added_up(experiments: Iterable[Experiment], folds: int = 0) -> int:
 
 def _inner_sets(variant: Variant) -> list[tuple[str, int]]:
     """Names of the inner training sets of one training; two methods with one grid's name deal the same."""
-    grid = variant.method.inner_grid
+    grid = variant.method.crossing.inner_grid
     # `solver: fedavg` has no penalty to choose.
     chooses = grid and len(variant.settings[grid]) > 1 and variant.settings.get("solver") != "fedavg"
     return [(grid, inner) for inner in range(INNER_FOLDS)] if chooses else []

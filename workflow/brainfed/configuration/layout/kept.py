@@ -14,7 +14,7 @@ def kept_parameters(variant: Variant, cohort: CohortInputs, split: SplitSettings
     """The entry points of the job, and the description of the model: builtins."""
     return {
         "keep": KEEP,
-        "score": variant.method.model,
+        "score": variant.method.capabilities.model,
         "about": {
             "variant": variant.name,
             "method": variant.method.name,

@@ -8,7 +8,7 @@ from brainfed.configuration.twins import twins_of
 
 def clustered_variants(experiment: Experiment) -> list[Variant]:
     """In the order of the config."""
-    return [variant for variant in experiment.variants if variant.method.clusters]
+    return [variant for variant in experiment.variants if variant.method.capabilities.clusters]
 
 
 def clustered_experiments(plan: Plan) -> list[str]:

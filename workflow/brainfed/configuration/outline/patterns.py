@@ -27,8 +27,8 @@ def explained_variants(experiment: Experiment) -> list[Variant]:
 
 
 def _leaves_patterns(variant: Variant) -> bool:
-    without = variant.method.without_patterns.items()
-    return variant.method.patterns and not any(variant.settings[key] == value for key, value in without)
+    without = variant.method.capabilities.without_patterns.items()
+    return variant.method.capabilities.patterns and not any(variant.settings[key] == value for key, value in without)
 
 
 def explained_experiments(plan: Plan) -> list[str]:

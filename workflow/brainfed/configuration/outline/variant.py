@@ -21,7 +21,7 @@ def shown_variant(variant: Variant, experiment: Experiment) -> dict[str, Any]:
         "family": variant.method.family,
         "topology": topology_of(variant),
         "twins": find_twins(variant, experiment.variants),
-        "clusters": variant.method.clusters,
+        "clusters": variant.method.capabilities.clusters,
         "settings": variant.settings,
         "shipped": shipped_settings(variant.method),
         "stages": variant.stage_settings(),

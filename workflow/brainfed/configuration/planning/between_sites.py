@@ -59,14 +59,14 @@ def check_between_sites(project: ProjectSettings, experiments: Iterable[Experime
 def _check_variant(where: str, variant: Variant) -> None:
     method = variant.method
     topology = variant.settings["training"] if method.topology == "setting" else method.topology
-    if topology == "central" or (topology == "federated" and method.between_sites is None):
-        possible = ", ".join(sorted(name for name, each in METHODS.items() if each.between_sites is not None))
+    if topology == "central" or (topology == "federated" and method.crossing.between_sites is None):
+        possible = ", ".join(sorted(name for name, each in METHODS.items() if each.crossing.between_sites is not None))
         reason = "pools subjects" if topology == "central" else "runs in a simulation alone"
         raise UserError(
             f"{where}.variants: expected methods that sites train together or each alone, found {variant.name!r} of "
             f"method {method.name!r}, which {reason}; choose among {possible}, or methods that train alone."
         )
-    _require(where, f"variants.{variant.name}", variant.settings, method.between_sites or {})
+    _require(where, f"variants.{variant.name}", variant.settings, method.crossing.between_sites or {})
     for held in variant.stages.values():
         for stage in with_parents(held):
             key = f"variants.{variant.name}.{stage.kind.key}"
@@ -81,8 +81,8 @@ def _check_left_out(where: str, variants: Iterable[Variant], study: StudySetting
     A site gives the same numbers in all folds in which it trains. The sums of all folds, each without one site, then
     show the numbers of every single site: the sum over folds, divided by the number of the others, less one fold's sum.
     """
-    if unsuited := [variant for variant in variants if not variant.method.leaves_out]:
-        possible = ", ".join(sorted(name for name, each in METHODS.items() if each.leaves_out))
+    if unsuited := [variant for variant in variants if not variant.method.crossing.leaves_out]:
+        possible = ", ".join(sorted(name for name, each in METHODS.items() if each.crossing.leaves_out))
         found = ", ".join(f"{variant.name!r} of method {variant.method.name!r}" for variant in unsuited)
         raise UserError(
             f"{where}.variants: expected methods whose shared model scores a site that is left out ({possible}), found "

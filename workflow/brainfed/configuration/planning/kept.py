@@ -72,9 +72,11 @@ def _of_method(variant: Variant) -> str:
             f"whose method {method.name!r} compares a patient with training subjects in a graph: their features would "
             "have to leave with the model; name a variant without a graph."
         )
-    if not method.model:
+    if not method.capabilities.model:
         return f"whose method {method.name!r} keeps no model; name a linear model or a multilayer perceptron."
-    without = {key: value for key, value in method.without_model.items() if variant.settings.get(key) == value}
+    without = {
+        key: value for key, value in method.capabilities.without_model.items() if variant.settings.get(key) == value
+    }
     return f"which keeps no model under `{_written(without)}`; change that setting." if without else ""
 
 

@@ -49,7 +49,7 @@ class Features(StageKind):
         """
         del above
         if settings.views:
-            if not method.views:
+            if not method.capabilities.views:
                 raise UserError(
                     f"{where}.features.views: method {method.name!r} reads one kind of features, found "
                     f"{len(settings.views)} views; name its settings without `views`, or choose another method."
@@ -65,7 +65,7 @@ class Features(StageKind):
             UserError: true diagnoses select the features of a null control, or other subjects enter those of a private
                 method.
         """
-        if method.own_features and (key := _fit_to_others(settings)):
+        if method.capabilities.own_features and (key := _fit_to_others(settings)):
             raise UserError(
                 f"{where}.features.{key}: expected {WITHOUT_FIT[key]}, as method {method.name!r} reads each "
                 f"subject alone, found {getattr(settings, key)}; set it in the features of this variant."

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from brainfed.methods.method import Method
+from brainfed.methods.method import Crossing, Method
 from brainfed.runtime.settings import setting
 
 
@@ -20,7 +20,7 @@ MAJORITY = Method(
     family="baseline",
     topology="local",
     needs=(),
-    shared_tensors={"prevalence": ()},
+    crossing=Crossing({"prevalence": ()}),
     variants={"majority": {}},
 )
 """A baseline that uses nothing of a subject but the institution."""
@@ -43,7 +43,7 @@ PHENOTYPE = Method(
     topology="central",
     needs=(),
     phenotypes=("sex", "age"),
-    shared_tensors=dict.fromkeys(("site", "sex", "age", "labels"), ("subjects",)),
+    crossing=Crossing(dict.fromkeys(("site", "sex", "age", "labels"), ("subjects",))),
     variants={"phenotype": {}},
 )
 """A method that does not beat this baseline gives no evidence for a use of the brain data."""
@@ -66,7 +66,7 @@ MOTION = Method(
     topology="central",
     needs=(),
     phenotypes=("mean_fd",),
-    shared_tensors={"mean_fd": ("subjects",), "labels": ("subjects",)},
+    crossing=Crossing({"mean_fd": ("subjects",), "labels": ("subjects",)}),
     variants={"motion": {}},
 )
 """A method that does not beat this baseline may score head motion alone."""

@@ -41,7 +41,7 @@ def majority(inputs: MethodInputs, settings: MajoritySettings, run: Run) -> Outc
     Raises:
         UserError: a fold has no training subject.
     """
-    ledger, size = Ledger(MAJORITY.shared_tensors), PREVALENCE_BYTES * (inputs.classes - 1)
+    ledger, size = Ledger(MAJORITY.crossing.tensors), PREVALENCE_BYTES * (inputs.classes - 1)
     scores = np.full((*inputs.labels.shape, inputs.classes), np.nan)
     member_scores = scores.copy()
     for fold in range(inputs.folds):
@@ -81,7 +81,7 @@ def phenotype(inputs: MethodInputs, settings: PhenotypeSettings, run: Run) -> Ou
     """
     known = inputs.phenotypes
     columns = np.column_stack([known.of("site"), known.of("sex"), known.of("age")]).astype(np.float64)
-    ledger = Ledger(PHENOTYPE.shared_tensors)
+    ledger = Ledger(PHENOTYPE.crossing.tensors)
     record_pooling(inputs, ledger, "site", "sex", "age")
     return _logistic(inputs, columns, [0, 1], [2], settings.cost, ledger, run)
 
@@ -94,7 +94,7 @@ def motion(inputs: MethodInputs, settings: MotionSettings, run: Run) -> Outcome:
     Raises:
         UserError: a fold has no training subject.
     """
-    ledger = Ledger(MOTION.shared_tensors)
+    ledger = Ledger(MOTION.crossing.tensors)
     record_pooling(inputs, ledger, "mean_fd")
     return _logistic(inputs, inputs.phenotypes.of("mean_fd")[:, None], [], [0], settings.cost, ledger, run)
 

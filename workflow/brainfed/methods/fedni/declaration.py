@@ -16,7 +16,7 @@ from brainfed.methods.classifier_settings import (
 )
 from brainfed.methods.gcn.declaration import SKIP_TENSORS, FedGCNSettings
 from brainfed.methods.inpainter import Inpainter
-from brainfed.methods.method import Method, Twins
+from brainfed.methods.method import Capabilities, Comparison, Crossing, Method
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,7 @@ FEDNI = Method(
     entry="brainfed.methods.fedni.train:train",
     family="federated",
     topology="federated",
-    between_sites=BETWEEN_SITES,
-    twins=Twins(
+    comparison=Comparison(
         "localgcn",
         "centralgcn",
         "The twins have no generated nodes.",
@@ -50,8 +49,11 @@ FEDNI = Method(
     ),
     needs=("features", "fused"),
     options={"inpainting": FEDNI_INPAINTER},
-    gpu=True,
-    shared_tensors={**NETWORK_TENSORS, **SKIP_TENSORS, **SIZES_TENSORS, **SUMMED_MOMENTS_TENSORS, **CHOICE_TENSORS},
+    crossing=Crossing(
+        {**NETWORK_TENSORS, **SKIP_TENSORS, **SIZES_TENSORS, **SUMMED_MOMENTS_TENSORS, **CHOICE_TENSORS},
+        between_sites=BETWEEN_SITES,
+    ),
+    capabilities=Capabilities(gpu=True),
     quick=QUICK_ROUNDS,
     variants={"fedni": {}, "fedni-skip": {"skip": "linear"}},
 )
@@ -74,13 +76,13 @@ FEDNI_CENTROIDS = Method(
     entry=FEDNI.entry,
     family="federated",
     topology="federated",
-    twins=Twins(
+    comparison=Comparison(
         "localgcn", "centralgcn", "The twins have no centroids.", other_model="without centroids", apart=NOT_OF_TWINS
     ),
     needs=("features", "fused"),
     options={"inpainting": CENTROIDS, "fused": {"cap": None, "edges": "k"}},
-    gpu=True,
-    shared_tensors=FEDNI.shared_tensors,
+    crossing=Crossing(FEDNI.crossing.tensors),
+    capabilities=Capabilities(gpu=True),
     quick=QUICK_ROUNDS,
     variants={"fedni-centroids": {}},
 )

@@ -14,7 +14,7 @@ from brainfed.methods.classifier_settings import (
     FederatedClassifierSettings,
 )
 from brainfed.methods.inpainter import Inpainter
-from brainfed.methods.method import Method, Twins
+from brainfed.methods.method import Capabilities, Comparison, Crossing, Method
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ FEDSAGE_PLUS = Method(
     entry="brainfed.methods.fedsage.train:train",
     family="federated",
     topology="federated",
-    twins=Twins(
+    comparison=Comparison(
         "localgcn",
         "centralgcn",
         "FedSage+ trains GraphSAGE; its twins are graph convolutional networks.",
@@ -48,15 +48,17 @@ FEDSAGE_PLUS = Method(
     ),
     needs=("features", "fused"),
     options={"inpainting": FEDSAGE, "fused": {"cap": None, "rounding": "truncate", "edges": "binary"}},
-    gpu=True,
-    shared_tensors={
-        **NETWORK_TENSORS,
-        "weight-own-0": ("features", "hidden-0"),
-        "weight-own-1": ("hidden-0", "hidden-1"),
-        **SIZES_TENSORS,
-        **CHOICE_TENSORS,
-        **SUMMED_MOMENTS_TENSORS,
-    },
+    crossing=Crossing(
+        {
+            **NETWORK_TENSORS,
+            "weight-own-0": ("features", "hidden-0"),
+            "weight-own-1": ("hidden-0", "hidden-1"),
+            **SIZES_TENSORS,
+            **CHOICE_TENSORS,
+            **SUMMED_MOMENTS_TENSORS,
+        }
+    ),
+    capabilities=Capabilities(gpu=True),
     quick=QUICK_ROUNDS,
     variants={"fedsage-plus": {}},
 )

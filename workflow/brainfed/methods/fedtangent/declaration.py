@@ -7,7 +7,7 @@ from typing import Literal
 from brainfed.federation.robustness_settings import NOT_OF_TWINS, RobustnessSettings
 from brainfed.methods.linear.declaration import ALPHAS, TANGENT
 from brainfed.methods.linear.grid import check_grid
-from brainfed.methods.method import Method, Twins
+from brainfed.methods.method import Capabilities, Comparison, Crossing, Method
 from brainfed.runtime.settings import setting
 
 RIDGE_TENSORS: Mapping[str, tuple[str, ...]] = {
@@ -113,19 +113,16 @@ RIDGE_FEDERATED = Method(
     entry="brainfed.methods.fedtangent.train:train_ridge_federated",
     family="federated",
     topology="federated",
-    between_sites=BETWEEN_SITES,
-    inner_grid="alphas",
-    leaves_out=True,
-    twins=Twins(
+    comparison=Comparison(
         "ridge-local",
         "ridge-central",
         "The twins choose their penalty by leave-one-out, the federated ridge by inner folds.",
         apart=APART,
     ),
-    views=True,
-    patterns=True,
-    model="brainfed.engines.linear.kept:score",
-    shared_tensors={**RIDGE_TENSORS, **SCALING_TENSORS},
+    crossing=Crossing(
+        {**RIDGE_TENSORS, **SCALING_TENSORS}, between_sites=BETWEEN_SITES, leaves_out=True, inner_grid="alphas"
+    ),
+    capabilities=Capabilities(views=True, patterns=True, model="brainfed.engines.linear.kept:score"),
     quick={"alphas": (0.1, 1.0, 10.0)},
     variants={"ridge-federated": {}},
 )
@@ -149,15 +146,12 @@ FEDTANGENT = Method(
     entry="brainfed.methods.fedtangent.train:train_fedtangent",
     family="federated",
     topology="federated",
-    between_sites=BETWEEN_SITES,
-    inner_grid="alphas",
-    leaves_out=True,
-    twins=Twins("tangent-local", "tangent-central", apart=APART),
+    comparison=Comparison("tangent-local", "tangent-central", apart=APART),
     options={"features": TANGENT},
-    views=True,
-    patterns=True,
-    model="brainfed.engines.linear.kept:score",
-    shared_tensors={**RIDGE_TENSORS, **SCALING_TENSORS},
+    crossing=Crossing(
+        {**RIDGE_TENSORS, **SCALING_TENSORS}, between_sites=BETWEEN_SITES, leaves_out=True, inner_grid="alphas"
+    ),
+    capabilities=Capabilities(views=True, patterns=True, model="brainfed.engines.linear.kept:score"),
     quick={"alphas": (0.1, 1.0, 10.0)},
     variants={"fedtangent": {}, "fedtangent-fedavg": {"solver": "fedavg", "rounds": 10, "alphas": (0.1,)}},
 )

@@ -20,7 +20,7 @@ def train(method: Method, inputs: MethodInputs, settings: FederatedRidgeSettings
         settings.local_steps,
         settings.tolerance,
         settings.zscore,
-        method.shared_tensors,
+        method.crossing.tensors,
         settings,
     )
     return train_ridge(task, poisoned_inputs(inputs, settings), run)

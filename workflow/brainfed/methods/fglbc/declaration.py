@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from brainfed.federation.privacy.schedule import PrivateSchedule
 from brainfed.federation.privacy.settings import NOT_OF_TWINS, PRIVACY_DESCRIPTION, Calibration
-from brainfed.methods.method import Method, Twins
+from brainfed.methods.method import Capabilities, Comparison, Crossing, Method
 from brainfed.runtime.settings import setting
 
 MOST_BLOCKS = 8
@@ -222,9 +222,9 @@ STGCN_LOCAL = Method(
     family="graph",
     topology="local",
     needs=("series",),
-    gpu=True,
     on_request=("stgcn-local",),
-    shared_tensors={**STGCN_TENSORS, **MEAN_ADJACENCY},
+    crossing=Crossing({**STGCN_TENSORS, **MEAN_ADJACENCY}),
+    capabilities=Capabilities(gpu=True),
     quick={"epochs": 2, **QUICK_STGCN},
     variants={"stgcn-local": {}},
 )
@@ -244,9 +244,9 @@ STGCN_CENTRAL = Method(
     family="graph",
     topology="central",
     needs=("series",),
-    gpu=True,
     on_request=("stgcn-central",),
-    shared_tensors={**POOLED_SERIES},
+    crossing=Crossing({**POOLED_SERIES}),
+    capabilities=Capabilities(gpu=True),
     quick={"epochs": 2, **QUICK_STGCN},
     variants={"stgcn-central": {}},
 )
@@ -266,9 +266,9 @@ GNN_LOCAL = Method(
     family="graph",
     topology="local",
     needs=("series",),
-    gpu=True,
     on_request=("gnn-local",),
-    shared_tensors={**REGION_GNN_TENSORS, **MEAN_ADJACENCY},
+    crossing=Crossing({**REGION_GNN_TENSORS, **MEAN_ADJACENCY}),
+    capabilities=Capabilities(gpu=True),
     quick={"epochs": 2, **QUICK_REGION_GNN},
     variants={"gnn-local": {}},
 )
@@ -288,9 +288,9 @@ GNN_CENTRAL = Method(
     family="graph",
     topology="central",
     needs=("series",),
-    gpu=True,
     on_request=("gnn-central",),
-    shared_tensors={**POOLED_SERIES},
+    crossing=Crossing({**POOLED_SERIES}),
+    capabilities=Capabilities(gpu=True),
     quick={"epochs": 2, **QUICK_REGION_GNN},
     variants={"gnn-central": {}},
 )
@@ -310,21 +310,19 @@ FEDAVG_STGCN = Method(
     entry="brainfed.methods.fglbc.train:train_fedavg",
     family="federated",
     topology="federated",
-    between_sites={},
-    leaves_out=True,
-    twins=Twins(
+    comparison=Comparison(
         "stgcn-local",
         "stgcn-central",
         "The twins train without noise.",
         apart=NOT_OF_TWINS,
     ),
     needs=("series",),
-    gpu=True,
     on_request=(
         "fedavg-dp",
         "fedavg-no-dp",
     ),
-    shared_tensors={**STGCN_TENSORS, **MEAN_ADJACENCY},
+    crossing=Crossing({**STGCN_TENSORS, **MEAN_ADJACENCY}, between_sites={}, leaves_out=True),
+    capabilities=Capabilities(gpu=True),
     quick={"rounds": 2, **QUICK_STGCN},
     variants={"fedavg-dp": {}, "fedavg-no-dp": {"privacy": "none"}},
 )
@@ -344,21 +342,19 @@ FEDGNN = Method(
     entry="brainfed.methods.fglbc.train:train_fedgnn",
     family="federated",
     topology="federated",
-    between_sites={},
-    leaves_out=True,
-    twins=Twins(
+    comparison=Comparison(
         "gnn-local",
         "gnn-central",
         "The twins train without noise.",
         apart=NOT_OF_TWINS,
     ),
     needs=("series",),
-    gpu=True,
     on_request=(
         "fedgnn-dp",
         "fedgnn-no-dp",
     ),
-    shared_tensors={**REGION_GNN_TENSORS, **MEAN_ADJACENCY},
+    crossing=Crossing({**REGION_GNN_TENSORS, **MEAN_ADJACENCY}, between_sites={}, leaves_out=True),
+    capabilities=Capabilities(gpu=True),
     quick={"rounds": 2, **QUICK_REGION_GNN},
     variants={"fedgnn-dp": {}, "fedgnn-no-dp": {"privacy": "none"}},
 )
@@ -391,22 +387,20 @@ FGLBC = Method(
     entry="brainfed.methods.fglbc.train:train_fglbc",
     family="federated",
     topology="federated",
-    between_sites={},
-    leaves_out=True,
-    twins=Twins(
+    comparison=Comparison(
         "stgcn-local",
         "stgcn-central",
         "The twins train without noise.",
         apart=("aggregation", "temperature", "components", *NOT_OF_TWINS),
     ),
     needs=("series",),
-    gpu=True,
     on_request=(
         "fglbc",
         "fglbc-no-dp",
         "fglbc-printed-noise",
     ),
-    shared_tensors={**STGCN_TENSORS, **MEAN_ADJACENCY},
+    crossing=Crossing({**STGCN_TENSORS, **MEAN_ADJACENCY}, between_sites={}, leaves_out=True),
+    capabilities=Capabilities(gpu=True),
     quick={"rounds": 2, **QUICK_STGCN},
     variants={"fglbc": {}, "fglbc-no-dp": {"privacy": "none"}, "fglbc-printed-noise": {"privacy": "paper"}},
 )

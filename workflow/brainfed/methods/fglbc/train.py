@@ -79,7 +79,7 @@ class SeriesTraining:
                 schedule=self.schedule,
                 run=self.run,
                 topology=self.method.topology,
-                shared_tensors=self.method.shared_tensors,
+                shared_tensors=self.method.crossing.tensors,
                 axes=self.axes,
                 server=self.server,
                 record_data=self.record_crossings,

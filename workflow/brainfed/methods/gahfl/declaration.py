@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from brainfed.federation.robustness_settings import NOT_OF_TWINS, RobustnessSettings
 from brainfed.methods.fglbc.declaration import POOLED_SERIES
-from brainfed.methods.method import Method, Twins
+from brainfed.methods.method import Capabilities, Comparison, Crossing, Method
 from brainfed.runtime.settings import setting
 
 Kind = Literal["lstm", "gru", "bilstm", "slstm"]
@@ -186,7 +186,7 @@ DISTILLED_TENSORS: Mapping[str, tuple[str, ...]] = {
 """An institution uploads logits of the public samples alone, and downloads the global network."""
 
 
-TWINS = Twins(
+COMPARISON = Comparison(
     "recurrent-local",
     "recurrent-central",
     "The twins keep all their training subjects at home, or pool all of them; no public set is needed. The kinds of "
@@ -223,9 +223,9 @@ RECURRENT_LOCAL = Method(
     family="graph",
     topology="local",
     needs=("series",),
-    gpu=True,
     on_request=("recurrent-local",),
-    shared_tensors=RECURRENT_TENSORS,
+    crossing=Crossing(RECURRENT_TENSORS),
+    capabilities=Capabilities(gpu=True),
     quick=QUICK_CROPS,
     variants={"recurrent-local": {}},
 )
@@ -240,9 +240,9 @@ RECURRENT_CENTRAL = Method(
     family="graph",
     topology="central",
     needs=("series",),
-    gpu=True,
     on_request=("recurrent-central",),
-    shared_tensors=POOLED_SERIES,
+    crossing=Crossing(POOLED_SERIES),
+    capabilities=Capabilities(gpu=True),
     quick=QUICK_CROPS,
     variants={"recurrent-central": {}},
 )
@@ -257,10 +257,9 @@ RECURRENT_PUBLIC = Method(
     family="graph",
     topology="central",
     needs=("series", "public"),
-    members=False,
-    gpu=True,
     on_request=("recurrent-public",),
-    shared_tensors={**PUBLIC_TENSORS, **RECURRENT_TENSORS},
+    crossing=Crossing({**PUBLIC_TENSORS, **RECURRENT_TENSORS}),
+    capabilities=Capabilities(members=False, gpu=True),
     quick=QUICK_CROPS,
     variants={"recurrent-public": {}},
 )
@@ -291,11 +290,11 @@ FEDGEMS = Method(
     entry="brainfed.methods.gahfl.train:train_fedgems",
     family="federated",
     topology="federated",
-    twins=TWINS,
+    comparison=COMPARISON,
     needs=("series", "public"),
-    gpu=True,
     on_request=("fedgems",),
-    shared_tensors=DISTILLED_TENSORS,
+    crossing=Crossing(DISTILLED_TENSORS),
+    capabilities=Capabilities(gpu=True),
     quick={"global_epochs": 2, **QUICK_CROPS},
     variants={"fedgems": {}},
 )
@@ -324,11 +323,11 @@ FEDET = Method(
     entry="brainfed.methods.gahfl.train:train_fedet",
     family="federated",
     topology="federated",
-    twins=TWINS,
+    comparison=COMPARISON,
     needs=("series", "public"),
-    gpu=True,
     on_request=("fedet", "fedet-literal"),
-    shared_tensors=DISTILLED_TENSORS,
+    crossing=Crossing(DISTILLED_TENSORS),
+    capabilities=Capabilities(gpu=True),
     quick={"global_epochs": 2, **QUICK_CROPS},
     variants={"fedet": {}, "fedet-literal": {"consensus": 0.0}},
 )
@@ -368,11 +367,11 @@ GAHFL = Method(
     entry="brainfed.methods.gahfl.train:train_gahfl",
     family="federated",
     topology="federated",
-    twins=TWINS,
+    comparison=COMPARISON,
     needs=("series", "public"),
-    gpu=True,
     on_request=("gahfl", "gahfl-no-bce", "gahfl-no-sd", "gahfl-no-wd", "gahfl-no-teachers", "gahfl-literal-gcna"),
-    shared_tensors=DISTILLED_TENSORS,
+    crossing=Crossing(DISTILLED_TENSORS),
+    capabilities=Capabilities(gpu=True),
     quick={"global_epochs": 2, **QUICK_CROPS},
     variants={
         "gahfl": {},

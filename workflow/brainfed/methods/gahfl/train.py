@@ -100,7 +100,7 @@ def train_central(inputs: SeriesInputs, settings: OneRecurrentSettings, run: Run
 def train_public(inputs: PublicSeriesInputs, settings: OneRecurrentSettings, run: Run) -> Outcome:
     """Train one network on the public subjects; the private ones are no members of its training."""
     workplace = workplace_of(inputs, settings, run)
-    ledger = Ledger(RECURRENT_PUBLIC.shared_tensors, workplace.axes)
+    ledger = Ledger(RECURRENT_PUBLIC.crossing.tensors, workplace.axes)
     record_public_pool(inputs, workplace.usable(inputs.public_training(0)), ledger)
     trained = [inputs.public_training(fold) for fold in range(inputs.folds)]
     everybody = [np.arange(len(inputs.subjects))]

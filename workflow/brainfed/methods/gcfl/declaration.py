@@ -7,7 +7,7 @@ from typing import Literal
 from brainfed.federation.noise_settings import NOISE_DESCRIPTION
 from brainfed.federation.schedule import FederationSettings
 from brainfed.methods.classifier_settings import SIZES_TENSORS
-from brainfed.methods.method import Method, Twins
+from brainfed.methods.method import Capabilities, Comparison, Crossing, Method
 from brainfed.runtime.settings import setting
 
 LAYERS = 3
@@ -97,8 +97,8 @@ SELFTRAIN = Method(
     family="graph",
     topology="local",
     needs=("connectomes",),
-    gpu=True,
-    shared_tensors={**CONVOLUTIONS, **OWN_LAYERS},
+    crossing=Crossing({**CONVOLUTIONS, **OWN_LAYERS}),
+    capabilities=Capabilities(gpu=True),
     quick={"epochs": 3},
     variants={"selftrain": {}},
 )
@@ -120,8 +120,8 @@ CENTRAL_GIN = Method(
     family="graph",
     topology="central",
     needs=("connectomes",),
-    gpu=True,
-    shared_tensors={"nodes": ("nodes", "features"), "edges": ("edges", "ends"), "labels": ("subjects",)},
+    crossing=Crossing({"nodes": ("nodes", "features"), "edges": ("edges", "ends"), "labels": ("subjects",)}),
+    capabilities=Capabilities(gpu=True),
     quick={"epochs": 3},
     variants={"central-gin": {}},
 )
@@ -140,11 +140,12 @@ FEDAVG_GIN = Method(
     entry="brainfed.methods.gcfl.train:train_fedavg",
     family="federated",
     topology="federated",
-    between_sites={},
-    twins=Twins("selftrain", "central-gin", "Layers before and after the convolutions are every institution's own."),
+    comparison=Comparison(
+        "selftrain", "central-gin", "Layers before and after the convolutions are every institution's own."
+    ),
     needs=("connectomes",),
-    gpu=True,
-    shared_tensors={**CONVOLUTIONS, **OWN_LAYERS, **SIZES_TENSORS},
+    crossing=Crossing({**CONVOLUTIONS, **OWN_LAYERS, **SIZES_TENSORS}, between_sites={}),
+    capabilities=Capabilities(gpu=True),
     quick={"rounds": 3},
     variants={"fedavg-gin": {}, "fedprox-gin": {"proximal": 0.01}},
 )
@@ -190,17 +191,15 @@ GCFL = Method(
     entry="brainfed.methods.gcfl.train:train_gcfl",
     family="federated",
     topology="federated",
-    between_sites={},
-    twins=Twins(
+    comparison=Comparison(
         "selftrain",
         "central-gin",
         "Layers before and after the convolutions are every institution's own.",
         apart=("similarity", "eps1", "eps2", "sequence", "first_cut", "clustering"),
     ),
     needs=("connectomes",),
-    clusters=True,
-    gpu=True,
-    shared_tensors={**CONVOLUTIONS, **OWN_LAYERS, **SIZES_TENSORS, "gradient-norm": ()},
+    crossing=Crossing({**CONVOLUTIONS, **OWN_LAYERS, **SIZES_TENSORS, "gradient-norm": ()}, between_sites={}),
+    capabilities=Capabilities(clusters=True, gpu=True),
     quick={"rounds": 3, "first_cut": 1, "eps1": 10.0, "eps2": 0.0},
     variants={"gcfl": {}, "gcfl-plus": {"similarity": "gradient_norms"}},
 )

@@ -83,7 +83,7 @@ def _training(
         settings.schedule(),
         run,
         method.topology,
-        method.shared_tensors,
+        method.crossing.tensors,
         server,
         sends_gradient_norm=sends_gradient_norm,
     )

@@ -17,7 +17,7 @@ from brainfed.methods.classifier_settings import (
     FederatedClassifierSettings,
     SoloSettings,
 )
-from brainfed.methods.method import Method, Twins
+from brainfed.methods.method import Capabilities, Comparison, Crossing, Method
 from brainfed.runtime.settings import setting
 
 
@@ -35,8 +35,8 @@ LOCALGCN = Method(
     family="graph",
     topology="local",
     needs=("features", "graph"),
-    gpu=True,
-    shared_tensors={**NETWORK_TENSORS, **MOMENTS_TENSORS},
+    crossing=Crossing({**NETWORK_TENSORS, **MOMENTS_TENSORS}),
+    capabilities=Capabilities(gpu=True),
     quick=QUICK_EPOCHS,
     variants={"localgcn": {}},
 )
@@ -59,8 +59,8 @@ CENTRALGCN = Method(
     family="graph",
     topology="central",
     needs=("features", "graph"),
-    gpu=True,
-    shared_tensors={"features": ("subjects", "features"), "labels": ("subjects",)},
+    crossing=Crossing({"features": ("subjects", "features"), "labels": ("subjects",)}),
+    capabilities=Capabilities(gpu=True),
     quick=QUICK_EPOCHS,
     variants={"centralgcn": {}},
 )
@@ -93,12 +93,14 @@ FEDGCN = Method(
     entry="brainfed.methods.gcn.train:train_fedgcn",
     family="federated",
     topology="federated",
-    between_sites=BETWEEN_SITES,
-    leaves_out=True,
-    twins=Twins("localgcn", "centralgcn", apart=NOT_OF_TWINS),
+    comparison=Comparison("localgcn", "centralgcn", apart=NOT_OF_TWINS),
     needs=("features", "graph"),
-    gpu=True,
-    shared_tensors={**NETWORK_TENSORS, **SKIP_TENSORS, **SIZES_TENSORS, **SUMMED_MOMENTS_TENSORS, **CHOICE_TENSORS},
+    crossing=Crossing(
+        {**NETWORK_TENSORS, **SKIP_TENSORS, **SIZES_TENSORS, **SUMMED_MOMENTS_TENSORS, **CHOICE_TENSORS},
+        between_sites=BETWEEN_SITES,
+        leaves_out=True,
+    ),
+    capabilities=Capabilities(gpu=True),
     quick=QUICK_ROUNDS,
     variants={"fedgcn": {}, "fedgcn-skip": {"skip": "linear"}},
 )

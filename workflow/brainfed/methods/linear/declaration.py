@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from brainfed.methods.linear.grid import check_grid
-from brainfed.methods.method import Method
+from brainfed.methods.method import Capabilities, Crossing, Method
 from brainfed.runtime.settings import setting
 
 ALPHAS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
@@ -51,11 +51,11 @@ RIDGE = Method(
     entry="brainfed.methods.linear.train_ridge:train",
     family="linear",
     topology="setting",
-    patterns=True,
-    model="brainfed.methods.linear.kept:score_margin",
-    shared_tensors={"features": ("subjects", "features"), "labels": ("subjects",), "model": ("parameters",)}
-    | {"scaling": ("scaling",)},
-    views=True,
+    crossing=Crossing(
+        {"features": ("subjects", "features"), "labels": ("subjects",), "model": ("parameters",)}
+        | {"scaling": ("scaling",)}
+    ),
+    capabilities=Capabilities(views=True, patterns=True, model="brainfed.methods.linear.kept:score_margin"),
     quick={"alphas": (0.1, 1.0, 10.0)},
     variants={
         "ridge-local": {"training": "local"},
@@ -112,9 +112,8 @@ SVM = Method(
     entry="brainfed.methods.linear.train_svm:train",
     family="linear",
     topology="setting",
-    patterns=True,
-    model="brainfed.methods.linear.kept:score_margin",
-    shared_tensors={"features": ("subjects", "features"), "labels": ("subjects",), "model": ("parameters",)},
+    crossing=Crossing({"features": ("subjects", "features"), "labels": ("subjects",), "model": ("parameters",)}),
+    capabilities=Capabilities(patterns=True, model="brainfed.methods.linear.kept:score_margin"),
     quick={"costs": (0.1, 1.0)},
     variants={"svm-local": {"training": "local"}, "svm-central": {"training": "central"}},
 )
@@ -151,9 +150,8 @@ LOGISTIC = Method(
     entry="brainfed.methods.linear.train_logistic:train",
     family="linear",
     topology="setting",
-    patterns=True,
-    model="brainfed.methods.linear.kept:score_probability",
-    shared_tensors={"features": ("subjects", "features"), "labels": ("subjects",), "model": ("parameters",)},
+    crossing=Crossing({"features": ("subjects", "features"), "labels": ("subjects",), "model": ("parameters",)}),
+    capabilities=Capabilities(patterns=True, model="brainfed.methods.linear.kept:score_probability"),
     quick={"costs": (0.1, 1.0)},
     variants={"logistic-local": {"training": "local"}, "logistic-central": {"training": "central"}},
 )

@@ -26,7 +26,7 @@ def train(inputs: MethodInputs, settings: LogisticSettings, run: Run) -> Outcome
     def fit(subjects: TrainingSet) -> LinearModel:
         return fit_logistic(subjects, settings.costs)
 
-    task = LinearTask(fit, "probability", settings.training, settings.standardise, LOGISTIC.shared_tensors)
+    task = LinearTask(fit, "probability", settings.training, settings.standardise, LOGISTIC.crossing.tensors)
     return train_linear(task, inputs, run)
 
 

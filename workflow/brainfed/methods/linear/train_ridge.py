@@ -31,7 +31,7 @@ def train(inputs: MethodInputs, settings: RidgeSettings, run: Run) -> Outcome:
             return fit_ridge_by_inner_folds(subjects, settings.alphas)
         return fit_ridge(subjects, settings.alphas)
 
-    task = LinearTask(fit, "margin", settings.training, settings.standardise, RIDGE.shared_tensors, inner)
+    task = LinearTask(fit, "margin", settings.training, settings.standardise, RIDGE.crossing.tensors, inner)
     return train_linear(task, inputs, run)
 
 

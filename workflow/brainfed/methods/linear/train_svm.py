@@ -25,7 +25,7 @@ def train(inputs: MethodInputs, settings: SVMSettings, run: Run) -> Outcome:
         return fit_svm(subjects, settings.costs)
 
     return train_linear(
-        LinearTask(fit, "margin", settings.training, settings.standardise, SVM.shared_tensors), inputs, run
+        LinearTask(fit, "margin", settings.training, settings.standardise, SVM.crossing.tensors), inputs, run
     )
 
 

@@ -11,7 +11,7 @@ from typing import Literal
 from brainfed.federation.schedule import FederationSettings
 from brainfed.methods.classifier_settings import QUICK_ROUNDS, SIZES_TENSORS, SUMMED_MOMENTS_TENSORS, InputSettings
 from brainfed.methods.linear.grid import check_grid
-from brainfed.methods.method import Method, Twins
+from brainfed.methods.method import Capabilities, Comparison, Crossing, Method
 from brainfed.runtime.settings import setting
 
 
@@ -75,27 +75,31 @@ LOGISTIC_FEDERATED = Method(
     entry="brainfed.methods.logistic_federated.train:train",
     family="federated",
     topology="federated",
-    between_sites={},
-    inner_grid="costs",
-    leaves_out=True,
-    twins=Twins(
+    comparison=Comparison(
         "logistic-local",
         "logistic-central",
         "Trained by FedAvg, the model has no penalty, and as many steps as its rounds allow.",
         differs_under={"solver": "fedavg"},
         apart=("solver", "tolerance", "max_rounds"),
     ),
-    patterns=True,
-    without_patterns={"solver": "fedavg"},
-    model="brainfed.methods.logistic_federated.kept:score",
-    gpu=True,
-    shared_tensors={
-        "weight-0": ("features", "classes"),
-        "bias-0": ("classes",),
-        **SIZES_TENSORS,
-        **SUMMED_MOMENTS_TENSORS,
-        **SUMS_TENSORS,
-    },
+    crossing=Crossing(
+        {
+            "weight-0": ("features", "classes"),
+            "bias-0": ("classes",),
+            **SIZES_TENSORS,
+            **SUMMED_MOMENTS_TENSORS,
+            **SUMS_TENSORS,
+        },
+        between_sites={},
+        leaves_out=True,
+        inner_grid="costs",
+    ),
+    capabilities=Capabilities(
+        patterns=True,
+        without_patterns={"solver": "fedavg"},
+        model="brainfed.methods.logistic_federated.kept:score",
+        gpu=True,
+    ),
     quick={"costs": (0.1, 1.0), **QUICK_ROUNDS},
     variants={"logistic-federated": {}, "logistic-fedavg": {"solver": "fedavg"}},
 )

@@ -112,7 +112,7 @@ def train_sums(inputs: MethodInputs, settings: FederatedLogisticSettings, run: R
     """
     features = int(inputs.fold_features(0).shape[1])
     classes = (1,) if inputs.classes == 2 else tuple(range(inputs.classes))
-    ledger = Ledger(LOGISTIC_FEDERATED.shared_tensors, {"features": features, "models": len(classes)})
+    ledger = Ledger(LOGISTIC_FEDERATED.crossing.tensors, {"features": features, "models": len(classes)})
     scores, rounds = np.full((*inputs.labels.shape, inputs.classes), np.nan), 0
     member_scores, models = scores.copy(), list[FittedModel]()
     patterns = np.zeros((inputs.folds, len(classes), features), dtype=np.float32)

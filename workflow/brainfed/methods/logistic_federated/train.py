@@ -19,7 +19,7 @@ def train(inputs: MethodInputs, settings: FederatedLogisticSettings, run: Run) -
             settings,
             run,
             "federated",
-            LOGISTIC_FEDERATED.shared_tensors,
+            LOGISTIC_FEDERATED.crossing.tensors,
             standardise=settings.standardise == "institution",
             precision=settings.precision,
         )

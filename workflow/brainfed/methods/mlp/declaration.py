@@ -15,7 +15,7 @@ from brainfed.methods.classifier_settings import (
     FederatedClassifierSettings,
     SoloSettings,
 )
-from brainfed.methods.method import Method, Twins
+from brainfed.methods.method import Capabilities, Comparison, Crossing, Method
 
 
 @dataclass(frozen=True)
@@ -31,10 +31,8 @@ LOCALMLP = Method(
     entry="brainfed.methods.mlp.train:train_localmlp",
     family="graph",
     topology="local",
-    model="brainfed.methods.mlp.kept:score",
-    without_model={"choose": "inner"},
-    gpu=True,
-    shared_tensors={**NETWORK_TENSORS, **MOMENTS_TENSORS},
+    crossing=Crossing({**NETWORK_TENSORS, **MOMENTS_TENSORS}),
+    capabilities=Capabilities(model="brainfed.methods.mlp.kept:score", without_model={"choose": "inner"}, gpu=True),
     quick=QUICK_EPOCHS,
     variants={"localmlp": {}, "localmlp-centred": {"centre": "subject"}},
 )
@@ -54,10 +52,8 @@ CENTRALMLP = Method(
     entry="brainfed.methods.mlp.train:train_centralmlp",
     family="graph",
     topology="central",
-    model="brainfed.methods.mlp.kept:score",
-    without_model={"choose": "inner"},
-    gpu=True,
-    shared_tensors={"features": ("subjects", "features"), "labels": ("subjects",)},
+    crossing=Crossing({"features": ("subjects", "features"), "labels": ("subjects",)}),
+    capabilities=Capabilities(model="brainfed.methods.mlp.kept:score", without_model={"choose": "inner"}, gpu=True),
     quick=QUICK_EPOCHS,
     variants={"centralmlp": {}, "centralmlp-centred": {"centre": "subject"}},
 )
@@ -76,13 +72,13 @@ FEDMLP = Method(
     entry="brainfed.methods.mlp.train:train_fedmlp",
     family="federated",
     topology="federated",
-    between_sites=BETWEEN_SITES,
-    leaves_out=True,
-    twins=Twins("localmlp", "centralmlp", apart=NOT_OF_TWINS),
-    model="brainfed.methods.mlp.kept:score",
-    without_model={"choose": "inner"},
-    gpu=True,
-    shared_tensors={**NETWORK_TENSORS, **SIZES_TENSORS, **SUMMED_MOMENTS_TENSORS, **CHOICE_TENSORS},
+    comparison=Comparison("localmlp", "centralmlp", apart=NOT_OF_TWINS),
+    crossing=Crossing(
+        {**NETWORK_TENSORS, **SIZES_TENSORS, **SUMMED_MOMENTS_TENSORS, **CHOICE_TENSORS},
+        between_sites=BETWEEN_SITES,
+        leaves_out=True,
+    ),
+    capabilities=Capabilities(model="brainfed.methods.mlp.kept:score", without_model={"choose": "inner"}, gpu=True),
     quick=QUICK_ROUNDS,
     variants={"fedmlp": {}, "fedmlp-centred": {"centre": "subject"}},
 )

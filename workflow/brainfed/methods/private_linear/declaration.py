@@ -14,7 +14,7 @@ from brainfed.federation.privacy.schedule import PrivateSchedule
 from brainfed.federation.privacy.settings import NOT_OF_TWINS, PRIVACY_DESCRIPTION, Calibration, PrivacySettings
 from brainfed.methods.classifier_settings import NETWORK_TENSORS, SIZES_TENSORS
 from brainfed.methods.linear.declaration import TANGENT
-from brainfed.methods.method import Method, Twins
+from brainfed.methods.method import Capabilities, Comparison, Crossing, Method
 from brainfed.runtime.settings import setting
 
 
@@ -106,14 +106,14 @@ RIDGE_DP = Method(
     entry="brainfed.methods.private_linear.train_ridge:train_ridge_dp",
     family="federated",
     topology="federated",
-    twins=Twins(
+    comparison=Comparison(
         "ridge-local",
         "ridge-central",
         "The twins are not private: they z-score by training subjects and choose a penalty.",
         apart=STEPS,
     ),
-    own_features=True,
-    shared_tensors={**RIDGE_TENSORS, **SIZES_TENSORS},
+    crossing=Crossing({**RIDGE_TENSORS, **SIZES_TENSORS}),
+    capabilities=Capabilities(own_features=True),
     quick={"rounds": 3},
     variants={"ridge-dp": {}, "ridge-dp-once": {"rounds": 1, "balance": "none"}, "ridge-no-dp": {"privacy": "none"}},
 )
@@ -128,10 +128,12 @@ FEDTANGENT_DP = Method(
     entry="brainfed.methods.private_linear.train_ridge:train_fedtangent_dp",
     family="federated",
     topology="federated",
-    twins=Twins("tangent-local", "tangent-central", "The twins are not private: they choose a penalty.", apart=STEPS),
+    comparison=Comparison(
+        "tangent-local", "tangent-central", "The twins are not private: they choose a penalty.", apart=STEPS
+    ),
     options={"features": {**TANGENT, "reference": "identity"}},
-    own_features=True,
-    shared_tensors={**RIDGE_TENSORS, **SIZES_TENSORS},
+    crossing=Crossing({**RIDGE_TENSORS, **SIZES_TENSORS}),
+    capabilities=Capabilities(own_features=True),
     quick={"rounds": 3},
     variants={"fedtangent-dp": {}, "fedtangent-no-dp": {"privacy": "none"}},
 )
@@ -146,15 +148,14 @@ LOGISTIC_DP = Method(
     entry="brainfed.methods.private_linear.train_network:train_logistic_dp",
     family="federated",
     topology="federated",
-    twins=Twins(
+    comparison=Comparison(
         "logistic-local",
         "logistic-central",
         "The twins are not private: they z-score by training subjects and choose a penalty.",
         apart=NETWORK_STEPS,
     ),
-    own_features=True,
-    gpu=True,
-    shared_tensors={"weight-0": ("features", "classes"), "bias-0": ("classes",)},
+    crossing=Crossing({"weight-0": ("features", "classes"), "bias-0": ("classes",)}),
+    capabilities=Capabilities(own_features=True, gpu=True),
     quick={"rounds": 3},
     variants={"logistic-dp": {}, "logistic-no-dp": {"privacy": "none"}},
 )
@@ -168,15 +169,14 @@ FEDMLP_DP = Method(
     entry="brainfed.methods.private_linear.train_network:train_fedmlp_dp",
     family="federated",
     topology="federated",
-    twins=Twins(
+    comparison=Comparison(
         "localmlp",
         "centralmlp",
         "The twins are not private: they z-score by training subjects, and step by Adam.",
         apart=NETWORK_STEPS,
     ),
-    own_features=True,
-    gpu=True,
-    shared_tensors=NETWORK_TENSORS,
+    crossing=Crossing(NETWORK_TENSORS),
+    capabilities=Capabilities(own_features=True, gpu=True),
     quick={"rounds": 4, "hidden": (8, 4)},
     variants={"fedmlp-dp": {}, "fedmlp-no-dp": {"privacy": "none", "learning_rate": 0.3}},
 )

@@ -67,5 +67,5 @@ def _train(
 
     sizes = {"features": rows.shape[1], "classes": inputs.classes, **widths}
     return train_private(
-        PrivateTraining(network, cohort, inputs, settings, run, "federated", method.shared_tensors, sizes)
+        PrivateTraining(network, cohort, inputs, settings, run, "federated", method.crossing.tensors, sizes)
     )

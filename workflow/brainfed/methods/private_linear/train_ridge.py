@@ -48,7 +48,7 @@ def train(method: Method, inputs: MethodInputs, settings: PrivateRidgeSettings, 
     spendings = _spendings(inputs, settings, clients, multiplier)
     folds, models, features = clients.weights.shape
     ledger = Ledger(
-        method.shared_tensors, {"features": features, "models": models, "classes": clients.class_weights.shape[1]}
+        method.crossing.tensors, {"features": features, "models": models, "classes": clients.class_weights.shape[1]}
     )
     senders = (clients.samples > 0).sum(dim=0).to(torch.float64)
     server = GradientDescent(

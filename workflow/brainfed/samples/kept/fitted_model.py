@@ -53,7 +53,7 @@ class Scored:
 
 
 Score = Callable[[Arrays, NDArray[np.float32], Mapping[str, Any]], Scored]
-"""Arrays of one institution, features (n, d), settings of the method -> scores; named by `Method.model`."""
+"""Arrays of one institution, features (n, d), settings -> scores; named by `Method.capabilities.model`."""
 
 
 def score_at(

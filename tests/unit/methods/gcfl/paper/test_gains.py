@@ -55,7 +55,7 @@ def shown(name, **changes):
     settings = asdict(method.settings()) | own | changes
     return ShownVariant(
         name, method.name, method.title, method.family, settings, shipped=shipped_settings(method),
-        clusters=method.clusters,
+        clusters=method.capabilities.clusters,
     )  # fmt: skip
 
 

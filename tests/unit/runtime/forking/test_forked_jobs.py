@@ -262,6 +262,27 @@ def test_a_job_is_paused_with_its_client(start):
     assert job.returncode == 7
 
 
+PAUSED_AT_ONCE = """
+import os, signal
+from brainfed.runtime.forking import client
+
+def begun(*_):
+    os.kill(os.getpid(), signal.SIGTSTP)
+    return True
+
+client._is_accepted, client._has_begun, client._number = (lambda *_: True), begun, (lambda _: 0)
+client._stop = lambda _: print("paused", flush=True)
+client._follow(None, "job.py")
+"""
+
+
+def test_a_pause_waits_until_the_client_can_pass_it_on():
+    """In a session without a terminal the system drops it where no handler stands yet."""
+    command = [sys.executable, "-c", PAUSED_AT_ONCE]
+    ended = subprocess.run(command, capture_output=True, text=True, start_new_session=True, timeout=HANGS_AFTER_S)
+    assert (ended.stdout, ended.returncode) == ("paused\n", 0), ended.stderr
+
+
 def test_a_signal_to_all_processes_leaves_the_jobs_to_their_clients(start, owner):
     text = "import os\nimport sys\nprint(os.getpid(), flush=True)\nsys.stdin.read()\nprint('ended')\n"
     job = start(text, stdin=subprocess.PIPE)

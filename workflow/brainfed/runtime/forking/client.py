@@ -32,6 +32,8 @@ NUMBER = struct.Struct("i")
 NAMED = "job "
 """What this process calls itself, with the number of the process that runs the script (`runtime.forking.measured`)."""
 PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
+PAUSE = (signal.SIGTSTP,)
+"""Ctrl-Z waits, as those do, until it can be passed on."""
 TAKES_SIGNALS = b"from brainfed.scripting.job import job"
 """In the script of a job of ours."""
 CREDENTIALS = struct.Struct("3i")
@@ -174,16 +176,17 @@ def _follow(server: socket.socket, script: str) -> None:
     """Run the script there and end as it does; come back if it has not begun there."""
     if not _is_accepted(server, script):
         return
-    signal.pthread_sigmask(signal.SIG_BLOCK, PASSED_ON)
+    signal.pthread_sigmask(signal.SIG_BLOCK, (*PASSED_ON, *PAUSE))
     heard = _heard()
     if not _has_begun(server, [int(number) for number in PASSED_ON if number not in heard]):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, PAUSE)
         return
     for number in heard:
         signal.signal(number, lambda number, _frame: _pass_on(server, number))
     if signal.getsignal(signal.SIGTSTP) != signal.SIG_IGN:
         signal.signal(signal.SIGTSTP, lambda *_: _stop(server))
         signal.signal(signal.SIGCONT, lambda *_: _pass_on(server, signal.SIGCONT))
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, PASSED_ON)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, (*PASSED_ON, *PAUSE))
     _call_itself(_number(server))
     _end_like(_number(server))
 

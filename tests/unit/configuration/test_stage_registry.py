@@ -9,7 +9,7 @@ import yaml
 from brainfed.configuration.layout.layout import Layout
 from brainfed.configuration.layout.paths import stage_pattern
 from brainfed.configuration.loading import load_plan
-from brainfed.configuration.manual.page import manual
+from brainfed.configuration.manual import manual
 from brainfed.configuration.outline.variant import variant_outline
 from brainfed.configuration.planning import sweeps, variants
 from brainfed.configuration.prune import kept_folders, stage_folders

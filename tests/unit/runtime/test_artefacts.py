@@ -280,7 +280,7 @@ LIBRARIES = {"nib", "np", "torch", "json", "pickle", "plt", "nibabel", "numpy"}
 # `parts.write_whole` writes under a name of its own until the file is whole; a client of a forking process gives itself
 # a name in /proc; a sentence on a job's end goes below what stands in its log.
 NO_RESULTS = {
-    Path("brainfed/configuration/manual/__main__.py"),
+    Path("brainfed/configuration/manual.py"),
     Path("brainfed/runtime/devices/locks.py"),
     Path("brainfed/runtime/forking/client.py"),
     Path("brainfed/runtime/devices/slots.py"),

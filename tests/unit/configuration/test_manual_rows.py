@@ -5,7 +5,7 @@ from typing import Literal
 
 import pytest
 
-from brainfed.configuration.manual.rows import anchor, rows
+from brainfed.configuration.manual import anchor, rows
 from brainfed.runtime.settings import setting
 
 

@@ -5,9 +5,7 @@ from dataclasses import dataclass, fields, replace
 
 import pytest
 
-from brainfed.configuration.manual.page import manual
-from brainfed.configuration.manual.rows import anchor, rows
-from brainfed.configuration.manual.shared import groups_of, own_rows, shared_groups
+from brainfed.configuration.manual import anchor, manual, own_rows, rows, rows_of_class, shared_classes
 from brainfed.methods.registry import METHODS
 from brainfed.runtime.settings import setting
 
@@ -75,24 +73,8 @@ class Alone:
 
 
 @dataclass(frozen=True)
-class AlsoAlone:
-    """The same key without a common class."""
-
-    cost: float = setting(1.0, "Cost.")
-
-
-@dataclass(frozen=True)
-class AloneToo:
-    """And once more."""
-
-    cost: float = setting(1.0, "Cost.")
-
-
-@dataclass(frozen=True)
-class OtherDefault:
-    """A key of this name with another default."""
-
-    cost: float = setting(2.0, "Cost.")
+class Same(Rounds):
+    """No key of its own."""
 
 
 def made_up(**settings):
@@ -104,37 +86,24 @@ def names(found):
     return [row.key for row in found]
 
 
-def test_a_class_of_two_methods_is_a_group_and_an_override_is_the_method_s_own():
+def test_a_class_of_two_methods_is_a_table_and_an_override_is_the_method_s_own():
     methods = made_up(plain=Rounds, wide=Wide)
-    (group,) = shared_groups(methods)
-    assert (group.origin, group.methods, names(group.rows)) == (Rounds, ("plain", "wide"), ["rounds", "noise"])
-    assert own_rows(methods["plain"], (group,)) == []
-    assert names(own_rows(methods["wide"], (group,))) == ["rounds", "width"]
+    shared = shared_classes(methods)
+    assert shared == [Rounds]
+    assert names(rows_of_class(Rounds)) == ["rounds", "noise"]
+    assert own_rows(methods["plain"], shared) == []
+    assert names(own_rows(methods["wide"], shared)) == ["rounds", "width"]
 
 
-def test_a_class_of_one_method_is_no_group():
-    assert shared_groups(made_up(plain=Rounds, other=Alone)) == ()
+def test_a_class_of_one_method_is_no_shared_table():
+    methods = made_up(plain=Rounds, other=Alone)
+    assert shared_classes(methods) == []
+    assert names(own_rows(methods["other"], [])) == ["cost", "bias"]
 
 
-def test_an_override_that_all_methods_have_is_the_row_of_the_class():
-    methods = made_up(wide=Wide, wider=Wide)
-    groups = shared_groups(methods)
-    assert [(group.origin, names(group.rows)) for group in groups] == [(Rounds, ["rounds", "noise"]), (Wide, ["width"])]
-    assert groups[0].rows[0].default == "`20`"
-
-
-def test_the_same_row_of_three_methods_is_a_group_without_a_class():
-    two = made_up(one=Alone, two=AlsoAlone)
-    assert shared_groups(two) == ()
-    methods = {**two, **made_up(three=AloneToo, four=OtherDefault)}
-    (group,) = shared_groups(methods)
-    assert (group.origin, group.title, names(group.rows)) == (None, "one, two and three", ["cost"])
-    assert names(own_rows(methods["one"], (group,))) == ["bias"]
-    assert [names(own_rows(methods[name], (group,))) for name in ("two", "three", "four")] == [[], [], ["cost"]]
-
-
-def test_groups_of_base_classes_come_first():
-    methods = made_up(plain=Rounds, wide=Wide, wider=Wide)
-    groups = shared_groups(methods)
-    assert [group.origin for group in groups_of(methods["wide"], groups)] == [Rounds, Wide]
-    assert [names(group.rows) for group in groups] == [["rounds", "noise"], ["rounds", "width"]]
+def test_a_base_class_comes_first_and_a_class_without_keys_has_no_table():
+    methods = made_up(plain=Rounds, same=Same, wide=Wide, wider=Wide)
+    shared = shared_classes(methods)
+    assert shared == [Rounds, Wide]
+    assert [row.default for row in rows_of_class(Wide) if row.key == "rounds"] == ["`20`"]
+    assert own_rows(methods["same"], shared) == []

@@ -6,10 +6,10 @@ from pathlib import Path
 import yaml
 
 from brainfed.configuration.loading import load_plan
-from brainfed.configuration.manual.page import manual
-from brainfed.configuration.manual.schema import schema
+from brainfed.configuration.manual import manual
+from brainfed.configuration.schema import schema
 
-REPOSITORY = Path(__file__).resolve().parents[4]
+REPOSITORY = Path(__file__).resolve().parents[3]
 
 
 def test_schema_and_manual_have_not_drifted():

@@ -2,12 +2,9 @@
 
 from dataclasses import fields
 
-from brainfed.configuration.manual.rows import rows
-from brainfed.configuration.manual.sections import Part, section, study_sections
+from brainfed.configuration.manual import rows, section, study_sections
 from brainfed.configuration.project import ProjectSettings
 from brainfed.imaging.settings import FeatureSettings, OneViewSettings, ViewSettings
-
-FEATURES = Part("features", FeatureSettings)
 
 
 def test_parts_come_in_the_order_of_the_project_s_fields():
@@ -20,7 +17,7 @@ def test_parts_come_in_the_order_of_the_project_s_fields():
 
 
 def test_a_view_lists_its_own_keys_and_links_to_those_of_features():
-    page = section(Part("features.views.NAME", ViewSettings), FEATURES)
+    page = section("features.views.NAME", ViewSettings, ("features", FeatureSettings))
     assert "It has the keys of [features](#features), except `views`, and:" in page
     common = {row.key for row in rows(OneViewSettings)}
     own = {row.key for row in rows(ViewSettings)} - common
@@ -29,5 +26,5 @@ def test_a_view_lists_its_own_keys_and_links_to_those_of_features():
 
 
 def test_a_part_that_stands_alone_lists_every_key():
-    page = section(Part("features.views.NAME", ViewSettings))
+    page = section("features.views.NAME", ViewSettings)
     assert all(f"| `{field.name}` |" in page for field in fields(ViewSettings))

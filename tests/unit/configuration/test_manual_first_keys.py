@@ -3,8 +3,7 @@
 import yaml
 
 from brainfed.configuration.loading import load_plan
-from brainfed.configuration.manual.first_keys import FIRST_KEYS, first_keys, setting_at
-from brainfed.configuration.manual.page import manual
+from brainfed.configuration.manual import FIRST_KEYS, first_keys, manual, setting_at
 
 DEFAULTS = {
     "project": "required",

@@ -4,11 +4,15 @@ import json
 from dataclasses import fields
 from typing import Any
 
-from brainfed.configuration.manual.texts import EXTENDS
 from brainfed.configuration.project import ProjectSettings
 from brainfed.configuration.stages import registry
 from brainfed.configuration.validation import adapter
 from brainfed.methods.registry import METHODS
+
+EXTENDS = (
+    "Another config (a path from the working directory) that this one is laid over, key by key, or a list of them, "
+    "each laid over the one before; lists are replaced, and null takes away a cohort, a variant or an experiment."
+)
 
 
 def schema() -> str:

@@ -285,3 +285,19 @@ def test_images_without_a_signal_are_found_where_their_voxels_are_read(tmp_path,
     (unread,) = check_project(cohort.configure())
     assert unread.sentence.startswith("the voxels of 8 of 8 subjects were not read")
     assert check_project(cohort.configure(), every_scan=True) == [silent]
+
+
+def test_a_derivative_of_subjects_without_a_diagnosis_stops_the_run(tree):
+    tree.write_participants(*(row.rpartition("\t")[0] + "\tn/a" for row in ROWS[:4]))
+    checked = check_cohort("c", settings_of(tree))
+    (said,) = sentences_of(checked, "stops")
+    assert said.startswith("Cohort 'c': expected a subject whose diagnosis is known, found none among 4; fix columns.")
+
+
+def test_who_a_rule_leaves_out_leaves_for_that_rule_and_for_no_note(tree, monkeypatch):
+    monkeypatch.setattr("brainfed.checking.images.MOST_VOXELS", 0)
+    tree.write_run("01", volumes=VOLUMES - 5, table=confounds(VOLUMES - 5))
+    checked = check_cohort("c", settings_of(tree, exclude={"min_volumes": VOLUMES}))
+    assert any("voxels of 4 of 4 subjects were not read" in said for said in sentences_of(checked, "notes"))
+    (leaver,) = checked.leavers
+    assert (leaver.subject, leaver.reason[:12]) == ("sub-01", "kept volumes")

@@ -110,7 +110,8 @@ def _check(name: str, settings: CohortSettings, look_at_all: LookAtAll, place: s
     everybody = _people(participants, listing.subjects, looks, settings)
     mean_fd = dict(zip(participants["subject"], participants["mean_fd"].astype("float64"), strict=True))
     people, excluded, reasons = exclude_known(place, everybody, looks, mean_fd, settings)
-    reasons |= {subject: one.sentence for one in reversed(found) for subject in one.subjects}
+    wrong_files = [one for one in found if one.severity != "notes"]
+    reasons |= {subject: one.sentence for one in reversed(wrong_files) for subject in one.subjects}
     reasons |= listing.absences
     phenotype = (listing.phenotype,) if isinstance(listing.phenotype, str) else listing.phenotype
     absent = [*_left_out(listing, tables, settings)]
@@ -122,11 +123,21 @@ def _check(name: str, settings: CohortSettings, look_at_all: LookAtAll, place: s
         *absent,
         *found,
         *(nobody_left(name, place, dropped) if not everybody else ()),
+        *(_nobody_known(name, tables, settings, len(unknown)) if not everybody and not dropped and unknown else ()),
         *twins_among(place, everybody),
         *excluded,
     ]
     sites = tuple(sorted(set(participants["site"])))
     return Checked(tuple(findings), people, sites, 0, leavers_among(_labels(participants), people, reasons))
+
+
+def _nobody_known(name: str, place: str, settings: CohortSettings, subjects: int) -> Iterator[Finding]:
+    """What stops a run of a cohort without a label."""
+    sentence = (
+        f"Cohort {name!r}: expected a subject whose {settings.target} is known, found none among {subjects}; fix "
+        f"columns.{settings.target}, its codes or the table."
+    )
+    yield Finding("stops", place, sentence)
 
 
 def _labels(participants: pd.DataFrame) -> dict[str, tuple[str, int | None]]:

@@ -10,8 +10,7 @@ import nibabel as nib
 import numpy as np
 import yaml
 
-from brainfed.checking.config import check_config
-from brainfed.checking.project import check_project
+from brainfed.checking.project import check_config, check_project
 
 HEADER = ["participant_id", "site", "age", "sex", "diagnosis"]
 REGIONS, VOLUMES, TR = 4, 60, 2.0

@@ -47,7 +47,7 @@ LIBRARIES = (
 """What a start imports that is not of this project: a project under test may have its own copy of the workflow."""
 OURS = (
     "brainfed.__main__",
-    "brainfed.checking.found_cohorts",
+    "brainfed.checking.images",
     "brainfed.configuration.layout.layout",
     "brainfed.configuration.outline.report",
 )

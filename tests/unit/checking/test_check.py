@@ -21,13 +21,12 @@ import pytest
 import yaml
 
 from brainfed.__main__ import main
-from brainfed.checking import disk
+from brainfed.checking import project
 from brainfed.checking.cohort import SOURCES
-from brainfed.checking.config import check_config
 from brainfed.checking.finding import Finding, as_text, gathered
 from brainfed.checking.people import Checked, Person
-from brainfed.checking.project import check_project
-from brainfed.checking.split import check_few, check_splits
+from brainfed.checking.project import check_config, check_project
+from brainfed.checking.split import SplitCheck
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.settings.splits import SplitSettings
 from brainfed.cohort.sources.listing import list_cohort
@@ -190,7 +189,7 @@ def test_every_repeat_is_drawn_as_its_job_draws_it(config, seeds):
                 continue
             expected = [repeat]
             break
-        found = [one.sentence for one in check_splits(Checked((), people, ("a",), 4), experiments, seed, "c")]
+        found = [one.sentence for one in SplitCheck(Checked((), people, ("a",), 4), experiments, "c", seed).splits()]
         assert [int(re.search(r"This is repeat (\d)\.", one)[1]) for one in found] == expected
         verdicts.update(expected or ["drawn"])
         for works in (int(one[1]) for sentence in found if (one := re.search(r"`folds: (\d)` works", sentence))):
@@ -266,9 +265,9 @@ def test_an_input_in_the_results_of_another_cohort_that_the_run_makes_stops_it(t
 
 def test_a_full_disk_is_found(config, tmp_path, monkeypatch):
     # 12 subjects, 60 time points of 4 regions and 6 connections, 4 bytes each.
-    usage = disk.shutil.disk_usage(tmp_path)
+    usage = project.shutil.disk_usage(tmp_path)
     for free, severities in ((12 * (60 * 4 + 6) * 4 - 1, ["stops"]), (12 * (60 * 4 + 6) * 4, [])):
-        monkeypatch.setattr(disk.shutil, "disk_usage", lambda folder, free=free: usage._replace(free=free))
+        monkeypatch.setattr(project.shutil, "disk_usage", lambda folder, free=free: usage._replace(free=free))
         assert [found.severity for found in check_project(config, tmp_path / "results")] == severities
 
 
@@ -309,7 +308,7 @@ def test_an_interrupted_download_of_abide_is_found(tmp_path, monkeypatch):
 def test_people_are_few_below_fifty_or_ten_of_a_class(controls, patients, few):
     people = tuple(Person(f"s{one}", "a", int(one < patients), f"s{one}", 100) for one in range(controls + patients))
     experiment = SimpleNamespace(split=SplitSettings(), default=True)
-    assert bool([*check_few(Checked((), people, ("a",), 10), [experiment], "here", (), "diagnosis")]) == few
+    assert bool([*SplitCheck(Checked((), people, ("a",), 10), [experiment], "here").few()]) == few
 
 
 @pytest.mark.parametrize(

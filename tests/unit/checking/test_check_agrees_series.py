@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from brainfed.checking.series import SeriesCheck
+from brainfed.checking.cohort import SeriesCheck
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.sources.listed import ListedSubject
 from brainfed.imaging.series.read_shard import read_shard

@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from brainfed.checking.config import check_config
-from brainfed.checking.project import check_project
+from brainfed.checking.project import check_config, check_project
 from brainfed.cohort.phenotype.text import read_table_text
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.sources.listed import shard_name

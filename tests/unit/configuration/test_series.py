@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from brainfed.checking.disk import needed_bytes
 from brainfed.checking.people import Checked, Person
+from brainfed.checking.project import needed_bytes
 from brainfed.configuration.layout.layout import Layout
 from brainfed.configuration.loading import load_plan
 from brainfed.configuration.prune import kept_folders

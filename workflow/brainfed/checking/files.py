@@ -1,22 +1,202 @@
-"""Rows without a file, files without a row, and rows that share one."""
+"""The phenotype table and the files that it names: rows that cannot be used, unknown values, absent files."""
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from brainfed.checking.finding import Finding, named
+from brainfed.checking.finding import Finding, boundary, collected, found_at, named, place_of, severity_of
+from brainfed.checking.people import NAMED_NONE, Table
+from brainfed.cohort.class_words import class_words
+from brainfed.cohort.phenotype.ingest import ingest
+from brainfed.cohort.phenotype.participant import ONE_SITE, Participant, read_participant
+from brainfed.cohort.phenotype.table import Row, cohort_rows
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.sources.below import files_below
+from brainfed.cohort.sources.bids.listing import wanted_files
 from brainfed.cohort.sources.freesurfer.further import further_measures
 from brainfed.cohort.sources.known_atlases import atlas_files
-from brainfed.cohort.sources.listed import EXCLUDED, ListedSubject
-from brainfed.cohort.sources.listing import absent_files, list_cohort, named_series
+from brainfed.cohort.sources.listed import EXCLUDED, ListedSubject, Listing
+from brainfed.cohort.sources.listing import absent_files, list_cohort, list_subject, named_series
+from brainfed.cohort.sources.missing_inputs import missing_inputs
 from brainfed.cohort.sources.path_patterns import none_but, remedy_for
 from brainfed.cohort.sources.unlisted import unlisted_files
 from brainfed.cohort.sources.usable_paths import unusable_paths
 from brainfed.configuration.layout.cohort_inputs import CohortInputs
-from brainfed.runtime.errors import UserError
+from brainfed.runtime.errors import Refuse, UserError, pass_over
 from brainfed.runtime.records.contents import dated_ahead
+
+
+@dataclass(frozen=True)
+class Roster:
+    """The rows that can be used; `complete` if all can."""
+
+    listed: tuple[ListedSubject, ...]
+    participants: Mapping[str, Participant]
+    complete: bool
+
+
+def read_table(name: str, settings: CohortSettings) -> Table | list[Finding]:
+    """The table of a cohort whose `series` are a pattern; findings alone where there is no table or pattern."""
+    files, place = place_of(name, "files"), place_of(name, "phenotype table")
+    missing = collected(files, _missing, name, settings, files)
+    if settings.series is None or not settings.tables or not all(map(os.path.isfile, settings.tables)):
+        return missing
+    roster, findings = read_roster(name, settings, place)
+    if roster.listed:
+        findings += collected(place, reading_remarks, settings.tables, settings, place)
+    findings += [*missing, *collected(files, check_files, name, roster.listed, settings, files)]
+    if roster.complete:
+        findings += collected(place, remarks, roster.participants, settings, place)
+        findings += collected(files, check_orphans, roster.listed, settings, files)
+    rows = {subject: (person.site, person.diagnosis) for subject, person in roster.participants.items()}
+    mean_fd = {subject: person.mean_fd for subject, person in roster.participants.items()}
+    return Table(roster.listed, rows, mean_fd, tuple(findings), roster.complete)
+
+
+def list_table(name: str, settings: CohortSettings) -> tuple[Listing, Table] | list[Finding]:
+    """The tables and files of a cohort whose files the workflow finds by itself; its mistakes where it cannot."""
+    place = place_of(name, "tables and files")
+    wrong: list[UserError] = []
+    with boundary(place, wrong.append):
+        listing = list_cohort(name, replace(settings, on_invalid="drop"))
+        people = ingest(listing.phenotype, settings, listing.absences, listing.motion_tables).set_index("subject")
+    if wrong:
+        return [found_at(place, error) for error in wrong]
+    tables = (listing.phenotype,) if isinstance(listing.phenotype, str) else listing.phenotype
+    rows = {
+        str(subject): (site, int(label) if label >= 0 else None)
+        for subject, site, label in people[["site", "diagnosis"]].astype({"diagnosis": "float64"}).itertuples()
+    }
+    unknown = [subject for subject, (_, label) in rows.items() if label is None]
+    left_out = [*_left_out(listing, place, settings)]
+    findings = collected(place, reading_remarks, tables, settings, place)
+    findings += [_unlabelled(unknown, len(rows), settings, place)] if unknown else []
+    dropped = frozenset(subject for one in left_out if one.severity == "drops" for subject in one.subjects)
+    mean_fd = dict(zip(rows, people["mean_fd"].astype("float64"), strict=True))
+    return listing, Table(listing.subjects, rows, mean_fd, (*findings, *left_out), dropped=dropped)
+
+
+def read_roster(name: str, settings: CohortSettings, place: str) -> tuple[Roster, list[Finding]]:
+    """Read the whole table of a cohort; rows that no job could read become findings."""
+    findings: list[Finding] = []
+
+    def refuse(error: UserError, *subjects: str) -> None:
+        findings.append(found_at(place, error, subjects=subjects))
+
+    listed: list[ListedSubject] = []
+    participants: dict[str, Participant] = {}
+    below: Mapping[str, Sequence[str]] = {}
+    with boundary(f"Cohort {name!r}, {settings.series}", refuse):
+        below = files_below(str(settings.series))
+    for row in _rows(settings, refuse):
+        mistakes: list[UserError] = []
+        with boundary(f"{row.table}, line {row.line}", mistakes.append):
+            participants[row.subject] = read_participant(
+                row.table, row, settings.columns, settings.codes, settings.target, settings.classes
+            )
+            listed.append(list_subject(name, row, settings, below))
+        for error in mistakes:
+            refuse(error, row.subject)
+    return Roster(tuple(listed), participants, not findings), findings
+
+
+def _rows(settings: CohortSettings, refuse: Refuse) -> list[Row]:
+    with boundary(", ".join(settings.tables), refuse):
+        return cohort_rows(settings.tables, settings, refuse)
+    return []
+
+
+def reading_remarks(tables: Sequence[str], settings: CohortSettings, place: str) -> Iterator[Finding]:
+    """Notes on cells that do not mean what they spell: codes read as missing, ids read without `.0`."""
+    rows = cohort_rows(tables, settings, pass_over)
+    usual = {"n/a", *settings.missing}
+    codes = sorted({code for row in rows for code in row.absent.values()} - usual)
+    if codes:
+        columns = dict.fromkeys(name for row in rows for name, code in row.absent.items() if code in codes)
+        concerned = tuple(row.subject for row in rows if not usual.issuperset(row.absent.values()))
+        yield Finding(
+            "notes",
+            place,
+            f"{', '.join(map(repr, codes))} in {', '.join(columns)} read as missing, as n/a is, in {len(concerned)} of "
+            f"{len(rows)} rows: {named(concerned)}; name such a code under `codes` if it is a value.",
+            concerned,
+        )
+    if settings.columns.site is None and rows:
+        sentence = f"columns.site is none: all {len(rows)} subjects come from one site, called {ONE_SITE}."
+        yield Finding("notes", place, sentence)
+    names = settings.columns.ids
+    if rows and all(f"{row.label}.0" in map(row.cells.get, names) for row in rows):
+        yield Finding(
+            "notes", place, f"all ids end in `.0`, as {rows[0].label}.0, and are read without it: {rows[0].label}."
+        )
+
+
+def alike_sites(sites: Sequence[str], place: str) -> Iterator[Finding]:
+    """A note on sites whose names differ in case, blanks and punctuation alone."""
+    spelled: dict[str, list[str]] = {}
+    for site in sites:
+        spelled.setdefault("".join(filter(str.isalnum, site.casefold())) or site, []).append(site)
+    for group in spelled.values():
+        numbers = not any(map(str.isalpha, "".join(group)))
+        if len(group) > 1 and not numbers:
+            yield Finding(
+                "notes",
+                place,
+                f"sites {', '.join(map(repr, group))} differ in spelling alone and count as {len(group)}; if they are "
+                f"one, give each the same name under `codes.site`, as `{group[1]}: {group[0]}`.",
+            )
+
+
+def remarks(participants: Mapping[str, Participant], settings: CohortSettings, place: str) -> Iterator[Finding]:
+    """Notes on unknown values, classes and sites; a cohort of one class stops the run."""
+    if not participants:
+        return
+    words = class_words(settings.target, settings.classes)
+    for field in ("diagnosis", "age", *(("sex",) if settings.target == "diagnosis" else ())):
+        values = {subject: getattr(person, field) for subject, person in participants.items()}
+        without = tuple(subject for subject, value in values.items() if value is None or value != value)
+        if without and field == "diagnosis":
+            yield _unlabelled(without, len(participants), settings, place)
+        elif without:
+            sentence = f"{len(without)} of {len(participants)} subjects have no {field}: {named(without)}."
+            yield Finding("notes", place, sentence, without)
+    labels: dict[str, list[int]] = {person.site: [] for person in participants.values()}
+    for person in participants.values():
+        labels[person.site] += [] if person.diagnosis is None else [person.diagnosis]
+    classes = {label for of_site in labels.values() for label in of_site}
+    if len(classes) == 1:
+        (only,) = classes
+        yield Finding(
+            "stops",
+            place,
+            f"{settings.tables[0]}: expected {words.listed}, found {words.many[only]} only; "
+            f"fix codes.{settings.target} or the table.",
+        )
+    for site, of_site in sorted(labels.items()) if len(classes) != 1 else ():
+        if len(set(of_site)) == 1:
+            who = f"all {len(of_site)} subjects are" if len(of_site) > 1 else "its only subject is one of the"
+            yield Finding(
+                "notes",
+                place,
+                f"site {site}: {who} {words.many[of_site[0]]}, so its AUC is "
+                "undefined; put it into a group with another site, or leave it.",
+            )
+    if unknown := sorted(set(settings.tr) - labels.keys()):
+        yield Finding("notes", place, f"tr: the cohort has no site {', '.join(unknown)}; fix the name, or remove it.")
+
+
+def _unlabelled(without: Sequence[str], total: int, settings: CohortSettings, place: str) -> Finding:
+    """Subjects without a label, which stay in unsupervised steps or leave."""
+    known = f"{len(without)} of {total} subjects have no {settings.target}"
+    if settings.unlabelled == "keep":
+        return Finding("notes", place, f"{known}: {named(without)}.", tuple(without))
+    return Finding("drops", place, f"{known} and are left out (`unlabelled: drop`): {named(without)}.", tuple(without))
+
+
+def _missing(name: str, settings: CohortSettings, place: str) -> Iterator[Finding]:
+    """Files of the settings that do not exist."""
+    return (found_at(place, mistake) for mistake in missing_inputs(name, settings))
 
 
 def check_files(name: str, listed: Sequence[ListedSubject], settings: CohortSettings, place: str) -> Iterator[Finding]:
@@ -24,34 +204,46 @@ def check_files(name: str, listed: Sequence[ListedSubject], settings: CohortSett
     if not listed:
         return
     yield from _absent(name, listed, settings, place)
-    yield from (
-        Finding("stops", place, str(mistake)) for mistake in unusable_paths(name, settings.tables, settings, listed)
-    )
+    for mistake in unusable_paths(name, settings.tables, settings, listed):
+        yield found_at(place, mistake)
     unnamed = tuple(one.subject for one in listed if one.absence == "no series")
     if unnamed:
         sentence = f"{len(unnamed)} of {len(listed)} rows name no file and are left out: {named(unnamed)}."
         yield Finding("notes", place, sentence, unnamed)
-    yield from _shared(listed, place)
+    owners: dict[str, list[str]] = {}
+    for one in listed:
+        if one.has_series:
+            owners.setdefault(str(one.series), []).append(one.subject)
+    for path, subjects in owners.items():
+        if len(subjects) > 1:
+            yield Finding(
+                "notes",
+                place,
+                f"{path}: expected one subject, found {len(subjects)} ({named(subjects)}), which count as twins; fix "
+                "columns.file or the pattern if they are several people.",
+                tuple(subjects),
+            )
 
 
 def _absent(name: str, listed: Sequence[ListedSubject], settings: CohortSettings, place: str) -> Iterator[Finding]:
-    everybody = [*absent_files(name, listed, replace(settings, on_invalid="drop"))]
-    yield from (Finding("stops", place, str(mistake)) for mistake in everybody)
-    if everybody:
+    """A cohort without any file, as the job refuses it; else every absent file, with the names of its subjects."""
+    none_at_all = [*absent_files(name, listed, replace(settings, on_invalid="drop"))]
+    yield from (found_at(place, mistake) for mistake in none_at_all)
+    if none_at_all:
         return
     wanted = [one for one in listed if one.absence != EXCLUDED and one.series is not None]
-    for absence, kind in (("series file absent", "series"), ("confounds file absent", "confounds")):
-        without = [one for one in listed if one.absence == absence]
+    for kind in ("series", "confounds"):
+        without = [one for one in listed if one.absence == f"{kind} file absent"]
         if not without:
             continue
-        subjects = tuple(one.subject for one in without)
+        files, subjects = [getattr(one, kind) for one in without], tuple(one.subject for one in without)
         remedy = ("" if settings.fetch else "bring the files, ") + remedy_for(settings, kind)
-        folders = [getattr(one, kind) for one in without if Path(getattr(one, kind)).is_dir()]
-        found = f"a folder at {folders[0]}" if folders else none_but(str(getattr(without[0], kind)))
+        folders = [file for file in files if Path(file).is_dir()]
+        found = f"a folder at {folders[0]}" if folders else none_but(str(files[0]))
         yield Finding(
-            "stops" if settings.on_invalid == "error" else "drops",
+            severity_of(settings),
             place,
-            f"Cohort {name!r}: expected the {kind} file {getattr(without[0], kind)} of subject {subjects[0]}, found "
+            f"Cohort {name!r}: expected the {kind} file {files[0]} of subject {subjects[0]}, found "
             f"{found} ({len(without)} of {len(wanted)} are absent: {named(subjects)}); {remedy}, "
             f"or {'set `on_invalid: drop`' if settings.on_invalid == 'error' else 'take the rows out of the table'}.",
             subjects,
@@ -69,6 +261,31 @@ def check_orphans(listed: Sequence[ListedSubject], settings: CohortSettings, pla
             place,
             f"{settings.series}: {len(orphans)} files belong to no row of the table, the first is {orphans[0]}; add "
             "rows, or fix the ids if they should be found.",
+        )
+
+
+def _left_out(listing: Listing, place: str, settings: CohortSettings) -> Iterator[Finding]:
+    """Rows without files to use, by reason, and files without a row."""
+    total, wanted = len(listing.subjects), wanted_files(settings) if settings.source == "bids" else {}
+    for reason in sorted(set(listing.absences.values()) - {EXCLUDED}):
+        subjects = tuple(subject for subject, absence in listing.absences.items() if absence == reason)
+        if reason in NAMED_NONE:
+            sentence = f"{len(subjects)} of {total} rows are left out ({reason}): {named(subjects)}."
+            yield Finding("notes", place, sentence, subjects)
+            continue
+        dropping = settings.on_invalid == "drop"
+        pattern = f", {wanted[reason][1]} in {settings.bids.derivatives}" if reason in wanted else ""
+        remedy = "they are left out" if dropping else "bring the files, or leave them out with on_invalid: drop"
+        sentence = f"{len(subjects)} of {total} subjects: {reason}{pattern} ({named(subjects)}); {remedy}."
+        yield Finding(severity_of(settings), place, sentence, subjects)
+    if listing.unlisted:
+        more = len(listing.unlisted)
+        strangers = "1 subject with files has" if more == 1 else f"{more} subjects with files have"
+        yield Finding(
+            "notes",
+            place,
+            f"{strangers} no row in the table, the first is "
+            f"{listing.unlisted[0]}; add rows, or fix the ids if they should be found.",
         )
 
 
@@ -96,23 +313,4 @@ def check_others(name: str, settings: CohortSettings, cohorts: Collection[str], 
     except UserError:
         return
     tables = CohortInputs(name, settings, listing).phenotype_tables
-    yield from (
-        Finding("stops", place, str(mistake))
-        for mistake in unusable_paths(name, tables, settings, listing.subjects, cohorts)
-    )
-
-
-def _shared(listed: Sequence[ListedSubject], place: str) -> Iterator[Finding]:
-    owners: dict[str, list[str]] = {}
-    for one in listed:
-        if one.has_series:
-            owners.setdefault(str(one.series), []).append(one.subject)
-    for path, subjects in owners.items():
-        if len(subjects) > 1:
-            yield Finding(
-                "notes",
-                place,
-                f"{path}: expected one subject, found {len(subjects)} ({named(subjects)}), which count as twins; fix "
-                "columns.file or the pattern if they are several people.",
-                tuple(subjects),
-            )
+    yield from (found_at(place, error) for error in unusable_paths(name, tables, settings, listing.subjects, cohorts))

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, ParamSpec
 
+from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.runtime.errors import Refuse, UserError
 
 Given = ParamSpec("Given")
@@ -69,6 +70,24 @@ def collected(
     with boundary(place, lambda error: held.append(found_at(place, error))):
         held.extend(check(*given, **named))
     return held
+
+
+def refusals(place: str, job: Callable[Given, object], *given: Given.args, **named: Given.kwargs) -> list[Finding]:
+    """The finding of a job's function that refuses what it is given; none where it takes it."""
+    held: list[Finding] = []
+    with boundary(place, lambda error: held.append(found_at(place, error))):
+        job(*given, **named)
+    return held
+
+
+def place_of(cohort: str, part: str) -> str:
+    """The heading of findings on one part of a cohort."""
+    return f"cohort {cohort}: {part}"
+
+
+def severity_of(settings: CohortSettings) -> Severity:
+    """What a mistake of one subject's files does."""
+    return "stops" if settings.on_invalid == "error" else "drops"
 
 
 def gathered(findings: Iterable[Finding]) -> list[Finding]:

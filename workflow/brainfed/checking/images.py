@@ -1,5 +1,6 @@
-"""4D images by their headers: dimensions, space, repetition time, length of the file; their confound tables; and, of
-not too many, their voxels.
+"""Images by their headers: dimensions, space, repetition time, length; their confounds; of some, their voxels.
+
+A cohort has one image a subject (nifti), or fMRIPrep's runs with brain masks, sidecars and confounds (bids).
 """
 
 import math
@@ -14,19 +15,26 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from brainfed.checking.exclusions import silent_regions
-from brainfed.checking.finding import Finding, boundary, found_at, named
-from brainfed.checking.people import Look
+from brainfed.checking.files import list_table, read_table
+from brainfed.checking.finding import Finding, boundary, collected, found_at, named, place_of
+from brainfed.checking.people import Checked, Content, Look, concluded, look_at_all, silent_regions
 from brainfed.cohort.quality.exclusion import RULES, active_rules
 from brainfed.cohort.quality.measures import measure_scans
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.sources.known_atlases import atlas_files
 from brainfed.cohort.sources.listed import ListedSubject
-from brainfed.imaging.extraction.bids_extraction import SubjectRuns, extract_subject
+from brainfed.cohort.sources.scan_run import BidsRun
+from brainfed.imaging.extraction.bids_extraction import (
+    SubjectRuns,
+    check_together,
+    extract_subject,
+    prepare_cleaning,
+)
 from brainfed.imaging.extraction.confounds import COSINES, read_confounds
 from brainfed.imaging.extraction.extract_shard import exempt_libraries
-from brainfed.imaging.extraction.extraction import ScanFiles, check_cleaning, extract
+from brainfed.imaging.extraction.extraction import ScanFiles, TooShortError, check_cleaning, extract
 from brainfed.imaging.scans.atlas import Atlas, load_atlas
+from brainfed.imaging.scans.brain_mask import read_brain
 from brainfed.imaging.scans.coverage import voxels_in_view
 from brainfed.imaging.scans.intact import content_of, gzip_trailer
 from brainfed.imaging.scans.probabilistic_atlas import ProbabilisticAtlas
@@ -45,18 +53,32 @@ DIFFERENT_TR = 0.01
 """Two repetition times differ if one is longer by more than this fraction."""
 
 
-def read_atlas(settings: CohortSettings, place: str) -> tuple[Atlas | ProbabilisticAtlas | None, list[Finding]]:
-    """The parcellation, None where it is absent or cannot be read, and mistakes of its files."""
+def check_images(name: str, settings: CohortSettings, *, every_scan: bool) -> Checked:
+    """A cohort of images and a parcellation."""
+    place, of_atlas = place_of(name, "images"), place_of(name, "parcellation")
     files = atlas_files(settings)
-    if files.parcellation is None or not all(Path(path).is_file() for path in files if path is not None):
-        return None, []
     mistakes: list[Finding] = []
-    with boundary(
-        f"Parcellation {files.parcellation}, region table {files.labels}",
-        lambda error: mistakes.append(found_at(place, error)),
-    ):
-        return load_atlas(settings.atlas, files.parcellation, files.labels), []
-    return None, mistakes
+    atlas = None
+    if files.parcellation is not None and all(Path(path).is_file() for path in files if path is not None):
+        with boundary(
+            f"Parcellation {files.parcellation}, region table {files.labels}",
+            lambda error: mistakes.append(found_at(of_atlas, error)),
+        ):
+            atlas = load_atlas(settings.atlas, files.parcellation, files.labels)
+    regions = len(atlas.regions) if atlas else 0
+    bids = settings.source == "bids"
+    found = list_table(name, settings) if bids else read_table(name, settings)
+    if isinstance(found, list):
+        return Checked((*mistakes, *found), (), (), regions)
+    table = found[1] if isinstance(found, tuple) else found
+    space = Space(atlas)
+    look = look_at_runs if bids else look_at_image
+    content = look_at_all(table.listed, lambda listed, refuse: look(listed, settings, space, refuse))
+    if atlas is not None:
+        read_scans(content, table.listed, settings, atlas, every=every_scan)
+    content.notes += collected(place, remarks, content.looks, table.listed, settings, space, place)
+    checked = concluded(name, settings, place, table, content, regions)
+    return replace(checked, findings=(*mistakes, *checked.findings))
 
 
 @dataclass
@@ -101,30 +123,24 @@ class Space:
             self.resampled.append(subject)
 
 
-def look_at_image(listed: ListedSubject, settings: CohortSettings, space: Space, refuse: Refuse) -> Look | None:
-    """The look at the header of one subject's image; mistakes go to `refuse`; None if the header cannot be read."""
-    subject, file = listed.subject, str(listed.series)
-    header = None
-    where = f"Subject {subject}, {file}"
-    with boundary(where, refuse):
-        header = read_whole_header(subject, file)
-    if header is None:
-        return None
-    return _look_at(header, listed, settings, space, refuse)
+def look_at_image(listed: ListedSubject, settings: CohortSettings, space: Space, refuse: Refuse) -> Look:
+    """The look at the header of one subject's image; mistakes beyond the header go to `refuse`.
 
-
-def _look_at(header: ScanHeader, listed: ListedSubject, settings: CohortSettings, space: Space, refuse: Refuse) -> Look:
+    Raises:
+        UserError: the header cannot be read.
+    """
     subject, file = listed.subject, str(listed.series)
+    header = read_whole_header(subject, file)
     volumes = header.shape[3]
-    tr = settings.tr.get(listed.site, header.tr)
     names: list[str] = []
 
     def clean() -> None:
-        confounds = None
+        values = None
         if listed.confounds is not None:
             confounds = read_confounds(subject, listed.confounds, settings.confound_columns, volumes)
             names.extend(confounds.names)
-        values = None if confounds is None else confounds.values
+            values = confounds.values
+        tr = settings.tr.get(listed.site, header.tr)
         check_cleaning(f"Subject {subject}, {file}", volumes, tr, settings.extraction, values)
 
     checks: tuple[Callable[[], object], ...] = (
@@ -139,35 +155,92 @@ def _look_at(header: ScanHeader, listed: ListedSubject, settings: CohortSettings
     return Look(volumes, content_of(file), header.tr, cosines=cosines, voxels=math.prod(header.shape))
 
 
+def look_at_runs(listed: ListedSubject, settings: CohortSettings, space: Space, refuse: Refuse) -> Look | None:
+    """The look at the files of one subject's runs; every run's first mistake goes to `refuse`; None if one has any.
+
+    The time points are those kept of all runs that are joined, or of the longest where connectivity is averaged; a run
+    that is too short is left out of an average.
+    """
+    averaged = settings.bids.runs == "average"
+    looks: list[tuple[BidsRun, Look]] = []
+    short: list[UserError] = []
+    wrong: list[UserError] = []
+    for run in listed.runs:
+        with boundary(f"Subject {listed.subject}, {run.image}", wrong.append):
+            try:
+                looks.append((run, _look_at_run(listed, run, settings, space)))
+            except TooShortError as error:
+                (short if averaged else wrong).append(error)
+    wrong += [] if looks else short[-1:]
+    for mistake in wrong:
+        refuse(mistake)
+    if wrong:
+        return None
+    lengths = [look.timepoints for _, look in looks]
+    kept = max(lengths) if averaged else sum(lengths)
+    checks: tuple[Callable[[], None], ...] = (
+        lambda: check_together(listed.subject, [(run.image, look.tr) for run, look in looks]),
+        lambda: check_length(listed.subject, kept, settings.min_timepoints),
+    )
+    for check in checks:
+        with boundary(f"Subject {listed.subject}", refuse):
+            check()
+    contradicted = [look.header_tr for _, look in looks if not np.isnan(look.header_tr)]
+    return Look(
+        kept,
+        " ".join(look.twin for _, look in looks),
+        looks[0][1].tr,
+        header_tr=contradicted[0] if contradicted else float("nan"),
+        cosines=any(look.cosines for _, look in looks),
+        voxels=sum(look.voxels for _, look in looks),
+    )
+
+
+def _look_at_run(listed: ListedSubject, run: BidsRun, settings: CohortSettings, space: Space) -> Look:
+    subject = listed.subject
+    header = read_whole_header(subject, run.image)
+    volumes = header.shape[3]
+    if run.mask is not None:
+        read_brain(subject, run.mask, run.image, header.shape[:3], header.affine)
+    cleaning = prepare_cleaning(subject, run, settings.tr.get(listed.site), header.tr, volumes, settings)
+    space.place(subject, run.image, header)
+    regressors = cleaning.regressors
+    return Look(
+        volumes if regressors.kept is None else len(regressors.kept),
+        content_of(run.image),
+        cleaning.tr,
+        header_tr=cleaning.header_tr,
+        cosines=any(name.startswith(COSINES) for name in regressors.names),
+        voxels=math.prod(header.shape),
+    )
+
+
 def read_scans(
-    looks: Mapping[str, Look],
+    content: Content,
     listed: Iterable[ListedSubject],
     settings: CohortSettings,
-    atlas: Atlas | ProbabilisticAtlas | None,
+    atlas: Atlas | ProbabilisticAtlas,
     *,
     every: bool,
-) -> tuple[dict[str, Look], list[tuple[str, UserError]]]:
-    """Extract the region series of subjects as the jobs do, those of all sites in turn.
+) -> None:
+    """Extract the region series of subjects without mistakes as the jobs do, those of all sites in turn.
+
+    Looks get their measures; those at scans that cannot be used leave for the mistakes.
 
     Args:
-        looks: at the headers, of subjects without mistakes.
+        content: the looks at the headers.
         listed: the cohort's subjects.
         settings: of the cohort.
-        atlas: None where it cannot be read; then no scan is.
+        atlas: of the cohort.
         every: whether to go on beyond `MOST_VOXELS`.
-
-    Returns:
-        The looks, with measures where scans were read, without those that cannot be used; and these mistakes.
     """
-    if atlas is None:
-        return dict(looks), []
     rows: list[dict[str, object]] = []
     coverage: dict[str, NDArray[np.float64]] = {}
     mistakes: list[tuple[str, UserError]] = []
     left = math.inf if every else MOST_VOXELS
     exempt_libraries()
-    for one in _in_turn([one for one in listed if one.subject in looks]):
-        left -= looks[one.subject].voxels
+    for one in _in_turn([one for one in listed if one.subject in content.looks]):
+        left -= content.looks[one.subject].voxels
         if left < 0:
             break
         wrong: list[UserError] = []
@@ -178,16 +251,17 @@ def read_scans(
         if not wrong:
             rows.append(quality_row(one.subject, found, ""))
             coverage[one.subject] = found.coverage
-    useless = {subject for subject, _ in mistakes}
-    read = {subject: look for subject, look in looks.items() if subject not in useless}
+    content.wrong += sorted(mistakes, key=itemgetter(0))
+    for subject, _ in mistakes:
+        content.looks.pop(subject, None)
     if rows:
         table = coverage_table(coverage, atlas.regions)
         measured = measure_scans(pd.Series(sorted(coverage)), pd.DataFrame(rows), table, settings.min_coverage)
         of_rules = [rule.measure for rule in RULES.values()]
         numbers = measured[of_rules].to_numpy(np.float64).tolist()
         for subject, values in zip(measured["subject"], numbers, strict=True):
-            read[subject] = replace(read[subject], measures=dict(zip(of_rules, values, strict=True)))
-    return read, sorted(mistakes, key=itemgetter(0))
+            seen = content.looks[subject]
+            content.looks[subject] = replace(seen, measures=dict(zip(of_rules, values, strict=True)))
 
 
 def _in_turn(listed: Iterable[ListedSubject]) -> Iterator[ListedSubject]:

@@ -1,34 +1,58 @@
-"""A whole project: its config, every cohort, every split, the disk."""
+"""A whole project: its config, every cohort, every split, and room on the disk."""
 
-from collections.abc import Iterator, Sequence
+import math
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from brainfed.checking.cohort import check_cohort
-from brainfed.checking.config import PLACE as CONFIG
-from brainfed.checking.config import UsableConfig, check_config
-from brainfed.checking.disk import check_disk, needed_bytes
 from brainfed.checking.files import check_dates, check_others
-from brainfed.checking.finding import Finding, boundary, collected, found_at, gathered
+from brainfed.checking.finding import Finding, boundary, collected, found_at, gathered, named, place_of, refusals
 from brainfed.checking.people import Checked
-from brainfed.checking.split import (
-    check_copies,
-    check_few,
-    check_harmonisation,
-    check_public,
-    check_released,
-    check_sites_left_out,
-    check_splits,
-)
+from brainfed.checking.split import SplitCheck
+from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.splits.own_subjects import require_own
+from brainfed.configuration.loading import extended, read_config
 from brainfed.configuration.planning.experiments import Experiment
-from brainfed.graphs.connectome.settings import require_connections
+from brainfed.configuration.planning.plan import Plan, make_plan
+from brainfed.configuration.planning.sweeps import expand
+from brainfed.configuration.planning.variants import check_definition
+from brainfed.configuration.project import ExperimentSettings, ProjectSettings
+from brainfed.configuration.validation import mistakes, validate
+from brainfed.deployment.attendance.study_file import require_extended_study, require_study_of
 from brainfed.runtime.errors import UserError
 
-DISK = "disk"
+CONFIG, DISK = "config", "disk"
+FLOAT = 4
 AT_THE_SITES = (
     "This is the coordinator's config of a study between sites: paths and files of the cohort are the sites' own; each "
     "site checks them in its own config. If this is a site's config, set `study.site`."
 )
+
+
+@dataclass(frozen=True)
+class UsableConfig:
+    """The parts of a config that are valid.
+
+    Attributes:
+        cohorts: by name.
+        experiments: resolved.
+        seed: of every random stream.
+        coordinates: whether it is the coordinator's of a study between sites, whose data are at the sites.
+        sites: of a study between sites, in order.
+        site: the one whose config it is; empty: none.
+        plan: of the whole, where all of it is valid.
+    """
+
+    cohorts: Mapping[str, CohortSettings]
+    experiments: tuple[Experiment, ...]
+    seed: int
+    coordinates: bool = False
+    sites: tuple[str, ...] = ()
+    site: str = ""
+    plan: Plan | None = None
 
 
 def check_project(
@@ -51,52 +75,184 @@ def check_project(
     needed: dict[str, int] = {}
     for name, settings in usable.cohorts.items():
         if usable.coordinates and settings.source != "simulate":
-            found.append(Finding("notes", f"cohort {name}: files", AT_THE_SITES))
+            found.append(Finding("notes", place_of(name, "files"), AT_THE_SITES))
             continue
         checked = check_cohort(name, settings, every_scan=every_scan)
-        files = f"cohort {name}: files"
+        files = place_of(name, "files")
         found += [*checked.findings, *collected(files, check_dates, name, settings, files)]
         if len(usable.cohorts) > 1:
             found += collected(files, check_others, name, settings, usable.cohorts, files)
         experiments = [experiment for experiment in usable.experiments if name in experiment.cohorts]
-        place = f"cohort {name}: institutions and folds"
-        foreign = collected(place, check_own, checked, usable.site, place)
-        found += foreign
-        if checked.people and not foreign:
-            learnt = settings.classes, settings.target
-            found += collected(place, check_splits, checked, experiments, usable.seed, place, *learnt, usable.sites)
-            found += collected(place, check_public, checked, experiments, usable.seed, place, *learnt)
-            found += collected(place, check_sites_left_out, checked, experiments, place)
-            if usable.site and usable.plan:
-                found += collected(place, check_released, checked, usable.plan, place, *learnt)
-            if settings.refuses_contradictions:
-                found += collected(place, check_copies, checked, place, settings.target)
-            if few:
-                found += collected(place, check_few, checked, experiments, place, *learnt)
-        found += collected(place, check_harmonisation, checked, experiments, place)
-        connectomes = f"cohort {name}: connectomes"
-        found += collected(connectomes, check_connectomes, checked.regions, experiments, connectomes)
-        with boundary(place, lambda error: findings.append(found_at(DISK, error))):
+        found += _check_splits(name, settings, checked, experiments, usable, few=few)
+        with boundary(place_of(name, "results"), lambda error: findings.append(found_at(DISK, error))):
             needed[name] = needed_bytes(checked, experiments)
-    return [*findings, *gathered(found), *collected(DISK, check_disk, needed, results, DISK)]
+    return [*findings, *gathered(found), *collected(DISK, check_disk, needed, results)]
 
 
-def check_own(checked: Checked, site: str, place: str) -> Iterator[Finding]:
-    """Subjects of other sites in the table of one site of a study."""
-    if not site or not checked.people:
-        return
+def _check_splits(
+    name: str,
+    settings: CohortSettings,
+    checked: Checked,
+    experiments: Sequence[Experiment],
+    usable: UsableConfig,
+    *,
+    few: bool,
+) -> list[Finding]:
+    """What the draws of institutions and folds refuse, and what the experiments lack in this cohort."""
+    place, connectomes = place_of(name, "institutions and folds"), place_of(name, "connectomes")
+    check = SplitCheck(checked, experiments, place, usable.seed, settings.classes, settings.target, study=usable.sites)
+    found: list[Finding] = []
+    if usable.site and checked.people:
+        found += refusals(place, require_own, sorted({person.site for person in checked.people}), usable.site)
+    if checked.people and not found:
+        for part in (check.splits, check.public, check.sites_left_out):
+            found += collected(place, part)
+        if usable.site and usable.plan:
+            found += collected(place, check.released, usable.plan)
+        if settings.refuses_contradictions:
+            found += collected(place, check.copies)
+        if few:
+            found += collected(place, check.few)
+    found += collected(place, check.harmonisation)
+    return [*found, *collected(connectomes, SplitCheck(checked, experiments, connectomes).connectomes)]
+
+
+def needed_bytes(checked: Checked, experiments: Sequence[Experiment]) -> int:
+    """Bytes of series and of stages with many numbers (as many as there may be) of the experiments that always run."""
+    sites, subjects = len(checked.sites), len(checked.people)
+    series = sum(person.timepoints for person in checked.people) * checked.regions
+    total = series
+    counted: set[str] = set()
+    for experiment in (one for one in experiments if one.default):
+        folds = sites if experiment.split.test_folds is None else experiment.split.test_folds
+        for stage in (held for one in experiment.variants for held in one.stages.values()):
+            if stage.name not in counted:
+                counted.add(stage.name)
+                parts = (experiment.repeats if stage.split else 1) * (folds if stage.by_fold else 1)
+                total += math.ceil(stage.kind.numbers(stage, subjects, checked.regions)) * parts
+                total += series if stage.kind.holds_series else 0
+                total += math.ceil(stage.kind.numbers_of_all_parts(stage, subjects, checked.regions))
+    return FLOAT * total
+
+
+def check_disk(needed: Mapping[str, int], results: Path) -> list[Finding]:
+    """Compare the bytes that the cohorts need, less those that they hold, with the free space for results."""
+    held = {name: sum(path.stat().st_size for path in (results / name).rglob("*.safetensors")) for name in needed}
+    missing = sum(max(0, size - held[name]) for name, size in needed.items())
+    standing = next(folder for folder in (results.absolute(), *results.absolute().parents) if folder.is_dir())
+    free = shutil.disk_usage(standing).free
+    if missing <= free:
+        return []
+    sentence = (
+        f"{standing}: expected about {missing / 1e9:.1f} GB of free disk for series, features, connectomes and "
+        f"generated nodes, found {free / 1e9:.1f} GB; make room, or run where there is more."
+    )
+    return [Finding("stops", DISK, sentence)]
+
+
+def check_config(path: Path) -> tuple[UsableConfig, list[Finding]]:
+    """Validate a config as the workflow does, and collect all mistakes."""
     try:
-        require_own(sorted({person.site for person in checked.people}), site)
+        require_extended_study(path)
+        content = extended(read_config(path))
     except UserError as error:
-        yield Finding("stops", place, str(error))
+        return UsableConfig({}, (), 0), [Finding("stops", CONFIG, str(error))]
+    sentences = mistakes(ProjectSettings, content, "config")
+    if sentences:
+        usable = UsableConfig(_valid_cohorts(content), (), 0, _coordinates(content), site=_site(content))
+    else:
+        project = validate(ProjectSettings, content, "config")
+        experiments, sentences = _experiments(project)
+        study = project.study
+        usable = UsableConfig(
+            project.cohorts, experiments, project.seed, _coordinates(content), study.ordered, study.site
+        )
+        if not sentences:
+            plan = make_plan(project)
+            return replace(usable, plan=plan), [
+                *refusals(CONFIG, require_study_of, path, plan),
+                *_idle_variants(project, experiments),
+            ]
+    return usable, [Finding("stops", CONFIG, sentence) for sentence in sentences]
 
 
-def check_connectomes(regions: int, experiments: Sequence[Experiment], place: str) -> Iterator[Finding]:
-    """Variants whose graphs would have no edge; a number of regions that is not known is 0."""
-    reading = [experiment for experiment in experiments if any(one.stage("connectomes") for one in experiment.variants)]
-    if not reading or regions == 0:
-        return
+def _idle_variants(project: ProjectSettings, experiments: Sequence[Experiment]) -> Iterator[Finding]:
+    """Variants that no experiment lists, a sweep as one."""
+    used = {variant.name for experiment in experiments for variant in experiment.variants}
+    idle = [name for name, definition in project.variants.items() if used.isdisjoint(expand({name: definition}).single)]
+    if idle:
+        sentence = (
+            f"variants: no experiment lists {named(idle)}; add them to `variants` of one, else nothing trains them."
+        )
+        yield Finding("notes", CONFIG, sentence)
+
+
+def _coordinates(content: Mapping[str, Any]) -> bool:
+    """Whether a config names the sites of a study and none as its own."""
+    study = content.get("study")
+    return isinstance(study, Mapping) and bool(study.get("sites")) and not study.get("site")
+
+
+def _site(content: Mapping[str, Any]) -> str:
+    """The site whose config it is, before the rest of it is valid."""
+    study = content.get("study")
+    return str(study.get("site") or "") if isinstance(study, Mapping) else ""
+
+
+def _valid_cohorts(content: Mapping[str, Any]) -> dict[str, CohortSettings]:
+    held = content.get("cohorts")
+    cohorts = held if isinstance(held, Mapping) else {}
+    return {
+        str(name): validate(CohortSettings, values, str(name))
+        for name, values in cohorts.items()
+        if not mistakes(CohortSettings, values, str(name))
+    }
+
+
+def _experiments(project: ProjectSettings) -> tuple[tuple[Experiment, ...], list[str]]:
+    """The experiments that can be resolved, and why the others cannot."""
     try:
-        require_connections(regions, ", ".join(experiment.name for experiment in reading))
+        return tuple(make_plan(project).experiments.values()), []
     except UserError as error:
-        yield Finding("stops" if any(one.default for one in reading) else "notes", place, str(error))
+        whole = str(error)
+    variants, sentences = _valid_variants(project)
+    broken = [name for name in project.variants if name not in variants]
+    resolved: list[Experiment] = []
+    for name, settings in project.experiments.items():
+        usable = _without(broken, settings)
+        if usable is None:
+            continue
+        alone = replace(project, variants=variants, experiments={name: usable})
+        try:
+            resolved += make_plan(alone).experiments.values()
+        except UserError as error:
+            sentences.append(str(error))
+    return tuple(resolved), list(dict.fromkeys(sentences)) or [whole]
+
+
+def _without(broken: Sequence[str], settings: ExperimentSettings) -> ExperimentSettings | None:
+    """An experiment without the variants that are broken, swept ones included; None where nothing is left of it."""
+
+    def stays(variant: str) -> bool:
+        return not any(variant == name or variant.startswith(f"{name}-") for name in broken)
+
+    named = tuple(filter(stays, settings.variants))
+    if settings.variants and not named:
+        return None
+    kept = replace(settings, variants=named)
+    if not stays(settings.reference):
+        return replace(kept, reference=named[0] if named else ExperimentSettings().reference)
+    return kept
+
+
+def _valid_variants(project: ProjectSettings) -> tuple[dict[str, dict[str, Any]], list[str]]:
+    valid: dict[str, dict[str, Any]] = {}
+    sentences: list[str] = []
+    for name, definition in project.variants.items():
+        try:
+            for member, single in expand({name: definition}).single.items():
+                check_definition(project, member, single)
+            valid[name] = definition
+        except UserError as error:
+            sentences.append(str(error))
+    return valid, sentences

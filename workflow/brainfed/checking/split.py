@@ -1,12 +1,12 @@
 """Institutions and folds, drawn as the workflow will draw them, from tables and headers."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 
 import pandas as pd
 
-from brainfed.checking.finding import Finding, named
-from brainfed.checking.people import Checked, Leaver, Person
+from brainfed.checking.finding import Finding, Severity, named, refusals
+from brainfed.checking.people import Checked, Person
 from brainfed.cohort.class_words import class_words
 from brainfed.cohort.settings.classes import Target
 from brainfed.cohort.settings.splits import SplitSettings, institution_of_site
@@ -20,6 +20,7 @@ from brainfed.configuration.planning.plan import Plan
 from brainfed.configuration.stages.stage import Stage
 from brainfed.deployment.attendance.released import Released, Stated, released_of, require_accepted
 from brainfed.evaluation.metrics import sd_of_chance
+from brainfed.graphs.connectome.settings import require_connections
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
 
@@ -27,205 +28,199 @@ FEW_PEOPLE, FEW_OF_ONE = 50, 10
 """Numbers of tested people, and of one class, below which the reach of chance is noted."""
 
 
-def check_splits(
-    checked: Checked,
-    experiments: Sequence[Experiment],
-    seed: int,
-    place: str,
-    classes: Sequence[str] = (),
-    target: Target = "diagnosis",
-    study: Sequence[str] = (),
-) -> list[Finding]:
-    """Draw every split of the experiments; one that only a target uses does not stop a plain run.
+@dataclass(frozen=True)
+class SplitCheck:
+    """The splits of one cohort.
 
-    `classes` names the diagnoses, empty: patients and controls. `target` is what the cohort learns. `study` has the
-    sites of a study between sites, in order.
+    Attributes:
+        checked: its people.
+        experiments: those with this cohort.
+        place: heading of the findings.
+        seed: of every random stream.
+        classes: names of the diagnoses; empty: patients and controls.
+        target: what the cohort learns.
+        study: sites of a study between sites, in order.
     """
-    findings: list[Finding] = []
-    for name in dict.fromkeys(experiment.regime.split for experiment in experiments):
-        asking = [experiment for experiment in experiments if experiment.regime.split == name]
-        settings = max((experiment.split for experiment in asking), key=lambda one: one.repeats)
-        usual = any(experiment.default for experiment in asking)
-        targets = dict.fromkeys(experiment.group.removesuffix(TWIN) for experiment in asking)
-        concerns = "" if usual else f" This concerns `snakemake {' '.join(targets)}` alone."
-        findings += [
-            Finding("stops" if usual else "notes", place, sentence + concerns)
-            for sentence in _mistakes(checked, settings, seed, target, classes, study)
-        ]
-    return findings
 
+    checked: Checked
+    experiments: Sequence[Experiment]
+    place: str
+    seed: int = 0
+    classes: Sequence[str] = ()
+    target: Target = "diagnosis"
+    study: Sequence[str] = ()
 
-def check_public(
-    checked: Checked,
-    experiments: Sequence[Experiment],
-    seed: int,
-    place: str,
-    classes: Sequence[str] = (),
-    target: Target = "diagnosis",
-) -> Iterator[Finding]:
-    """Draw the public subjects of every split and ratio, up to the first repeat that lacks some."""
-    asking: dict[str, list[tuple[Experiment, Stage]]] = {}
-    for experiment in experiments:
-        found = {stage.name: stage for one in experiment.variants if (stage := one.stage("public"))}
-        for name, stage in found.items():
-            asking.setdefault(name, []).append((experiment, stage))
-    included, participants = _tables(checked.people, checked.leavers, checked.sites)
-    listed = participants.dropna(subset=["subject"])
-    for reading in asking.values():
-        longest, stage = max(reading, key=lambda one: one[0].split.repeats)
-        try:
-            for repeat in range(longest.split.repeats):
-                streams = Streams(seed, repeat)
-                try:
-                    drawn = split(included, participants, longest.split, streams, target, classes)
-                except UserError:  # check_splits has its sentence.
-                    break
-                draw_public(drawn, listed, included, stage.settings, streams, target, classes)
-        except UserError as error:
-            readers = dict.fromkeys(experiment.group.removesuffix(TWIN) for experiment, _ in reading)
-            usual = any(experiment.default for experiment, _ in reading)
-            yield Finding("stops" if usual else "notes", place, f"{', '.join(readers)}: {error}")
+    def splits(self) -> Iterator[Finding]:
+        """Draw every split of the experiments; one that only a target uses does not stop a plain run."""
+        for name in dict.fromkeys(experiment.regime.split for experiment in self.experiments):
+            asking = [experiment for experiment in self.experiments if experiment.regime.split == name]
+            settings = max((experiment.split for experiment in asking), key=lambda one: one.repeats)
+            targets = dict.fromkeys(experiment.group.removesuffix(TWIN) for experiment in asking)
+            severity = _severity(asking)
+            concerns = "" if severity == "stops" else f" This concerns `snakemake {' '.join(targets)}` alone."
+            for sentence in self._mistakes(settings):
+                yield Finding(severity, self.place, sentence + concerns)
 
+    def public(self) -> Iterator[Finding]:
+        """Draw the public subjects of every split and ratio, up to the first repeat that lacks some."""
+        asking: dict[str, list[tuple[Experiment, Stage]]] = {}
+        for experiment in self.experiments:
+            stages = {stage.name: stage for one in experiment.variants if (stage := one.stage("public"))}
+            for name, stage in stages.items():
+                asking.setdefault(name, []).append((experiment, stage))
+        included, participants = self._tables(self.checked.people, self.checked.sites)
+        listed = participants.dropna(subset=["subject"])
+        for reading in asking.values():
+            longest, stage = max(reading, key=lambda one: one[0].split.repeats)
+            try:
+                for repeat in range(longest.split.repeats):
+                    streams = Streams(self.seed, repeat)
+                    try:
+                        drawn = split(included, participants, longest.split, streams, self.target, self.classes)
+                    except UserError:  # `splits` has its sentence.
+                        break
+                    draw_public(drawn, listed, included, stage.settings, streams, self.target, self.classes)
+            except UserError as error:
+                readers = dict.fromkeys(experiment.group.removesuffix(TWIN) for experiment, _ in reading)
+                severity = _severity([experiment for experiment, _ in reading])
+                yield Finding(severity, self.place, f"{', '.join(readers)}: {error}")
 
-def check_copies(checked: Checked, place: str, target: Target) -> Iterator[Finding]:
-    """Copies of one scan with different labels."""
-    try:
-        require_agreement(((one.subject, one.twin, one.diagnosis) for one in checked.people), target)
-    except UserError as error:
-        yield Finding("stops", place, str(error))
+    def copies(self) -> list[Finding]:
+        """Copies of one scan with different labels."""
+        scans = [(one.subject, one.twin, one.diagnosis) for one in self.checked.people]
+        return refusals(self.place, require_agreement, scans, self.target)
 
-
-def check_harmonisation(checked: Checked, experiments: Sequence[Experiment], place: str) -> Iterator[Finding]:
-    """ComBat without two sites in an institution, as sites are left out in turn or the cohort has one."""
-    one_site = bool(checked.people) and len({person.site for person in checked.people}) == 1
-    for experiment in experiments:
-        left_out = experiment.split.validation == "leave_one_site_out"
-        variants = [one.name for one in experiment.variants if one.harmonises]
-        if variants and (left_out or one_site):
-            reason, remedy = (
-                ("every subject is of one site", "")
-                if one_site
-                else (
-                    "every institution is one site and harmonises by itself",
-                    "use split.validation: folds with split.institutions random or site_groups, or ",
+    def harmonisation(self) -> Iterator[Finding]:
+        """ComBat without two sites in an institution, as sites are left out in turn or the cohort has one."""
+        one_site = len({person.site for person in self.checked.people}) == 1
+        for experiment in self.experiments:
+            left_out = experiment.split.validation == "leave_one_site_out"
+            variants = [one.name for one in experiment.variants if one.harmonises]
+            if variants and (left_out or one_site):
+                reason, remedy = (
+                    ("every subject is of one site", "")
+                    if one_site
+                    else (
+                        "every institution is one site and harmonises by itself",
+                        "use split.validation: folds with split.institutions random or site_groups, or ",
+                    )
                 )
+                yield Finding(
+                    "notes",
+                    self.place,
+                    f"{experiment.name}: features.harmonise changes nothing for {named(variants)}, as {reason}; "
+                    f"{remedy}set features.harmonise to none.",
+                )
+
+    def few(self) -> Iterator[Finding]:
+        """A note where so few people are tested that a method without knowledge reaches high and low AUCs."""
+        words = class_words(self.target, self.classes)
+        if words.count != 2 or self.target == "class":
+            return
+        held = [sum(person.diagnosis == code for person in self.checked.people) for code in (0, 1)]
+        noted: set[str] = set()
+        for settings in (experiment.split for experiment in self.experiments if experiment.default):
+            part = settings.tested if settings.validation == "holdout" else 1.0
+            if settings.share is not None and settings.draws_institutions:
+                part *= settings.share * settings.count
+            controls, patients = (round(part * count) for count in held)
+            fewest, tested = min(controls, patients), controls + patients
+            if not fewest or (tested >= FEW_PEOPLE and fewest >= FEW_OF_ONE):
+                continue
+            reach = min(1.96 * sd_of_chance(controls, patients), 0.5)
+            noted.add(
+                f"{tested} people are tested, {controls} {words.many[0]} and {patients} {words.many[1]}: "
+                f"guessing alone gives AUCs from {0.5 - reach:.2f} to {0.5 + reach:.2f} on as many."
             )
-            yield Finding(
-                "notes",
-                place,
-                f"{experiment.name}: features.harmonise changes nothing for {named(variants)}, as {reason}; {remedy}"
-                "set features.harmonise to none.",
-            )
+        for sentence in sorted(noted):
+            yield Finding("notes", self.place, sentence)
 
+    def sites_left_out(self) -> Iterator[Finding]:
+        """Variants that choose on further folds need sites enough to leave out."""
+        sites = len({person.site for person in self.checked.people})
+        for experiment in self.experiments:
+            short = [one for one in experiment.variants if sites < least_folds(one)]
+            if experiment.split.validation == "leave_one_site_out" and short and not experiment.group.endswith(TWIN):
+                yield Finding(
+                    _severity([experiment]),
+                    self.place,
+                    f"{experiment.name}: `choose: inner` of {named([one.name for one in short])} needs "
+                    f"{least_folds(short[0])} sites to leave out, found {sites}; set `choose: none`, or another "
+                    "split.validation.",
+                )
 
-def check_few(
-    checked: Checked, experiments: Sequence[Experiment], place: str, classes: Sequence[str], target: Target
-) -> Iterator[Finding]:
-    """A note where so few people are tested that a method without knowledge reaches high and low AUCs."""
-    words = class_words(target, classes)
-    if words.count != 2 or target == "class":
-        return
-    held = [sum(person.diagnosis == code for person in checked.people) for code in (0, 1)]
-    noted: set[str] = set()
-    for settings in (experiment.split for experiment in experiments if experiment.default):
-        part = settings.tested if settings.validation == "holdout" else 1.0
-        if settings.share is not None and settings.draws_institutions:
-            part *= settings.share * settings.count
-        controls, patients = (round(part * count) for count in held)
-        if not min(controls, patients) or (controls + patients >= FEW_PEOPLE and min(controls, patients) >= FEW_OF_ONE):
-            continue
-        reach = min(1.96 * sd_of_chance(controls, patients), 0.5)
-        noted.add(
-            f"{controls + patients} people are tested, {controls} {words.many[0]} and {patients} {words.many[1]}: "
-            f"guessing alone gives AUCs from {0.5 - reach:.2f} to {0.5 + reach:.2f} on as many."
-        )
-    for sentence in sorted(noted):
-        yield Finding("notes", place, sentence)
+    def released(self, plan: Plan) -> list[Finding]:
+        """What `brainfed join` refuses of one site of a study: it has too few subjects for what the study releases."""
+        study, tables = plan.project.study, self._tables(self.checked.people, self.checked.sites)
+        drawn = dict[tuple[str, int], pd.DataFrame]()
+        try:
+            for experiment in (each for each in plan.experiments.values() if each.default):
+                for repeat in range(experiment.repeats):
+                    streams, name = Streams(plan.project.seed, repeat), experiment.regime.split
+                    drawn[name, repeat] = split(
+                        *tables, experiment.split, streams, self.target, self.classes, study.ordered
+                    )
+        except UserError:  # `splits` has its sentence; the number of subjects is known all the same.
+            released = Released(sum(person.diagnosis is not None for person in self.checked.people))
+        else:
+            released = released_of(plan, {one: folds["fold"].to_numpy() for one, folds in drawn.items()})
+        stated = asdict(Stated.of(plan))
+        return refusals(self.place, require_accepted, f"site {study.site!r}", stated, released.words())
 
+    def connectomes(self) -> Iterator[Finding]:
+        """Variants whose graphs would have no edge; a number of regions that is not known is 0."""
+        reading = [one for one in self.experiments if any(variant.stage("connectomes") for variant in one.variants)]
+        if not reading or self.checked.regions == 0:
+            return
+        try:
+            require_connections(self.checked.regions, ", ".join(experiment.name for experiment in reading))
+        except UserError as error:
+            yield Finding(_severity(reading), self.place, str(error))
 
-def check_sites_left_out(checked: Checked, experiments: Sequence[Experiment], place: str) -> Iterator[Finding]:
-    """Variants that choose on further folds need sites enough to leave out."""
-    sites = len({person.site for person in checked.people})
-    for experiment in experiments:
-        short = [one for one in experiment.variants if sites < least_folds(one)]
-        if experiment.split.validation == "leave_one_site_out" and short and not experiment.group.endswith(TWIN):
-            yield Finding(
-                "stops" if experiment.default else "notes",
-                place,
-                f"{experiment.name}: `choose: inner` of {named([one.name for one in short])} needs "
-                f"{least_folds(short[0])} sites to leave out, found {sites}; set `choose: none`, or another "
-                "split.validation.",
-            )
+    def _mistakes(self, settings: SplitSettings) -> list[str]:
+        """Why a split cannot be drawn, institution by institution where they are named."""
+        sentences: list[str] = []
+        try:
+            for members, known, alone in _institutions(self.checked.people, self.checked.sites, settings):
+                repeat, sentence = self._mistake(members, known, alone)
+                if sentence and alone.institutions == "random" and alone.validation == "folds":
+                    fewer = [replace(alone, folds=folds) for folds in range(alone.folds - 1, 1, -1)]
+                    works = next((one.folds for one in fewer if not self._mistake(members, known, one)[1]), None)
+                    sentence += f" This is repeat {repeat}." if alone.repeats > 1 else ""
+                    sentence += f" `folds: {works}` works." if works else ""
+                sentences += [sentence] if sentence else []
+        except UserError as error:
+            return [str(error)]
+        return sentences
 
-
-def check_released(
-    checked: Checked, plan: Plan, place: str, classes: Sequence[str] = (), target: Target = "diagnosis"
-) -> Iterator[Finding]:
-    """What `brainfed join` refuses of one site of a study: it has too few subjects for what the study releases."""
-    study, seed = plan.project.study, plan.project.seed
-    tables = _tables(checked.people, checked.leavers, checked.sites)
-    drawn = dict[tuple[str, int], pd.DataFrame]()
-    try:
-        for experiment in (each for each in plan.experiments.values() if each.default):
-            for repeat in range(experiment.repeats):
-                streams, name = Streams(seed, repeat), experiment.regime.split
-                drawn[name, repeat] = split(*tables, experiment.split, streams, target, classes, study.ordered)
-    except UserError:  # check_splits has its sentence; the number of subjects is known all the same.
-        released = Released(sum(person.diagnosis is not None for person in checked.people))
-    else:
-        released = released_of(plan, {one: folds["fold"].to_numpy() for one, folds in drawn.items()})
-    try:
-        require_accepted(f"site {study.site!r}", asdict(Stated.of(plan)), released.words())
-    except UserError as error:
-        yield Finding("stops", place, str(error))
-
-
-def _mistakes(
-    checked: Checked,
-    settings: SplitSettings,
-    seed: int,
-    target: Target,
-    classes: Sequence[str],
-    study: Sequence[str],
-) -> list[str]:
-    def mistake(members: Sequence[Person], known: Sequence[str], settings: SplitSettings) -> tuple[int, str]:
+    def _mistake(self, members: Sequence[Person], known: Sequence[str], settings: SplitSettings) -> tuple[int, str]:
         """The first repeat that cannot be drawn, and why; an empty sentence where all can be."""
-        tables = _tables(members, checked.leavers, known)
+        tables = self._tables(members, known)
         for repeat in range(settings.repeats if settings.institutions == "random" else 1):
             try:
-                draw_institutions(*tables, settings, Streams(seed, repeat), target, classes, study)
+                draw_institutions(*tables, settings, Streams(self.seed, repeat), self.target, self.classes, self.study)
             except UserError as error:
                 return repeat, str(error)
         return 0, ""
 
-    sentences: list[str] = []
-    try:
-        for members, known, alone in _institutions(checked.people, checked.sites, settings):
-            repeat, sentence = mistake(members, known, alone)
-            if sentence and alone.institutions == "random" and alone.validation == "folds":
-                fewer = range(alone.folds - 1, 1, -1)
-                works = next((one for one in fewer if not mistake(members, known, replace(alone, folds=one))[1]), None)
-                sentence += f" This is repeat {repeat}." if alone.repeats > 1 else ""
-                sentence += f" `folds: {works}` works." if works else ""
-            sentences += [sentence] if sentence else []
-    except UserError as error:
-        return [str(error)]
-    return sentences
+    def _tables(self, people: Sequence[Person], sites: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """What the jobs read as `included` and `participants`; sites without a subject have a row without a name."""
+        stay = pd.DataFrame(map(vars, people), columns=["subject", "site", "diagnosis", "twin"]).sort_values("subject")
+        # Draws depend on the names of groups: as the jobs name them, by their first subject.
+        stay["twin"] = stay.groupby("twin")["subject"].transform("first")
+        leave = pd.DataFrame(map(vars, self.checked.leavers), columns=["subject", "site", "diagnosis", "reason"])
+        seen = pd.concat(
+            [stay.assign(included=True, reason=""), leave.assign(included=False, twin="")], ignore_index=True
+        )
+        included = seen[["subject", "included", "reason"]].assign(twin_group=seen["twin"])
+        participants = seen[["subject", "site"]].assign(diagnosis=seen["diagnosis"].astype("Int8"))
+        others = pd.DataFrame({"site": sorted(set(sites) - set(seen["site"]))})
+        return included, pd.concat([participants, others], ignore_index=True)
 
 
-def _tables(
-    people: Sequence[Person], leavers: Sequence[Leaver], sites: Sequence[str]
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """What the jobs read as `included` and `participants`; sites without a subject have a row without a name."""
-    stay = pd.DataFrame(map(vars, people), columns=["subject", "site", "diagnosis", "twin"]).sort_values("subject")
-    # Draws depend on the names of groups: as the jobs name them, by their first subject.
-    stay["twin"] = stay.groupby("twin")["subject"].transform("first")
-    leave = pd.DataFrame(map(vars, leavers), columns=["subject", "site", "diagnosis", "reason"])
-    seen = pd.concat([stay.assign(included=True, reason=""), leave.assign(included=False, twin="")], ignore_index=True)
-    included = seen[["subject", "included", "reason"]].assign(twin_group=seen["twin"])
-    participants = seen[["subject", "site"]].assign(diagnosis=seen["diagnosis"].astype("Int8"))
-    others = pd.DataFrame({"site": sorted(set(sites) - set(seen["site"]))})
-    return included, pd.concat([participants, others], ignore_index=True)
+def _severity(asking: Sequence[Experiment]) -> Severity:
+    """A mistake stops a plain run if one of the experiments that it concerns is part of it."""
+    return "stops" if any(experiment.default for experiment in asking) else "notes"
 
 
 Part = tuple[Sequence[Person], Sequence[str], SplitSettings]

@@ -5,7 +5,7 @@ import json
 import pytest
 import yaml
 
-from brainfed.checking.config import check_config
+from brainfed.checking.project import check_config
 from brainfed.configuration.loading import load_plan, read_config
 from brainfed.deployment.attendance.past_leave import PastLeave
 from brainfed.deployment.attendance.study_file import require_extended_study, require_study_of

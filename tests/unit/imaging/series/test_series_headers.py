@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.checking.series import SeriesCheck
+from brainfed.checking.cohort import SeriesCheck
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.sources.listed import ListedSubject
 from brainfed.imaging.series.files import load_series

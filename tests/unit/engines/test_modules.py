@@ -10,7 +10,7 @@ from brainfed.engines.modules import Cohort, ModuleClients, _check_shares
 from brainfed.engines.parameter_names import parameters_by_wire_name
 from brainfed.engines.stacked.clients import StackedClients
 from brainfed.engines.stacked.stacks import normalised
-from brainfed.engines.stacked.training import Training
+from brainfed.engines.stacked.training import StackedTraining
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.loop import federate
 from brainfed.federation.privacy.weight_noise import WeightNoise
@@ -75,9 +75,11 @@ def test_it_gives_the_stacked_engines_numbers(graph, options):
     shares = options.pop("shares", tuple(parameters_by_wire_name(module)))
     settings = FederationSettings(**SCHEDULE, **options)
     run = Run(precision="float64")
-    task = Training(deepcopy(module), inputs, settings, run, "federated", {}, normalised if graph else None)
+    task = StackedTraining(
+        inputs, settings, run, "federated", {}, module=deepcopy(module), propagate=normalised if graph else None
+    )
     expected = train(
-        StackedClients(task.network(FOLDS, Ledger({})), settings, shares), settings, inputs.streams, shares
+        StackedClients(task.network(FOLDS, Ledger({})), inputs, settings, shares), settings, inputs.streams, shares
     )
     found = clients_of(inputs, lambda _: module, settings, shares, symmetric if graph else None)
     train(found, settings, inputs.streams, shares)

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from brainfed.engines.stacked.clients import StackedClients
 from brainfed.engines.stacked.stacks import normalised
-from brainfed.engines.stacked.training import Training
+from brainfed.engines.stacked.training import StackedTraining
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.loop import federate
 from brainfed.federation.message import Message
@@ -140,8 +139,10 @@ class PartialFedAvg(FedAvg):
 def stacked(inputs):
     settings = FedGCNSettings(rounds=ROUNDS, local_epochs=2, hidden=(6, 3), learning_rate=0.01)
     module = GCN(inputs.features[0].shape[1], settings.hidden, 2)
-    task = Training(module, inputs, settings, Run(), "federated", FEDGCN.crossing.tensors, normalised)
-    return StackedClients(task.network((0, 1), Ledger({})), settings, task.shares), task.axes
+    task = StackedTraining(
+        inputs, settings, Run(), "federated", FEDGCN.crossing.tensors, module=module, propagate=normalised
+    )
+    return task.clients((0, 1), Ledger({})), task.axes
 
 
 @pytest.mark.parametrize("receivers", [(0, 1), ()], ids=str)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from brainfed.engines.stacked.stacks import normalised
-from brainfed.engines.stacked.training import Training
+from brainfed.engines.stacked.training import StackedTraining
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.schedule import FederationSettings
 from brainfed.models.gcn import GCN
@@ -22,7 +22,9 @@ ON_META = Run(device="meta")
 @pytest.mark.parametrize("protocol", ["transductive", "inductive"])
 def test_a_training_step_stays_on_its_device(protocol):
     inputs = method_inputs(40, 12, institutions=2, folds=2, protocol=protocol)
-    task = Training(GCN(12, (8, 4), 2), inputs, FederationSettings(), ON_META, "federated", {}, normalised)
+    task = StackedTraining(
+        inputs, FederationSettings(), ON_META, "federated", {}, module=GCN(12, (8, 4), 2), propagate=normalised
+    )
     network = task.network((0, 1), Ledger({}))
     losses = network.training_step(network.stack.labels, torch.ones(2, dtype=torch.bool))
     torch.optim.Adam(network.parameters(), lr=FederationSettings().learning_rate).step()

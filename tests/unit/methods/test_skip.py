@@ -9,7 +9,8 @@ from sklearn.metrics import roc_auc_score
 
 from brainfed.engines.stacked import side_by_side
 from brainfed.engines.stacked.stacks import normalised
-from brainfed.engines.stacked.training import Training, train_stacked
+from brainfed.engines.stacked.training import StackedTraining
+from brainfed.engines.training import train_networks
 from brainfed.federation.ledger import Ledger
 from brainfed.graphs.graph import Graph
 from brainfed.methods.gcn.declaration import FEDGCN, FedGCNSettings
@@ -63,7 +64,7 @@ def test_clients_that_sit_out_leave_the_skip_as_it_is():
     trained = np.flatnonzero(np.isfinite(found.training_loss[0, :, 0]))
     assert len(trained) == 1
     module = GCN(7, (8, 4), 2, skip=True)
-    alone = train_stacked(Training(module, inputs, settings, DOUBLE, "local", {}, normalised))
+    alone = train_networks(StackedTraining(inputs, settings, DOUBLE, "local", {}, module=module, propagate=normalised))
     own = inputs.institution == trained[0]
     np.testing.assert_allclose(
         found.scores[..., 1][:, own], alone.scores[..., 1][:, own], atol=1e-12, rtol=0, equal_nan=True
@@ -150,10 +151,17 @@ def test_an_unseen_site_is_scored_by_the_other_sites_models_with_their_skips():
 
     def trained(cohort):
         module = GCN(9, (8, 4), 2, skip=True)
-        task = Training(
-            module, cohort, SETTINGS, DOUBLE, "local", FEDGCN.crossing.tensors, normalised, standardise=False
+        task = StackedTraining(
+            cohort,
+            SETTINGS,
+            DOUBLE,
+            "local",
+            FEDGCN.crossing.tensors,
+            module=module,
+            propagate=normalised,
+            standardise=False,
         )
-        return train_stacked(task)
+        return train_networks(task)
 
     found = trained(inputs)
     unseen = inputs.institution == 0
@@ -170,9 +178,9 @@ def test_an_unseen_site_is_scored_by_the_other_sites_models_with_their_skips():
 def test_a_training_step_stays_on_its_device(protocol):
     inputs = method_inputs(40, 12, institutions=2, folds=2, protocol=protocol)
     module = GCN(12, (8, 4), 2, skip=True)
-    network = Training(module, inputs, SETTINGS, Run(device="meta"), "federated", {}, normalised).network(
-        (0, 1), Ledger({})
-    )
+    run = Run(device="meta")
+    task = StackedTraining(inputs, SETTINGS, run, "federated", {}, module=module, propagate=normalised)
+    network = task.network((0, 1), Ledger({}))
     losses = network.training_step(network.stack.labels, torch.ones(2, dtype=torch.bool))
     assert losses.device == network.first["weight_skip"].weight.grad.device == torch.device("meta")
     assert network.probabilities().shape == (*network.stack.labels.shape, 2)

@@ -38,6 +38,7 @@ def of_subjects(
     members: Sequence[IntArray],
     probabilities: NDArray[np.float64],
     chosen: Callable[[int], NDArray[np.bool_]],
+    folds: Sequence[int],
 ) -> NDArray[np.float64]:
     """(T, F, n, C) scores of subjects from (T, M, F, m, C) of the institutions; NaN of subjects that are not chosen.
 
@@ -46,10 +47,11 @@ def of_subjects(
         members: (M,) positions of the subjects of each trainer.
         probabilities: of every trainer's subjects, padded to the largest one.
         chosen: fold -> (n,) mask.
+        folds: numbers of the F folds.
     """
-    found = np.full((len(probabilities), inputs.folds, len(inputs.subjects), inputs.classes), np.nan)
-    for fold in range(inputs.folds):
+    found = np.full((len(probabilities), len(folds), len(inputs.subjects), inputs.classes), np.nan)
+    for position, fold in enumerate(folds):
         for place, own in enumerate(members):
             kept = chosen(fold)[own]
-            found[:, fold, own[kept]] = probabilities[:, place, fold, : len(own)][:, kept]
+            found[:, position, own[kept]] = probabilities[:, place, position, : len(own)][:, kept]
     return found

@@ -1,14 +1,12 @@
 """The torch side that the families of FedNI's Table V share."""
 
 from dataclasses import replace
-from functools import partial
 
 from brainfed.engines.stacked.choosing import train_chosen
 from brainfed.engines.stacked.propagation import Propagate
-from brainfed.engines.stacked.training import Training, train_stacked
-from brainfed.federation.defences.defence import defence_of
+from brainfed.engines.stacked.training import StackedTraining
+from brainfed.engines.training import train_networks
 from brainfed.federation.robustness_settings import RobustnessSettings
-from brainfed.federation.strategies.fedavg import FedAvg
 from brainfed.methods.classifier_settings import FederatedClassifierSettings, SoloSettings
 from brainfed.methods.method import Method
 from brainfed.methods.poisoned_inputs import poisoned_inputs
@@ -43,19 +41,17 @@ def train_classifier(
         centred = {id(features): centred_subjects(features) for features in inputs.features}
         inputs = replace(inputs, features=tuple(centred[id(features)] for features in inputs.features))
     robustness = settings if isinstance(settings, FederatedClassifierSettings) else RobustnessSettings()
-    inputs, defence = poisoned_inputs(inputs, robustness), defence_of(robustness)
-    training = Training(
-        module,
-        inputs,
+    training = StackedTraining(
+        poisoned_inputs(inputs, robustness),
         settings.schedule(),
         run,
         method.topology,
         method.crossing.tensors,
-        propagate,
+        module=module,
+        propagate=propagate,
         standardise=settings.standardise == "institution",
         precision=settings.precision,
         dropout=settings.dropout,
-        server=partial(FedAvg, defence=defence) if defence else FedAvg,
         robustness=robustness,
     )
-    return train_stacked(training) if settings.choose == "none" else train_chosen(training, settings.weight_decays)
+    return train_networks(training) if settings.choose == "none" else train_chosen(training, settings.weight_decays)

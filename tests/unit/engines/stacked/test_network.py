@@ -9,7 +9,7 @@ from torch.nn.functional import cross_entropy
 
 from brainfed.engines.parameter_names import wire_name
 from brainfed.engines.stacked.stacks import normalised
-from brainfed.engines.stacked.training import Training
+from brainfed.engines.stacked.training import StackedTraining
 from brainfed.federation.adam import Adam
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.schedule import FederationSettings
@@ -40,7 +40,8 @@ def stack_and_modules(name, protocol="transductive"):
     module, propagate, plain = NETWORKS[name]
     inputs = method_inputs(subjects=47, dimensions=FEATURES, institutions=3, folds=3, seed=5, protocol=protocol)
     settings, run = FederationSettings(learning_rate=0.01), Run(precision="float64")
-    stacked = Training(deepcopy(module), inputs, settings, run, "local", {}, propagate).network(FOLDS, Ledger({}))
+    task = StackedTraining(inputs, settings, run, "local", {}, module=deepcopy(module), propagate=propagate)
+    stacked = task.network(FOLDS, Ledger({}))
     clients = [[client_of(inputs, inputs.members(m), fold, module, plain) for fold in FOLDS] for m in range(3)]
     random = torch.Generator().manual_seed(0)
     values = {name: torch.randn(stack.shape, generator=random) / 3 for name, stack in stacked.stacks().items()}

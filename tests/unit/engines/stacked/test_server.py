@@ -2,7 +2,8 @@
 
 import torch
 
-from brainfed.engines.stacked.training import Training, train_stacked
+from brainfed.engines.stacked.training import StackedTraining
+from brainfed.engines.training import train_networks
 from brainfed.federation.schedule import FederationSettings
 from brainfed.federation.strategies.fedavg import FedAvg
 from brainfed.methods.mlp.declaration import FEDMLP
@@ -24,8 +25,8 @@ def test_the_server_of_a_training_decides_the_model():
 
     def scores(**options):
         module = MLP(7, (4, 3), 2)
-        task = Training(module, inputs, schedule, Run(), "federated", FEDMLP.crossing.tensors, **options)
-        return train_stacked(task).round_scores
+        task = StackedTraining(inputs, schedule, Run(), "federated", FEDMLP.crossing.tensors, module=module, **options)
+        return train_networks(task).round_scores
 
     averaged, frozen = scores(), scores(server=FrozenServer)
     assert frozen[0].tobytes() == frozen[1].tobytes()

@@ -63,7 +63,9 @@ def train_alone(
     _require_training(workplace, trainers)
     clients = _clients(workplace, trainers, members, None)
     _federate(workplace, clients, Alone(clients.institutions), members, ledger, None)
-    scores = of_subjects(workplace.inputs, members, clients.curves.probabilities, workplace.inputs.tested)
+    scores = of_subjects(
+        workplace.inputs, members, clients.curves.probabilities, workplace.inputs.tested, range(workplace.inputs.folds)
+    )
     _score_unseen(workplace, clients, members, scores)
     _record_help(clients, members, ledger)
     networks = [trainer.network for trainer in trainers]
@@ -113,7 +115,7 @@ def train_distilled(
     record_exchange(inputs, workplace.usable(shown[0]), trains, ledger)
     attacked = Federation(len(places), tuple(folds), inputs.streams, {}, head.pool.counts)
     _federate(workplace, clients, server, members, ledger, attack_of(robustness, attacked))
-    scores = of_subjects(inputs, members, clients.curves.probabilities, inputs.tested)
+    scores = of_subjects(inputs, members, clients.curves.probabilities, inputs.tested, folds)
     absent = {place: len(own) for place, own in enumerate(members) if place not in trains}
     record_downloads(ledger, absent, content_of(head.network))
     networks = [head.network] * len(members)

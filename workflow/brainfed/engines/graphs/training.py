@@ -119,7 +119,7 @@ def train_graphs(training: GraphTraining) -> Outcome:
     wire = Wire(ledger, people, noise, trained if training.server else None)
     run, pace = training.run, inputs.link.pace(Pace())
     federate(clients, server, wire, schedule.rounds, run.checkpoint, run.progress, pace)
-    scores = of_subjects(inputs, members, clients.curves.probabilities, inputs.tested)
+    scores = of_subjects(inputs, members, clients.curves.probabilities, inputs.tested, range(inputs.folds))
     _score_unseen(inputs, clients, members, scores)
     _record_help(clients, members, ledger)
     parameters = sum(parameter.numel() for parameter in training._module(0, 0).parameters())

@@ -120,11 +120,13 @@ def train_private(training: PrivateTraining) -> Outcome:
     )
     run, pace = training.run, inputs.link.pace(Pace())
     federate(clients, server, wire, schedule.rounds, run.checkpoint, run.progress, pace)
-    scores = of_subjects(inputs, members, clients.curves.probabilities, inputs.tested)
+    scores = of_subjects(inputs, members, clients.curves.probabilities, inputs.tested, range(inputs.folds))
     if training.topology == "local":
         _score_unseen(inputs, clients, members, scores)
     _record_help(clients, members, ledger, shared=federated)
-    trained = of_subjects(inputs, members, clients.member_probabilities()[None], inputs.training)[0]
+    trained = of_subjects(inputs, members, clients.member_probabilities()[None], inputs.training, range(inputs.folds))[
+        0
+    ]
     parameters = sum(each.numel() for each in clients.modules[0][0].parameters())
     counts = {"parameters": parameters, "rounds": schedule.rounds, "local_epochs": schedule.local_epochs}
     # Pooled institutions have one loss.

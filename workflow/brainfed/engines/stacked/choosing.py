@@ -13,7 +13,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from brainfed.engines.stacked.training import Training, train_rounds
+from brainfed.engines.stacked.training import StackedTraining
+from brainfed.engines.training import train_by_round
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.sharing import record_downloads, record_uploads
 from brainfed.samples.inputs import MethodInputs, Outcome
@@ -22,7 +23,7 @@ from brainfed.samples.labelled_subjects import HIDDEN
 Row = Mapping[str, int | str]
 
 
-def train_chosen(training: Training, decays: Sequence[float]) -> Outcome:
+def train_chosen(training: StackedTraining, decays: Sequence[float]) -> Outcome:
     """Train with the weight decay and the number of rounds that held-out training subjects choose in each fold.
 
     Args:
@@ -30,7 +31,7 @@ def train_chosen(training: Training, decays: Sequence[float]) -> Outcome:
         decays: candidates, ascending.
 
     Returns:
-        See `train_stacked`; the scores are those after the chosen round, the curves those of the chosen weight decay.
+        See `train_networks`; the scores are those after the chosen round, the curves those of the chosen weight decay.
     """
     inputs = training.inputs
     inner = replace(training, inputs=inner_inputs(inputs))
@@ -98,9 +99,9 @@ def chosen_candidates(losses: NDArray[np.float64], *, alone: bool) -> NDArray[np
     return found
 
 
-def _with_decay(training: Training, decay: float, part: str) -> tuple[Outcome, NDArray[np.float64]]:
+def _with_decay(training: StackedTraining, decay: float, part: str) -> tuple[Outcome, NDArray[np.float64]]:
     run = replace(training.run, checkpoint=training.run.checkpoint.part(part))
-    return train_rounds(replace(training, schedule=replace(training.schedule, weight_decay=decay), run=run))
+    return train_by_round(replace(training, schedule=replace(training.schedule, weight_decay=decay), run=run))
 
 
 def _joined(
@@ -153,7 +154,7 @@ def _added(every: Sequence[Sequence[Row]]) -> tuple[dict[str, int | str], ...]:
     return tuple(found[key] for key in sorted(found))
 
 
-def _validation_rows(training: Training, losses: NDArray[np.float64]) -> tuple[dict[str, int | str], ...]:
+def _validation_rows(training: StackedTraining, losses: NDArray[np.float64]) -> tuple[dict[str, int | str], ...]:
     """Every institution with held-out subjects sends its losses in the first fold, and receives the choice."""
     if training.topology != "federated":
         return ()

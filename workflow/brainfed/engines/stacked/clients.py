@@ -9,21 +9,28 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from brainfed.engines.batches import Batches
+from brainfed.engines.clients import NetworkClients
 from brainfed.engines.curves import Curves
+from brainfed.engines.stacked.kept import kept_stack
 from brainfed.engines.stacked.network import StackedNetwork
+from brainfed.engines.stacked.stacks import Member, stack_inputs
 from brainfed.federation.adam import Adam
 from brainfed.federation.clients import Arrays
 from brainfed.federation.message import Message
 from brainfed.federation.schedule import FederationSettings
+from brainfed.federation.sharing import Content
+from brainfed.samples.inputs import MethodInputs
+from brainfed.samples.kept.fitted_model import FittedModel
 
 MODEL, OPTIMISER = "model/", "optimiser/"
 
 
-class StackedClients:
+class StackedClients(NetworkClients):
     """All institutions of some folds.
 
     Args:
         network: weights of all institutions, equal at the start.
+        inputs: of the repeat.
         settings: settings of the federation.
         shares: names on the wire of the tensors that leave an institution; all others stay local. If empty, every
             institution trains alone and its optimiser is never reset.
@@ -31,9 +38,16 @@ class StackedClients:
     """
 
     def __init__(
-        self, network: StackedNetwork, settings: FederationSettings, shares: Collection[str], largest: int = 0
+        self,
+        network: StackedNetwork,
+        inputs: MethodInputs,
+        settings: FederationSettings,
+        shares: Collection[str],
+        largest: int = 0,
     ) -> None:
         stack = network.stack
+        self.inputs, self.global_model = inputs, bool(shares)
+        self.parameters = sum(parameter.numel() for parameter in network.plain.parameters())
         self.network, self.settings, self.shares = network, settings, frozenset(shares)
         self.labels, self.subjects = stack.labels, stack.subjects
         self.batches = Batches(settings.batch, (*stack.subjects, largest), stack.folds, network.streams)
@@ -42,11 +56,6 @@ class StackedClients:
         self.optimiser = Adam(network.parameters(), settings.learning_rate, settings.weight_decay)
         self._alike = True
         self.curves = Curves.of(settings.rounds, self.labels, network.classes)
-
-    @property
-    def institutions(self) -> tuple[int, ...]:
-        """Places in the stack."""
-        return tuple(range(len(self.subjects)))
 
     def start(self) -> dict[str, Tensor]:
         """(F, ...) views of the shared tensors of the initial model."""
@@ -108,6 +117,35 @@ class StackedClients:
         weights = {name: torch.from_numpy(arrays[f"{MODEL}{name}"]) for name in self.network.stacks()}
         self._alike = all(len(stack) == 1 for stack in weights.values())
         self.network.load(weights)
+
+    def content(self, place: int) -> Content:
+        """The model; where there is no global one, with the scaling that belongs to it."""
+        weights = {name: (tuple(view.shape[2:]), view.element_size()) for name, view in self.network.stacks().items()}
+        member = self.network.stack.members[place]
+        moments = {} if self.global_model else {"feature-mean": member.mean, "feature-sd": member.sd}
+        return {name: (each.shape[1:], each.itemsize) for name, each in moments.items() if each is not None} | weights
+
+    def member_probabilities(self) -> NDArray[np.float64]:
+        """(T, M, F, n, C) after every round: all nodes are scored at once."""
+        return self.curves.probabilities
+
+    @torch.no_grad()
+    def foreign_probabilities(
+        self, teacher: int, place: int, position: int, tested: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """(b, C) of nodes in their own graph, under the scaling of the teacher."""
+        network, one = self.network, slice(position, position + 1)
+        stack, scaling = network.stack, network.stack.members[teacher]
+        mean = None if scaling.mean is None else scaling.mean[one]
+        sd = None if scaling.sd is None else scaling.sd[one]
+        member = Member(stack.members[place].nodes, mean, sd)
+        model = network.on(stack_inputs(self.inputs, (member,), stack.folds[one], stack.reading))
+        model.load({name: view[teacher, one] for name, view in network.stacks().items()})
+        return np.asarray(model.probabilities()[0, 0].cpu().numpy(), dtype=np.float64)[tested]
+
+    def kept_models(self) -> list[FittedModel]:
+        """One a fold."""
+        return kept_stack(self.network, alone=not self.global_model)
 
     def _shared(self) -> dict[str, Tensor]:
         return {name: stack for name, stack in self.network.stacks().items() if name in self.shares}

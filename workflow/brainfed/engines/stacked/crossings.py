@@ -2,20 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from brainfed.federation.ledger import STAGES, Ledger
-from brainfed.federation.sharing import columns, of_institutions, record_downloads, record_help, record_pool
+from brainfed.federation.sharing import columns, of_institutions, record_pool
 from brainfed.runtime.artefacts import read_arrays
 from brainfed.samples.inputs import IntArray, MethodInputs
-
-# Most methods that record here are linear and start twice as fast without torch.
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from brainfed.engines.stacked.stacks import Stack
 
 Row = dict[str, int | str]
 
@@ -31,39 +24,6 @@ def sizes_of(institution: IntArray) -> dict[int, int]:
     """Institution -> number of subjects, from (n,) codes."""
     codes, counts = np.unique(institution, return_counts=True)
     return dict(zip(codes.tolist(), counts.tolist(), strict=True))
-
-
-def record_global_model(stack: "Stack", weights: "dict[str, Tensor]", ledger: Ledger) -> None:
-    """Record the global model for institutions without training subjects in the stack's first fold, which it scores.
-
-    `weights` has (M, F, ...) tensors by name.
-    """
-    _, helped = _helpers_and_helped(stack)
-    record_downloads(ledger, helped, _model(weights))
-
-
-def record_foreign_models(stack: "Stack", weights: "dict[str, Tensor]", ledger: Ledger) -> None:
-    """Record the others' models, with their scaling, for institutions without training subjects in the first fold.
-
-    `weights` has (M, F, ...) tensors by name.
-    """
-    helpers, helped = _helpers_and_helped(stack)
-    first = stack.members[next(iter({**helpers, **helped}))]
-    sent = {"feature-mean": first.mean, "feature-sd": first.sd}
-    content = {name: (moment.shape[1:], moment.itemsize) for name, moment in sent.items() if moment is not None}
-    record_help(ledger, helpers, helped, content | _model(weights))
-
-
-def _helpers_and_helped(stack: "Stack") -> tuple[dict[int, int], dict[int, int]]:
-    """Number of subjects of the institutions with training subjects in the stack's first fold, and of the others."""
-    seen = (stack.labels[:, 0] >= 0).any(dim=1).tolist()
-    sizes = {index: len(member.nodes) for index, member in enumerate(stack.members) if len(member.nodes)}
-    helpers = {index: size for index, size in sizes.items() if seen[index]}
-    return helpers, {index: size for index, size in sizes.items() if not seen[index]}
-
-
-def _model(weights: "dict[str, Tensor]") -> dict[str, tuple[tuple[int, ...], int]]:
-    return {name: (tuple(view.shape[2:]), view.element_size()) for name, view in weights.items()}
 
 
 def crossings_of_files(

@@ -65,7 +65,7 @@ class StackedNetwork:
         for fold in self.stack.folds:
             module.start(self.streams, fold)
             found.append({name: parameter.detach().clone() for name, parameter in module.named_parameters()})
-        device, dtype = self.stack.labels.device, self.stack.dtype
+        device, dtype = self.stack.labels.device, self.stack.reading.dtype
         return {name: torch.stack([start[name] for start in found]).to(device, dtype) for name in self.names}
 
     def on(self, stack: Stack) -> "StackedNetwork":

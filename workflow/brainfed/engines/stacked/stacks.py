@@ -75,7 +75,7 @@ class Stack:
         designs: input of the first weights -> one design a trainer, see `first_layer`.
         propagation: A (M, 1 or F, n, n) zero-padded, sparse if large; None without a graph.
         labels: (M, F, n), -1 for unlabelled nodes and padding.
-        dtype: number format of everything with a gradient.
+        reading: of the nodes.
     """
 
     members: tuple[Member, ...]
@@ -84,7 +84,7 @@ class Stack:
     designs: Mapping[Read, tuple[Design, ...]]
     propagation: Propagation | None
     labels: Tensor
-    dtype: torch.dtype
+    reading: Reading
 
 
 def members(
@@ -145,7 +145,7 @@ def stack_inputs(inputs: MethodInputs, trained: tuple[Member, ...], folds: Seque
         },
         propagation=None if propagation is None else propagation.to(reading.device),
         labels=labels.to(reading.device),
-        dtype=reading.dtype,
+        reading=reading,
     )
 
 

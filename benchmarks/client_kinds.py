@@ -24,7 +24,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from graphs_speed import table
 
-from brainfed.engines.graphs.training import GraphTraining, train_graphs
+from brainfed.engines.graphs.training import GraphTraining
+from brainfed.engines.training import train_networks
 from brainfed.federation.message import Message
 from brainfed.federation.strategies.gcfl import GCFL
 from brainfed.federation.strategies.similarity import GradientNorms, UpdateCosine
@@ -85,11 +86,17 @@ def trained(rules: tuple[str, ...], settings: GCFLSettings, seed: int) -> list[s
         return servers[0]
 
     network = partial(GIN, hidden=settings.hidden, layers=LAYERS, dropout=settings.dropout)
-    outcome = train_graphs(
-        GraphTraining(
-            network, inputs, settings, Run(), "federated", METHOD.crossing.tensors, server, sends_gradient_norm=plus
-        )
+    training = GraphTraining(
+        inputs,
+        settings,
+        Run(),
+        "federated",
+        METHOD.crossing.tensors,
+        server=server,
+        network=network,
+        sends_gradient_norm=plus,
     )
+    outcome = train_networks(training)
     norms, clusters = np.array(servers[0].norms).mean(axis=2), outcome.clusters
     numbers = [min(20, settings.rounds), min(40, settings.rounds), settings.rounds]
     cut = [np.flatnonzero(fold.any(axis=1)) for fold in clusters.swapaxes(0, 1)]

@@ -73,7 +73,9 @@ def test_another_institutions_network_scores_what_trains_nothing():
         train(clients, [])
     with torch.no_grad():
         expected = torch.softmax(slow.modules[0][1](*slow.cohort.arguments[2][1]), dim=1)
-    np.testing.assert_allclose(found.foreign_probabilities(0, 2, 1), expected.numpy(), atol=1e-8, rtol=0)
+    np.testing.assert_allclose(
+        found.foreign_probabilities(0, 2, 1, np.arange(len(expected))), expected.numpy(), atol=1e-8, rtol=0
+    )
 
 
 def test_float32_stays_near_float64():

@@ -14,18 +14,20 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from brainfed.engines.batches import Batches
+from brainfed.engines.clients import NetworkClients
 from brainfed.engines.curves import Curves
 from brainfed.engines.graphs.batch import Block, Graphs, Scored
 from brainfed.engines.graphs.cohort import GraphCohort
 from brainfed.engines.graphs.dropout import KeyedDropout
 from brainfed.engines.graphs.network import Task, Trainer
-from brainfed.engines.graphs.parameters import Copies
+from brainfed.engines.graphs.parameters import Copies, Parameters
 from brainfed.engines.graphs.side_by_side import SideBySide
 from brainfed.engines.parameter_names import wire_name
 from brainfed.federation.adam import Adam
 from brainfed.federation.clients import Arrays
 from brainfed.federation.message import GRADIENT_NORM, Message
 from brainfed.federation.schedule import FederationSettings
+from brainfed.federation.sharing import Content
 from brainfed.models.classifier import class_probabilities
 from brainfed.models.gin import GIN
 from brainfed.runtime.errors import UserError
@@ -35,7 +37,7 @@ from brainfed.samples.graph_samples import GraphSamples
 MODEL, OPTIMISER = "model/", "optimiser/"
 
 
-class GraphClients:
+class GraphClients(NetworkClients):
     """M institutions, each with one network a fold.
 
     Args:
@@ -53,6 +55,9 @@ class GraphClients:
         ValueError: `shares` has a name that the modules have not.
     """
 
+    # First and last layers are every institution's own.
+    global_model = False
+
     def __init__(
         self,
         modules: Sequence[Sequence[GIN]],
@@ -66,6 +71,7 @@ class GraphClients:
         self.cohort, self.settings, self.streams = cohort, settings, streams
         self.shares = _own_names(modules[0][0], shares)
         self.sends_gradient_norm = sends_gradient_norm
+        self.parameters = sum(parameter.numel() for parameter in modules[0][0].parameters())
         self.weights = [Copies(own) for own in modules]
         self.optimisers = [[self._adam(vector) for vector in own.values] for own in self.weights]
         first, self.dropout = modules[0][0], KeyedDropout(modules[0][0].dropout, streams)
@@ -81,11 +87,6 @@ class GraphClients:
         self.hidden = {part: cohort.hidden(*part) for part in self._parts}
         self._held: dict[tuple[int, int], list[Scored]] = {}
         self._last: dict[tuple[int, int], tuple[bytes, list[Block]]] = {}
-
-    @property
-    def institutions(self) -> tuple[int, ...]:
-        """Places in `modules`."""
-        return tuple(range(len(self.weights)))
 
     def start(self) -> dict[str, Tensor]:
         """(F, ...) views of the shared tensors of the first institution before the first round."""
@@ -120,21 +121,29 @@ class GraphClients:
         losses = self.curves.losses[number]
         return f"loss {np.nanmean(losses):.4f}" if np.isfinite(losses).any() else "nobody here was drawn"
 
-    def network(self, place: int) -> list[tuple[str, Tensor]]:
-        """Names and (F, ...) views of all parameters of an institution."""
-        return list(self.weights[place].stacks.items())
+    def content(self, place: int) -> Content:
+        """The whole network, with its first and last layers."""
+        stacks = self.weights[place].stacks
+        return {wire_name(name): (tuple(stack.shape[1:]), stack.element_size()) for name, stack in stacks.items()}
 
-    def foreign_probabilities(self, teacher: int, place: int, position: int) -> NDArray[np.float64]:
-        """(n, C) probabilities by another institution's network, of an institution that trains nothing in a fold."""
-        blocks, weights = self._scored(place, position), self.weights[teacher].parameters[position]
-        (logits,) = self.side_by_side.map(lambda trainer, _: trainer.scores(weights, blocks), [0])
-        return np.asarray(class_probabilities(logits).cpu().numpy(), dtype=np.float64)
+    def member_probabilities(self) -> NDArray[np.float64]:
+        """(1, M, F, n, C); 0 of a class that an institution lacks."""
+        found = np.full((1, *self.cohort.labels.shape, self.cohort.classes), np.nan)
+        for place, position in np.argwhere(self.samples.numpy() > 0).tolist():
+            taught = torch.nonzero(self.cohort.labels[place, position] >= 0)[:, 0].cpu().numpy()
+            weights = self.weights[place].parameters[position]
+            own = self._probabilities(weights, self.graphs[place][position].scored(taught, len(weights.convs)))
+            found[0, place, position, taught] = 0
+            found[0, place, position, taught, : own.shape[1]] = own
+        return found
 
-    def member_probabilities(self, place: int, position: int) -> NDArray[np.float64]:
-        """(k, C) probabilities of an institution's k training graphs in a fold, in their order, by its network."""
-        taught = torch.nonzero(self.cohort.labels[place, position] >= 0)[:, 0].cpu().numpy()
-        weights = self.weights[place].parameters[position]
-        blocks = self.graphs[place][position].scored(taught, len(weights.convs))
+    def foreign_probabilities(
+        self, teacher: int, place: int, position: int, tested: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """(b, C) of graphs of an institution, all of which a fold without training graphs scores."""
+        return self._probabilities(self.weights[teacher].parameters[position], self._scored(place, position))[tested]
+
+    def _probabilities(self, weights: Parameters, blocks: list[Scored]) -> NDArray[np.float64]:
         (logits,) = self.side_by_side.map(lambda trainer, _: trainer.scores(weights, blocks), [0])
         return np.asarray(class_probabilities(logits).cpu().numpy(), dtype=np.float64)
 

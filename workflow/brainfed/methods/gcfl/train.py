@@ -5,9 +5,8 @@ from functools import partial
 
 from torch import Tensor
 
-from brainfed.engines.graphs.training import GraphTraining, Server, train_graphs
-from brainfed.federation.selection import Selection
-from brainfed.federation.strategies.fedavg import FedAvg
+from brainfed.engines.graphs.training import GraphTraining
+from brainfed.engines.training import Server, train_networks
 from brainfed.federation.strategies.gcfl import GCFL
 from brainfed.federation.strategies.similarity import GradientNorms, Similarity, UpdateCosine
 from brainfed.methods.gcfl.declaration import (
@@ -30,17 +29,12 @@ from brainfed.samples.inputs import Outcome
 
 def train_solo(method: Method, inputs: GraphInputs, settings: SoloGINSettings, run: Run) -> Outcome:
     """Train without rounds, in every institution or on pooled graphs (Xie et al. 2021, Sec. 5.1)."""
-    return train_graphs(_training(method, inputs, settings, run))
+    return _train(method, inputs, settings, run)
 
 
 def train_fedavg(inputs: GraphInputs, settings: FedAvgGINSettings, run: Run) -> Outcome:
     """Average the convolutions of all institutions."""
-
-    def server(institutions: tuple[int, ...], start: Mapping[str, Tensor]) -> FedAvg:
-        selection = Selection(len(institutions), settings.fraction, inputs.streams)
-        return FedAvg(institutions, start, settings.weighting, selection)
-
-    return train_graphs(_training(FEDAVG_GIN, inputs, settings, run, server))
+    return _train(FEDAVG_GIN, inputs, settings, run)
 
 
 def train_gcfl(inputs: GraphInputs, settings: GCFLSettings, run: Run) -> Outcome:
@@ -60,10 +54,10 @@ def train_gcfl(inputs: GraphInputs, settings: GCFLSettings, run: Run) -> Outcome
             weighting=settings.weighting,
         )
 
-    return train_graphs(_training(GCFL_METHOD, inputs, settings, run, server, sends_gradient_norm=plus))
+    return _train(GCFL_METHOD, inputs, settings, run, server, sends_gradient_norm=plus)
 
 
-def _training(
+def _train(
     method: Method,
     inputs: GraphInputs,
     settings: SoloGINSettings | FederatedGINSettings,
@@ -71,21 +65,23 @@ def _training(
     server: Server | None = None,
     *,
     sends_gradient_norm: bool = False,
-) -> GraphTraining:
+) -> Outcome:
     assert method.topology != "setting"
 
     def network(features: int, classes: int) -> GIN:
         return GIN(features, classes, settings.hidden, LAYERS, settings.dropout)
 
-    return GraphTraining(
-        network,
-        inputs,
-        settings.schedule(),
-        run,
-        method.topology,
-        method.crossing.tensors,
-        server,
-        sends_gradient_norm=sends_gradient_norm,
+    return train_networks(
+        GraphTraining(
+            inputs,
+            settings.schedule(),
+            run,
+            method.topology,
+            method.crossing.tensors,
+            server=server,
+            network=network,
+            sends_gradient_norm=sends_gradient_norm,
+        )
     )
 
 

@@ -42,7 +42,7 @@ def test_it_gives_the_plain_loops_numbers(case, privacy):
         networks(data, kind), data.rows, labels, settings, STREAMS, found.multipliers, federated
     )
     np.testing.assert_allclose(found.curves.losses, losses, atol=1e-8, rtol=0)
-    members = found.member_probabilities()
+    (members,) = found.member_probabilities()
     for place, count in enumerate(data.sizes):
         for position in range(len(FOLDS)):
             pairs = zip(found.modules[place][position].parameters(), held[place][position].parameters(), strict=True)

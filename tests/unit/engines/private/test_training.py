@@ -9,7 +9,8 @@ from torch.nn.functional import cross_entropy
 
 from brainfed.engines.private.clients import PrivateClients
 from brainfed.engines.private.cohort import PrivateCohort
-from brainfed.engines.private.training import POOLED, PrivateTraining, train_private
+from brainfed.engines.private.training import POOLED, PrivateTraining
+from brainfed.engines.training import train_networks
 from brainfed.federation.ledger import UndeclaredCrossing
 from brainfed.federation.sharing import columns, record_pool
 from brainfed.federation.strategies.fedavg import FedAvg
@@ -54,7 +55,7 @@ def training_of(inputs, topology, settings, **options):
         "axes": {"features": FEATURES, "classes": inputs.classes},
         "record_data": pooled if topology == "central" else None,
     } | options
-    return PrivateTraining(start, cohort, inputs, settings, topology=topology, **given)
+    return PrivateTraining(inputs=inputs, schedule=settings, topology=topology, network=start, cohort=cohort, **given)
 
 
 def cohort(**options):
@@ -66,7 +67,7 @@ def cohort(**options):
 @pytest.mark.parametrize("privacy", [{}, PRIVACY], ids=["without privacy", "private"])
 def test_every_topology_scores_tested_and_training_subjects(topology, split, privacy):
     inputs = cohort(split=split)
-    outcome = train_private(training_of(inputs, topology, schedule(batch=8, **privacy)))
+    outcome = train_networks(training_of(inputs, topology, schedule(batch=8, **privacy)))
     check(inputs, outcome)
     assert outcome.round_scores.shape == (3, 3, 60, 2)
     assert outcome.training_loss.shape == (3, 3, 3)
@@ -96,7 +97,7 @@ def test_it_learns_what_there_is_to_learn():
     inputs = method_inputs(subjects=180, dimensions=FEATURES, institutions=3, folds=2, effect=3.0, seed=4)
     settings = schedule(rounds=10, batch=16, learning_rate=0.5, privacy="accountant", epsilon=5.0, delta=1e-3)
     for options in (settings, replace(settings, privacy="none")):
-        outcome = train_private(training_of(inputs, "federated", options))
+        outcome = train_networks(training_of(inputs, "federated", options))
         predicted = np.nanargmax(np.nan_to_num(outcome.scores, nan=-1), axis=2)
         truth = inputs.labels.max(axis=0)
         tested = np.isfinite(outcome.scores[..., 0])
@@ -114,7 +115,7 @@ def test_the_labels_of_a_fold_change_nothing_where_it_is_tested():
     labels = np.where(np.arange(3)[:, None] == 0, inputs.labels, flipped)
     settings = schedule(**PRIVACY)
     found = [
-        train_private(training_of(each, "federated", settings)) for each in (inputs, replace(inputs, labels=labels))
+        train_networks(training_of(each, "federated", settings)) for each in (inputs, replace(inputs, labels=labels))
     ]
     np.testing.assert_array_equal(found[0].scores[0], found[1].scores[0])
     np.testing.assert_array_equal(found[0].member_scores[0], found[1].member_scores[0])
@@ -124,8 +125,8 @@ def test_the_labels_of_a_fold_change_nothing_where_it_is_tested():
 def test_an_unseen_institution_has_the_mean_of_the_others_scores():
     inputs = cohort(split="leave-one-site-out")
     training = training_of(inputs, "local", schedule())
-    outcome = train_private(training)
-    clients = training.clients()
+    outcome = train_networks(training)
+    clients = training.clients(tuple(range(3)), training.ledger())
     clients.load(2, _final(training))
     own = inputs.members(1)
     samples = torch.arange(len(own))
@@ -136,7 +137,7 @@ def test_an_unseen_institution_has_the_mean_of_the_others_scores():
 
 def _final(training):
     """State of the institutions after the last round."""
-    clients = training.clients()
+    clients = training.clients(tuple(range(3)), training.ledger())
     for number in range(training.schedule.rounds):
         clients.fit(number, clients.institutions)
         clients.score(number)
@@ -160,12 +161,12 @@ def test_a_gpu_gives_the_cpus_losses(kind):
 def test_a_tensor_that_is_not_declared_stops_the_training():
     training = training_of(cohort(), "federated", schedule(), shared_tensors={"bias-0": ("classes",)})
     with pytest.raises(UndeclaredCrossing, match="weight-0 may not leave"):
-        train_private(training)
+        train_networks(training)
 
 
 def test_a_large_delta_names_the_institution():
     with pytest.raises(UserError, match=r"delta of institution site-0: expected less than 1 / 1\d training subjects"):
-        train_private(training_of(cohort(), "federated", schedule(privacy="accountant", delta=0.1)))
+        train_networks(training_of(cohort(), "federated", schedule(privacy="accountant", delta=0.1)))
 
 
 def test_the_servers_weights_are_reported():
@@ -174,9 +175,9 @@ def test_the_servers_weights_are_reported():
         def shares(self):
             return np.full((3, 3, 3), 1 / 3)
 
-    outcome = train_private(training_of(cohort(), "federated", schedule(), server=Weighing))
+    outcome = train_networks(training_of(cohort(), "federated", schedule(), server=Weighing))
     assert outcome.shares.shape == (3, 3, 3)
-    assert train_private(training_of(cohort(), "federated", schedule())).shares is None
+    assert train_networks(training_of(cohort(), "federated", schedule())).shares is None
 
 
 def uploads_of(data, kind, settings, streams=STREAMS):

@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from brainfed.engines.clients import NetworkClients
 from brainfed.engines.curves import Curves
 from brainfed.engines.parameter_names import parameters_by_wire_name
 from brainfed.engines.private.cohort import PrivateCohort
@@ -25,14 +26,15 @@ from brainfed.federation.clients import Arrays
 from brainfed.federation.message import Message
 from brainfed.federation.privacy.calibration import planned_steps
 from brainfed.federation.privacy.schedule import PrivateSchedule
-from brainfed.federation.privacy.spending import Spending
+from brainfed.federation.privacy.spending import Spending, spending_row
+from brainfed.federation.sharing import Content
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
 
 MODEL, OPTIMISER, STEPS = "model/", "optimiser/", "steps"
 
 
-class PrivateClients:
+class PrivateClients(NetworkClients):
     """M institutions, each with one network a fold.
 
     Args:
@@ -64,7 +66,8 @@ class PrivateClients:
         names: Sequence[str] = (),
     ) -> None:
         self.modules, self.cohort, self.schedule, self.streams = modules, cohort, schedule, streams
-        self.shares = frozenset(shares)
+        self.shares, self.global_model = frozenset(shares), bool(shares)
+        self.parameters = sum(parameter.numel() for parameter in modules[0][0].parameters())
         self.names = tuple(names) or tuple(map(str, range(len(modules))))
         _check(modules[0][0], self.shares)
         self.poisson = Poisson(schedule.batch, streams)
@@ -75,11 +78,6 @@ class PrivateClients:
         self.optimisers = [[make_optimiser(module, schedule) for module in own] for own in modules]
         self.curves = Curves.of(schedule.rounds, cohort.labels, cohort.classes)
         self.curves.probabilities[:] = np.nan
-
-    @property
-    def institutions(self) -> tuple[int, ...]:
-        """Places in `modules`."""
-        return tuple(range(len(self.modules)))
 
     def start(self) -> dict[str, Tensor]:
         """(F, ...) shared tensors of the first institution before the first round."""
@@ -125,14 +123,29 @@ class PrivateClients:
         return probabilities(module, self.cohort, (place, position), samples)
 
     def member_probabilities(self) -> NDArray[np.float64]:
-        """(M, F, n, C) probabilities of the training subjects of each fold by their institution's present network."""
-        found = np.full((*self.cohort.labels.shape, self.cohort.classes), np.nan)
+        """(1, M, F, n, C) by their institution's present network."""
+        found = np.full((1, *self.cohort.labels.shape, self.cohort.classes), np.nan)
         for place in self.institutions:
             for position in range(len(self.cohort.folds)):
                 members = torch.nonzero(self.cohort.training(place, position))[:, 0]
                 if len(members):
-                    found[place, position, members.numpy()] = self.probabilities(place, position, members)
+                    found[0, place, position, members.numpy()] = self.probabilities(place, position, members)
         return found
+
+    def foreign_probabilities(
+        self, teacher: int, place: int, position: int, tested: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """(b, C) of these subjects."""
+        return self.probabilities(place, position, torch.from_numpy(tested), teacher)
+
+    def content(self, place: int) -> Content:
+        """The network."""
+        named = parameters_by_wire_name(self.modules[place][0])
+        return {name: (tuple(each.shape), each.element_size()) for name, each in named.items()}
+
+    def privacy_rows(self) -> list[dict[str, int | float | str]]:
+        """One for each trainer and fold with training subjects."""
+        return [spending_row(each, self.schedule) for each in self.spendings()]
 
     def spendings(self) -> list[Spending]:
         """The private steps taken so far, of each institution and fold with training subjects; none without privacy."""

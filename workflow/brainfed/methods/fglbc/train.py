@@ -1,7 +1,7 @@
 """The torch side of FGLBC, of FedAvg and FedGNN beside it, and of their networks alone and on pooled series."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 
 import numpy as np
@@ -9,13 +9,13 @@ import torch
 from torch import Tensor
 
 from brainfed.engines.private.cohort import PrivateCohort
-from brainfed.engines.private.training import PrivateTraining, Server, train_private
+from brainfed.engines.private.training import PrivateTraining
 from brainfed.engines.series.windows import SeriesWindows, mean_adjacencies
 from brainfed.engines.stacked.crossings import sizes_of
+from brainfed.engines.training import Server, train_networks
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.privacy.schedule import PrivateSchedule
 from brainfed.federation.sharing import record_downloads, record_help, record_pools, record_uploads
-from brainfed.federation.strategies.fedavg import FedAvg
 from brainfed.federation.strategies.similarity_weighted import SimilarityWeighted
 from brainfed.federation.wire import SIZE_BYTES
 from brainfed.methods.fglbc.declaration import (
@@ -66,27 +66,26 @@ class SeriesTraining:
     settings: STGCNSettings | RegionGNNSettings
     schedule: PrivateSchedule
     run: Run
-    server: Server = FedAvg
+    server: Server | None = None
 
     def train(self) -> Outcome:
-        """Train all folds in every institution; see `train_private`."""
+        """Train all folds in every institution."""
         assert self.method.topology != "setting"
-        outcome = train_private(
+        return train_networks(
             PrivateTraining(
+                self.inputs,
+                self.schedule,
+                self.run,
+                self.method.topology,
+                self.method.crossing.tensors,
+                server=self.server,
                 network=self.network,
                 cohort=self.cohort,
-                inputs=self.inputs,
-                schedule=self.schedule,
-                run=self.run,
-                topology=self.method.topology,
-                shared_tensors=self.method.crossing.tensors,
                 axes=self.axes,
-                server=self.server,
                 record_data=self.record_crossings,
+                noted={"wrapped_subjects": wrapped(self.inputs.lengths, self.settings.window)},
             )
         )
-        short = {"wrapped_subjects": wrapped(self.inputs.lengths, self.settings.window)}
-        return replace(outcome, counts=outcome.counts | short)
 
     def network(self, fold: int, place: int) -> torch.nn.Module:
         """The network of an institution before the first step."""

@@ -8,7 +8,8 @@ from torch import Tensor
 
 from brainfed.engines.private.cohort import PrivateCohort
 from brainfed.engines.private.poisson import Moment
-from brainfed.engines.private.training import PrivateTraining, train_private
+from brainfed.engines.private.training import PrivateTraining
+from brainfed.engines.training import train_networks
 from brainfed.methods.method import Method
 from brainfed.methods.private_linear.declaration import (
     FEDMLP_DP,
@@ -50,7 +51,7 @@ def _train(
     """Train `make()` on rows that are made from each subject alone.
 
     Raises:
-        UserError: as of `own_rows` and `train_private`.
+        UserError: as of `own_rows`, or the privacy settings do not fit the cohort.
     """
     rows = settings.row_norm * torch.from_numpy(own_rows(inputs, settings.centre))
 
@@ -66,6 +67,8 @@ def _train(
         return PrivateCohort.of(inputs, members, arguments)
 
     sizes = {"features": rows.shape[1], "classes": inputs.classes, **widths}
-    return train_private(
-        PrivateTraining(network, cohort, inputs, settings, run, "federated", method.crossing.tensors, sizes)
+    return train_networks(
+        PrivateTraining(
+            inputs, settings, run, "federated", method.crossing.tensors, network=network, cohort=cohort, axes=sizes
+        )
     )

@@ -40,6 +40,7 @@ from brainfed.runtime.jobs.run import Reports, Run
 from brainfed.runtime.streams import Streams
 from brainfed.samples.inputs import Outcome
 from brainfed.samples.labelled_subjects import IntArray, LabelledSubjects
+from brainfed.samples.training_folds import require_training_subjects
 
 Server = Callable[[tuple[int, ...], Mapping[str, Tensor]], Strategy]
 """Institutions, and the shared tensors (F, ...) that they start from -> the strategy of a federated training."""
@@ -165,12 +166,17 @@ def train_networks(training: AnyTraining) -> Outcome:
     Returns:
         See `Outcome` for the shapes; what a server or the institutions report of themselves (clusters, shares, taught
         samples, privacy, kept models) where they do. The crossings are those of the first fold.
+
+    Raises:
+        UserError: a fold has no training subject.
     """
     return train_by_round(training)[0]
 
 
 def train_by_round(training: AnyTraining) -> tuple[Outcome, NDArray[np.float64]]:
     """The same, and the member scores (T, F, n, C) by round; T = 1 where an engine has the last alone."""
+    for fold in range(training.inputs.folds):
+        require_training_subjects(training.inputs, fold)
     ledger, stacks = training.ledger(), training.stacks
     outcomes, member_scores = [], []
     for index, folds in enumerate(stacks):

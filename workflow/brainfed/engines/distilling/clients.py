@@ -9,14 +9,18 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from brainfed.engines.clients import NetworkClients
 from brainfed.engines.curves import Curves
-from brainfed.engines.distilling.crops import Crops
+from brainfed.engines.distilling.crops import Crops, IntArray
 from brainfed.engines.distilling.network import FoldNetwork
 from brainfed.engines.distilling.pool import Pool, Step
+from brainfed.engines.distilling.recipe import Recipe
 from brainfed.engines.distilling.trainer import Loss, Trainer, below
 from brainfed.federation.clients import Arrays
 from brainfed.federation.distillation.losses import local_loss
 from brainfed.federation.message import Message
+from brainfed.federation.sharing import Content
+from brainfed.samples.series_inputs import SeriesInputs
 
 LOGITS = "logits"
 """Name on the wire of an institution's logits of the public samples."""
@@ -37,16 +41,22 @@ class Teaching:
     alpha: float
 
 
-class RecurrentClients:
+def content_of(network: FoldNetwork) -> Content:
+    """Tensors of the network of one fold, for the ledger."""
+    return {
+        network.wire(name): (tuple(each.shape[1:]), each.element_size()) for name, each in network.parameters.items()
+    }
+
+
+class RecurrentClients(NetworkClients):
     """M institutions with one network a fold.
 
     Args:
         trainers: (M,) networks and training samples of each institution.
         crops: of all subjects.
-        tested: (M,) crops of the subjects that each institution scores in each fold.
-        epochs: local epochs a round.
-        curves: (T, M, F, subjects, C) scores and losses; `places` maps a pool's subjects into it.
-        places: (M)(F) place of each tested subject among the institution's subjects.
+        inputs: subjects of the repeat.
+        members: (M,) positions of the subjects that each institution scores.
+        recipe: settings.
         teaching: of a federation; None: every institution trains alone and scores by its own network.
     """
 
@@ -54,21 +64,24 @@ class RecurrentClients:
         self,
         trainers: Sequence[Trainer],
         crops: Crops,
-        tested: Sequence[Pool],
-        epochs: int,
-        curves: Curves,
-        places: Sequence[Sequence[NDArray[np.int64]]],
+        inputs: SeriesInputs,
+        members: Sequence[IntArray],
+        recipe: Recipe,
         teaching: Teaching | None = None,
     ) -> None:
-        self.trainers, self.crops, self.tested, self.epochs = trainers, crops, tested, epochs
-        self.curves, self.places, self.teaching = curves, places, teaching
+        self.trainers, self.crops, self.inputs, self.members = trainers, crops, inputs, members
+        self.epochs, self.teaching, self.global_model = recipe.local_epochs, teaching, teaching is not None
+        # (M)(F) places among an institution's subjects of those that each fold tests.
+        self.places = [[np.flatnonzero(inputs.tested(fold)[own]) for fold in range(inputs.folds)] for own in members]
+        self.tested = [
+            self._pool([own[found] for found in each]) for own, each in zip(members, self.places, strict=True)
+        ]
+        networks = [self._scoring(place) for place in range(len(trainers))]
+        self.parameters = max(sum(each[0].numel() for each in network.parameters.values()) for network in networks)
+        labels = torch.zeros((len(members), inputs.folds, max(map(len, members))))
+        self.curves = Curves.of(recipe.rounds, labels, inputs.classes)
         self.samples = torch.tensor([trainer.pool.counts for trainer in trainers], dtype=torch.int64)
         self.curves.probabilities[:] = np.nan
-
-    @property
-    def institutions(self) -> tuple[int, ...]:
-        """Places in `trainers`."""
-        return tuple(range(len(self.trainers)))
 
     def fit(self, number: int, chosen: Sequence[int]) -> Mapping[int, Message]:
         """Train the chosen institutions; in a federation they reply with logits of the public samples."""
@@ -94,7 +107,7 @@ class RecurrentClients:
     def score(self, number: int) -> str:
         """Record the probabilities of every institution's tested subjects."""
         for place in self.institutions:
-            self._record(number, place, self.trainers[place].network)
+            self._record(number, place)
         losses = self.curves.losses[number]
         return f"loss {np.nanmean(losses):.4f}"
 
@@ -112,11 +125,41 @@ class RecurrentClients:
         for place, trainer in enumerate(self.trainers):
             trainer.load(below(f"{place}/", arrays))
 
-    def _record(self, number: int, place: int, own: FoldNetwork) -> None:
+    def content(self, place: int) -> Content:
+        """The network that scores the institution's subjects."""
+        return content_of(self._scoring(place))
+
+    def member_probabilities(self) -> NDArray[np.float64]:
+        """(1, M, F, n, C) by the network that scores the institution's tested subjects."""
+        found = np.full_like(self.curves.probabilities[:1], np.nan)
+        for place, own in enumerate(self.members):
+            taught = [np.flatnonzero(self.inputs.training(fold)[own]) for fold in range(self.inputs.folds)]
+            scores = self._scoring(place).probabilities(self.crops, self._pool([own[each] for each in taught]))
+            for fold, each in enumerate(taught):
+                found[0, place, fold, each] = scores[fold, : len(each)]
+        return found
+
+    def foreign_probabilities(
+        self, teacher: int, place: int, position: int, tested: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """(b, C) of these subjects."""
+        pool = self._pool([self.members[place][tested]] * self.inputs.folds)
+        found: NDArray[np.float64] = self.trainers[teacher].network.probabilities(self.crops, pool)[position]
+        return found
+
+    def _scoring(self, place: int) -> FoldNetwork:
+        """The network that scores an institution's subjects: the global one, or its own."""
+        return self.trainers[place].network if self.teaching is None else self.teaching.model
+
+    def _pool(self, subjects: Sequence[IntArray]) -> Pool:
+        """All crops of subjects (F,)."""
+        return Pool.of(self.crops, subjects, self.inputs.labels)
+
+    def _record(self, number: int, place: int) -> None:
         pool = self.tested[place]
         if not pool.size:
             return
-        found = (own if self.teaching is None else self.teaching.model).probabilities(self.crops, pool)
+        found = self._scoring(place).probabilities(self.crops, pool)
         for fold, places in enumerate(self.places[place]):
             self.curves.probabilities[number, place, fold, places] = found[fold, : len(places)]
 

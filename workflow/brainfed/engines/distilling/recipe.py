@@ -3,22 +3,26 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from brainfed.engines.curves import Curves
 from brainfed.engines.distilling.crops import Crops, IntArray
 from brainfed.engines.distilling.network import FoldNetwork
 from brainfed.engines.distilling.pool import Pool
 from brainfed.engines.distilling.trainer import Trainer
+from brainfed.engines.training import Training
 from brainfed.models.recurrent import KINDS, Kind, RecurrentClassifier
+from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.series_inputs import SeriesInputs
 
 SERVER = -1
 """Place of the server in keys of random streams."""
+ONE = "the network"
+"""Name of a trainer that no institution has."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,7 @@ class Recipe:
         crops: crops a subject.
         drops_short: whether a scan shorter than a crop trains nothing; otherwise it starts again at its end.
         rounds: communication rounds, or points of the curves.
-        epochs: local epochs a round.
+        local_epochs: of an institution in a round.
         batch: samples a step.
         learning_rate: Adam's.
     """
@@ -43,7 +47,7 @@ class Recipe:
     crops: int
     drops_short: bool
     rounds: int
-    epochs: int
+    local_epochs: int
     batch: int
     learning_rate: float
 
@@ -53,46 +57,34 @@ def precision_of(run: Run) -> torch.dtype:
     return torch.float64 if run.precision == "float64" else torch.float32
 
 
-@dataclass(frozen=True)
-class Workplace:
-    """What trainers of one repeat share.
+Series = TypeVar("Series", bound=SeriesInputs)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecurrentTraining(Training[Series, Recipe]):
+    """Recurrent networks on crops of one repeat.
 
     Attributes:
-        inputs: subjects of the repeat.
-        recipe: settings.
-        run: settings of the machine.
+        kinds: (M,) of the trainers' networks.
     """
 
-    inputs: SeriesInputs
-    recipe: Recipe
-    run: Run
+    kinds: Sequence[Kind]
 
     @cached_property
     def crops(self) -> Crops:
         """Of all subjects."""
-        recipe = self.recipe
-        return Crops.of(self.inputs, recipe.length, recipe.crops, self.run.device, self.precision)
-
-    @property
-    def precision(self) -> torch.dtype:
-        """Of weights and signals."""
-        return precision_of(self.run)
-
-    @property
-    def short(self) -> NDArray[np.bool_]:
-        """(n,) whether a series is shorter than a crop."""
-        return np.asarray(self.inputs.lengths < self.recipe.length)
+        recipe = self.schedule
+        return Crops.of(self.inputs, recipe.length, recipe.crops, self.run.device, precision_of(self.run))
 
     @property
     def counts(self) -> dict[str, int]:
         """Subjects whose scans are shorter than a crop, under the name of what happens to them."""
-        return {"dropped_subjects" if self.recipe.drops_short else "wrapped_subjects": int(self.short.sum())}
+        return {"dropped_subjects" if self.schedule.drops_short else "wrapped_subjects": int(self._short.sum())}
 
     @property
     def axes(self) -> dict[str, int]:
         """Sizes of axes that the ledger knows."""
-        hidden = self.recipe.hidden
-        found = {"regions": self.inputs.regions, "classes": self.inputs.classes, "hidden": hidden}
+        found = {"regions": self.inputs.regions, "classes": self.inputs.classes, "hidden": self.schedule.hidden}
         for kind in KINDS:
             module = self._module(kind)
             found |= {
@@ -104,44 +96,54 @@ class Workplace:
 
     def network(self, kind: Kind) -> FoldNetwork:
         """A network of this kind for every fold; its weights are zero."""
-        return FoldNetwork(kind, self._module(kind), self.inputs.folds, self.run.device, self.precision)
-
-    def _module(self, kind: Kind) -> RecurrentClassifier:
-        return RecurrentClassifier(kind, self.inputs.regions, self.inputs.classes, self.recipe.hidden)
+        return FoldNetwork(kind, self._module(kind), self.inputs.folds, self.run.device, precision_of(self.run))
 
     def trainer(self, name: str, place: int, kind: Kind, subjects: Sequence[IntArray]) -> Trainer:
         """An untrained network and the subjects (F,) that it learns from in each fold.
 
         Networks of one kind start from the same weights in every institution.
         """
-        network, recipe = self.network(kind), self.recipe
+        network, recipe = self.network(kind), self.schedule
         network.start(self.inputs.streams, kind)
         return Trainer(
             name,
             place,
             network,
             self.crops,
-            self.pool([self.usable(own) for own in subjects]),
+            Pool.of(self.crops, [self.usable(own) for own in subjects], self.inputs.labels),
             recipe.batch,
             recipe.learning_rate,
             recipe.dropout,
             self.inputs.streams,
         )
 
+    def trainers_of(self, subjects: Sequence[Sequence[IntArray]]) -> list[Trainer]:
+        """(M,) trainers of subjects (M)(F)."""
+        names = (ONE,) if self.topology == "central" else self.inputs.institutions
+        each = zip(names, self.kinds, subjects, strict=True)
+        return [self.trainer(name, place, kind, own) for place, (name, kind, own) in enumerate(each)]
+
     def usable(self, subjects: IntArray) -> IntArray:
         """Those of the subjects that may train."""
-        return subjects[~self.short[subjects]] if self.recipe.drops_short else subjects
+        return subjects[~self._short[subjects]] if self.schedule.drops_short else subjects
 
-    def pool(self, subjects: Sequence[IntArray]) -> Pool:
-        """All crops of subjects (F,) in each fold."""
-        return Pool.of(self.crops, subjects, self.inputs.labels)
+    def require_scans(self, trainers: Sequence[Trainer], what: str = "") -> None:
+        """Refuse a fold in which nobody trains.
 
-    def curves(self, members: Sequence[IntArray]) -> Curves:
-        """Empty curves of trainers with these members."""
-        most = max(map(len, members))
-        labels = torch.zeros((len(members), self.inputs.folds, most))
-        return Curves.of(self.recipe.rounds, labels, self.inputs.classes)
+        Raises:
+            UserError: all scans are short and dropped.
+        """
+        for fold in range(self.inputs.folds):
+            if not any(trainer.pool.counts[fold] for trainer in trainers):
+                raise UserError(
+                    f"Fold {fold}: expected {what}training scans of {self.schedule.length} time points or more, found "
+                    "none; set `short: wrap`, or a smaller `length`."
+                )
 
-    def places(self, members: IntArray) -> list[NDArray[np.int64]]:
-        """(F,) places among an institution's subjects of those that each fold tests."""
-        return [np.flatnonzero(self.inputs.tested(fold)[members]) for fold in range(self.inputs.folds)]
+    @property
+    def _short(self) -> NDArray[np.bool_]:
+        """(n,) whether a series is shorter than a crop."""
+        return np.asarray(self.inputs.lengths < self.schedule.length)
+
+    def _module(self, kind: Kind) -> RecurrentClassifier:
+        return RecurrentClassifier(kind, self.inputs.regions, self.inputs.classes, self.schedule.hidden)

@@ -2,13 +2,16 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import torch
 
+from brainfed.engines.distilling.clients import content_of
 from brainfed.engines.distilling.public_crossings import record_public_pool, record_series_pool
-from brainfed.engines.distilling.recipe import Recipe, Workplace, precision_of
-from brainfed.engines.distilling.training import content_of, train_alone, train_distilled
+from brainfed.engines.distilling.recipe import Recipe, precision_of
+from brainfed.engines.distilling.training import DistilledTraining, SoloTraining
+from brainfed.engines.training import train_networks
 from brainfed.federation.distillation.fedet import FedETObjective
 from brainfed.federation.distillation.fedgems import FedGEMSObjective
 from brainfed.federation.distillation.gahfl import GAHFLObjective
@@ -34,26 +37,20 @@ from brainfed.samples.inputs import Outcome
 from brainfed.samples.public_series_inputs import PublicSeriesInputs
 from brainfed.samples.series_inputs import SeriesInputs
 
-ONE = "the network"
-"""Name of a trainer that no institution has."""
 
-
-def workplace_of(
-    inputs: SeriesInputs, settings: DistilledSettings | LocalRecurrentSettings | OneRecurrentSettings, run: Run
-) -> Workplace:
-    """What the trainers of one repeat share."""
-    recipe = Recipe(
+def recipe_of(settings: DistilledSettings | LocalRecurrentSettings | OneRecurrentSettings) -> Recipe:
+    """Of the networks, crops and steps."""
+    return Recipe(
         hidden=settings.hidden,
         dropout=settings.dropout,
         length=settings.length,
         crops=settings.crops,
         drops_short=settings.short == "drop",
         rounds=settings.rounds,
-        epochs=settings.local_epochs,
+        local_epochs=settings.local_epochs,
         batch=settings.batch,
         learning_rate=settings.learning_rate,
     )
-    return Workplace(inputs, recipe, run)
 
 
 def distil(
@@ -64,15 +61,20 @@ def distil(
 ) -> Outcome:
     """Train a distilled federation; `objective` maps the number of public samples to the server's loss."""
     robustness = settings.robustness()
-    return train_distilled(
-        workplace_of(poisoned_inputs(inputs, robustness), settings, run),
-        settings.kinds(len(inputs.institutions), inputs.streams.repeat),
-        settings.model,
-        settings.global_epochs,
-        settings.alpha,
-        objective,
-        DISTILLED_TENSORS,
-        robustness,
+    return train_networks(
+        DistilledTraining(
+            poisoned_inputs(inputs, robustness),
+            recipe_of(settings),
+            run,
+            "federated",
+            DISTILLED_TENSORS,
+            robustness=robustness,
+            kinds=settings.kinds(len(inputs.institutions), inputs.streams.repeat),
+            kind=settings.model,
+            global_epochs=settings.global_epochs,
+            alpha=settings.alpha,
+            objective=objective,
+        )
     )
 
 
@@ -82,34 +84,47 @@ def train_local(inputs: SeriesInputs, settings: LocalRecurrentSettings, run: Run
     members = [inputs.members(place) for place in places]
     trained = [[own[inputs.training(fold)[own]] for fold in range(inputs.folds)] for own in members]
     kinds = settings.kinds(len(places), inputs.streams.repeat)
-    workplace = workplace_of(inputs, settings, run)
-    ledger = Ledger(RECURRENT_TENSORS, workplace.axes)
-    return train_alone(workplace, inputs.institutions, kinds, members, trained, ledger)
+    recipe = recipe_of(settings)
+    return train_networks(SoloTraining(inputs, recipe, run, "local", RECURRENT_TENSORS, kinds=kinds, trained=trained))
 
 
 def train_central(inputs: SeriesInputs, settings: OneRecurrentSettings, run: Run) -> Outcome:
     """Train one network on the series of all institutions."""
-    workplace = workplace_of(inputs, settings, run)
-    ledger = Ledger(POOLED_SERIES, workplace.axes)
-    record_series_pool(inputs, ledger)
-    trained = [np.flatnonzero(inputs.training(fold)) for fold in range(inputs.folds)]
-    everybody = [np.arange(len(inputs.subjects))]
-    return train_alone(workplace, (ONE,), (settings.model,), everybody, [trained], ledger)
+    return train_networks(
+        SoloTraining(
+            inputs,
+            recipe_of(settings),
+            run,
+            "central",
+            POOLED_SERIES,
+            kinds=(settings.model,),
+            trained=[[np.flatnonzero(inputs.training(fold)) for fold in range(inputs.folds)]],
+            record_data=partial(record_series_pool, inputs),
+        )
+    )
 
 
 def train_public(inputs: PublicSeriesInputs, settings: OneRecurrentSettings, run: Run) -> Outcome:
     """Train one network on the public subjects; the private ones are no members of its training."""
-    workplace = workplace_of(inputs, settings, run)
-    ledger = Ledger(RECURRENT_PUBLIC.crossing.tensors, workplace.axes)
-    record_public_pool(inputs, workplace.usable(inputs.public_training(0)), ledger)
-    trained = [inputs.public_training(fold) for fold in range(inputs.folds)]
-    everybody = [np.arange(len(inputs.subjects))]
     sizes = {place: len(inputs.members(place)) for place in range(len(inputs.institutions))}
-    if len(sizes) > 1:
-        # The centre has no private subjects: each institution scores its own.
-        record_downloads(ledger, sizes, content_of(workplace.network(settings.model)))
-    outcome = train_alone(workplace, (ONE,), (settings.model,), everybody, [trained], ledger)
-    return replace(outcome, crossings=ledger.rows(), member_scores=None)
+
+    def record_data(ledger: Ledger) -> None:
+        record_public_pool(inputs, training.usable(inputs.public_training(0)), ledger)
+        if len(sizes) > 1:
+            # The centre has no private subjects: each institution scores its own.
+            record_downloads(ledger, sizes, content_of(training.network(settings.model)))
+
+    training = SoloTraining(
+        inputs,
+        recipe_of(settings),
+        run,
+        "central",
+        RECURRENT_PUBLIC.crossing.tensors,
+        kinds=(settings.model,),
+        trained=[[inputs.public_training(fold) for fold in range(inputs.folds)]],
+        record_data=record_data,
+    )
+    return replace(train_networks(training), member_scores=None)
 
 
 def train_gahfl(inputs: PublicSeriesInputs, settings: GAHFLSettings, run: Run) -> Outcome:

@@ -36,11 +36,14 @@ from brainfed.federation.strategies.fedavg import FedAvg
 from brainfed.federation.strategies.strategy import EndingStrategy, Strategy
 from brainfed.federation.wire import Wire
 from brainfed.runtime.jobs.checkpoints import Checkpoint
-from brainfed.runtime.jobs.run import Reports, Run
+from brainfed.runtime.jobs.run import Run
 from brainfed.runtime.streams import Streams
 from brainfed.samples.inputs import Outcome
 from brainfed.samples.labelled_subjects import IntArray, LabelledSubjects
 from brainfed.samples.training_folds import require_training_subjects
+
+Progress = Callable[[int, int, str], None]
+"""Called after a round with (done, total, what)."""
 
 Server = Callable[[tuple[int, ...], Mapping[str, Tensor]], Strategy]
 """Institutions, and the shared tensors (F, ...) that they start from -> the strategy of a federated training."""
@@ -190,7 +193,7 @@ def train_by_round(training: AnyTraining) -> tuple[Outcome, NDArray[np.float64]]
 
 
 def _train_folds(
-    training: AnyTraining, folds: tuple[int, ...], ledger: Ledger, progress: Reports
+    training: AnyTraining, folds: tuple[int, ...], ledger: Ledger, progress: Progress
 ) -> tuple[Outcome, NDArray[np.float64]]:
     inputs, schedule, members = training.inputs, training.schedule, training.members
     clients = training.clients(folds, ledger)
@@ -203,9 +206,10 @@ def _train_folds(
         {place: count for place, count in enumerate(trained) if count} if training.reports else None,
         attack=attack_of(training.robustness, attacked),
     )
-    run = replace(training.run, checkpoint=training.checkpoint(folds), progress=progress)
     make: Server = (training.server or training.usual_server) if training.federated else _alone
-    server = run_rounds(clients, make(clients.institutions, start), wire, schedule.rounds, run, inputs.link)
+    strategy = make(clients.institutions, start)
+    checkpoint = training.checkpoint(folds)
+    server = run_rounds(clients, strategy, wire, schedule.rounds, inputs.link, checkpoint, progress)
     scores = of_subjects(inputs, members, clients.curves.probabilities, inputs.tested, folds)
     member_scores = of_subjects(inputs, members, clients.member_probabilities(), inputs.training, folds)
     if not clients.global_model:
@@ -225,23 +229,37 @@ def _train_folds(
         taught=getattr(server, "taught", None),
         member_scores=member_scores[-1],
         privacy=tuple(clients.privacy_rows()),
-        models=tuple(clients.kept_models() if run.keeps_models else ()),
+        models=tuple(clients.kept_models() if training.run.keeps_models else ()),
     ), member_scores
 
 
-def run_rounds(clients: Clients, strategy: Strategy, wire: Wire, rounds: int, run: Run, link: Link) -> Strategy:
+def run_rounds(
+    clients: Clients,
+    strategy: Strategy,
+    wire: Wire,
+    rounds: int,
+    link: Link,
+    checkpoint: Checkpoint,
+    progress: Progress,
+) -> Strategy:
     """Train the clients in place; the server, which is `strategy` where all institutions are here."""
     server = link.server(strategy, rounds)
-    federate(clients, server, wire, rounds, run.checkpoint, run.progress, link.pace(Pace()))
+    federate(clients, server, wire, rounds, checkpoint, progress, link.pace(Pace()))
     return server
 
 
 def run_until_finished(
-    clients: Clients, strategy: EndingStrategy, wire: Wire, most: int, run: Run, link: Link
+    clients: Clients,
+    strategy: EndingStrategy,
+    wire: Wire,
+    most: int,
+    link: Link,
+    checkpoint: Checkpoint,
+    progress: Progress,
 ) -> EndingStrategy:
     """The same until the server has converged, or for `most` rounds."""
     server = link.ending_server(strategy, most)
-    federate(clients, server, wire, most, run.checkpoint, run.progress, link.pace(Pace()), finished=server.finished)
+    federate(clients, server, wire, most, checkpoint, progress, link.pace(Pace()), finished=server.finished)
     return server
 
 
@@ -280,12 +298,11 @@ def _record_help(training: AnyTraining, clients: NetworkClients, ledger: Ledger)
         record_help(ledger, {place: sizes[place]}, helped, clients.content(place))
 
 
-def _over_stacks(progress: Reports, index: int, stacks: Sequence[tuple[int, ...]]) -> Reports:
+def _over_stacks(progress: Progress, index: int, stacks: Sequence[tuple[int, ...]]) -> Progress:
     """Progress of one stack as a part of all stacks, which take about as long as each other."""
     folds = stacks[index]
 
-    def reported(done: int, total: int, what: str, *, at_most: bool = False) -> None:
-        del at_most
+    def reported(done: int, total: int, what: str) -> None:
         reached, _, unit = what.rpartition(", ")
         named = f"folds {folds[0] + 1} to {folds[-1] + 1}" if len(folds) > 1 else f"fold {folds[0] + 1}"
         parts = ", ".join(part for part in (reached, named, unit) if part)

@@ -11,10 +11,10 @@ from torch import Tensor
 from brainfed.engines.linear.design import LinearDesign
 from brainfed.engines.linear.scores import held_out_losses, margins, training_losses
 from brainfed.engines.linear.task import Curves, FoldTask
+from brainfed.engines.training import run_rounds
 from brainfed.federation.attacks.poisoning import Federation, attack_of
 from brainfed.federation.clients import Arrays
 from brainfed.federation.defences.defence import defence_of
-from brainfed.federation.loop import federate
 from brainfed.federation.message import Message
 from brainfed.federation.privacy.weight_noise import WeightNoise
 from brainfed.federation.sharing import record_downloads, record_uploads
@@ -142,7 +142,8 @@ def solve(fold: FoldTask, design: LinearDesign) -> Curves:
     reported = {code: int(count) for code, count in enumerate(clients.samples.tolist()) if count}
     attack = attack_of(task.robustness, Federation(len(clients.institutions), (fold.fold,), streams, start))
     wire = Wire(ledger, fold.sizes, WeightNoise(0.0, streams, (fold.fold,)), reported, attack=attack)
-    federate(clients, server, wire, task.rounds, fold.run.checkpoint.part(f"fold-{fold.fold}"), fold.progress)
+    checkpoint = fold.run.checkpoint.part(f"fold-{fold.fold}")
+    run_rounds(clients, server, wire, task.rounds, fold.inputs.link, checkpoint, fold.progress)
     chosen = torch.zeros(design.models, dtype=torch.int64)
     if len(task.alphas) > 1:
         found = clients.losses()

@@ -13,8 +13,7 @@ from brainfed.engines.linear.clients import KrylovClients
 from brainfed.engines.linear.design import LinearDesign
 from brainfed.engines.linear.scores import margins, training_losses
 from brainfed.engines.linear.task import Curves, FoldTask
-from brainfed.federation.loop import federate
-from brainfed.federation.pace import Pace
+from brainfed.engines.training import run_until_finished
 from brainfed.federation.privacy.weight_noise import WeightNoise
 from brainfed.federation.strategies.krylov import Krylov
 from brainfed.federation.wire import Wire
@@ -29,14 +28,12 @@ def solve(fold: FoldTask, design: LinearDesign) -> Curves:
     """
     task = fold.task
     clients = KrylovClients(design, task.rounds, fold.members)
-    link, most = fold.inputs.link, task.rounds + 2
+    link = fold.inputs.link
     krylov = Krylov(clients.institutions, design.models, task.alphas, task.rounds, task.tolerance)
-    server = link.ending_server(krylov, most)
     wire = Wire(fold.ledger, fold.sizes, WeightNoise(0.0, fold.inputs.streams, (fold.fold,)))
-    part = fold.run.checkpoint.part(f"fold-{fold.fold}")
-    federate(clients, server, wire, most, part, fold.progress_at_most, link.pace(Pace()), finished=server.finished)
+    part, most = fold.run.checkpoint.part(f"fold-{fold.fold}"), task.rounds + 2
+    found = run_until_finished(clients, krylov, wire, most, link, part, fold.progress_at_most).published()
     fold.run.progress(fold.fold + 1, fold.inputs.folds, "fold")
-    found = server.published()
     if (error := float(found["error"])) > task.tolerance:
         logger.warning(
             "fold %d: %d directions leave an error of up to %.1e in a score, expected %.1e; raise `rounds`",

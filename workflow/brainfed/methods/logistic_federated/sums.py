@@ -15,10 +15,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from brainfed.engines.training import run_until_finished
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.link import Arrays
-from brainfed.federation.loop import federate
-from brainfed.federation.pace import Pace
 from brainfed.federation.privacy.weight_noise import WeightNoise
 from brainfed.federation.sharing import add_up, record_downloads, record_uploads
 from brainfed.federation.strategies.penalty_path import PenaltyPath
@@ -88,17 +87,16 @@ class Fitting:
 
     def run_rounds(self, clients: LogisticClients, strategy: QuasiNewton | PenaltyPath) -> Arrays:
         """Run rounds until the server has finished; what it publishes."""
-        server = self.inputs.link.ending_server(strategy, self.settings.max_rounds)
         wire = Wire(self.ledger, self.sizes, WeightNoise(0.0, self.inputs.streams, (self.fold,)))
-        checkpoint = self.run.checkpoint.part(f"{clients.prefix}fold-{self.fold}")
-        most, pace = self.settings.max_rounds, self.inputs.link.pace(Pace())
+        checkpoint, link = self.run.checkpoint.part(f"{clients.prefix}fold-{self.fold}"), self.inputs.link
         models = "models that rank the penalties" if clients.prefix else "the final model"
+        most = self.settings.max_rounds
 
         def progress(done: int, total: int, _: str) -> None:
             where = f"fold {self.fold + 1} of {self.inputs.folds}, {models}"
             self.run.progress(done, total, f"{where}, round", at_most=True)
 
-        federate(clients, server, wire, most, checkpoint, progress, pace, finished=server.finished)
+        server = run_until_finished(clients, strategy, wire, most, link, checkpoint, progress)
         if not server.finished():
             logger.warning("fold %d: not converged after %d rounds; raise `max_rounds`", self.fold + 1, most)
         return server.published()

@@ -7,8 +7,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from brainfed.engines.training import run_rounds
 from brainfed.federation.ledger import Ledger
-from brainfed.federation.loop import federate
 from brainfed.federation.privacy.calibration import noise_multiplier
 from brainfed.federation.privacy.spending import Spending, spending_row
 from brainfed.federation.privacy.weight_noise import WeightNoise
@@ -61,7 +61,7 @@ def train(method: Method, inputs: MethodInputs, settings: PrivateRidgeSettings, 
     sizes = dict(enumerate(np.bincount(inputs.institution, minlength=len(inputs.institutions)).tolist()))
     seen = {place: count for place, count in enumerate(clients.samples[:, 0].tolist()) if count}
     wire = Wire(ledger, sizes, WeightNoise(0.0, inputs.streams, tuple(range(folds))), seen)
-    federate(clients, server, wire, settings.rounds + counts, run.checkpoint, run.progress)
+    run_rounds(clients, server, wire, settings.rounds + counts, inputs.link, run.checkpoint, run.progress)
     unseen = {place: size for place, size in sizes.items() if place not in seen}
     record_downloads(ledger, unseen, {"weights": ((models, features), clients.weights.element_size())})
     every = _joined(inputs, clients)

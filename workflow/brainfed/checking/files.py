@@ -3,6 +3,7 @@
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from brainfed.checking.finding import Finding, boundary, collected, found_at, named, place_of, severity_of
@@ -109,27 +110,24 @@ def _rows(settings: CohortSettings, refuse: Refuse) -> list[Row]:
 
 def reading_remarks(tables: Sequence[str], settings: CohortSettings, place: str) -> Iterator[Finding]:
     """Notes on cells that do not mean what they spell: codes read as missing, ids read without `.0`."""
+    note = partial(Finding, "notes", place)
     rows = cohort_rows(tables, settings, pass_over)
     usual = {"n/a", *settings.missing}
     codes = sorted({code for row in rows for code in row.absent.values()} - usual)
     if codes:
         columns = dict.fromkeys(name for row in rows for name, code in row.absent.items() if code in codes)
         concerned = tuple(row.subject for row in rows if not usual.issuperset(row.absent.values()))
-        yield Finding(
-            "notes",
-            place,
+        yield note(
             f"{', '.join(map(repr, codes))} in {', '.join(columns)} read as missing, as n/a is, in {len(concerned)} of "
             f"{len(rows)} rows: {named(concerned)}; name such a code under `codes` if it is a value.",
             concerned,
         )
     if settings.columns.site is None and rows:
         sentence = f"columns.site is none: all {len(rows)} subjects come from one site, called {ONE_SITE}."
-        yield Finding("notes", place, sentence)
+        yield note(sentence)
     names = settings.columns.ids
     if rows and all(f"{row.label}.0" in map(row.cells.get, names) for row in rows):
-        yield Finding(
-            "notes", place, f"all ids end in `.0`, as {rows[0].label}.0, and are read without it: {rows[0].label}."
-        )
+        yield note(f"all ids end in `.0`, as {rows[0].label}.0, and are read without it: {rows[0].label}.")
 
 
 def alike_sites(sites: Sequence[str], place: str) -> Iterator[Finding]:
@@ -150,6 +148,7 @@ def alike_sites(sites: Sequence[str], place: str) -> Iterator[Finding]:
 
 def remarks(participants: Mapping[str, Participant], settings: CohortSettings, place: str) -> Iterator[Finding]:
     """Notes on unknown values, classes and sites; a cohort of one class stops the run."""
+    note = partial(Finding, "notes", place)
     if not participants:
         return
     words = class_words(settings.target, settings.classes)
@@ -160,7 +159,7 @@ def remarks(participants: Mapping[str, Participant], settings: CohortSettings, p
             yield _unlabelled(without, len(participants), settings, place)
         elif without:
             sentence = f"{len(without)} of {len(participants)} subjects have no {field}: {named(without)}."
-            yield Finding("notes", place, sentence, without)
+            yield note(sentence, without)
     labels: dict[str, list[int]] = {person.site: [] for person in participants.values()}
     for person in participants.values():
         labels[person.site] += [] if person.diagnosis is None else [person.diagnosis]
@@ -176,14 +175,12 @@ def remarks(participants: Mapping[str, Participant], settings: CohortSettings, p
     for site, of_site in sorted(labels.items()) if len(classes) != 1 else ():
         if len(set(of_site)) == 1:
             who = f"all {len(of_site)} subjects are" if len(of_site) > 1 else "its only subject is one of the"
-            yield Finding(
-                "notes",
-                place,
+            yield note(
                 f"site {site}: {who} {words.many[of_site[0]]}, so its AUC is "
                 "undefined; put it into a group with another site, or leave it.",
             )
     if unknown := sorted(set(settings.tr) - labels.keys()):
-        yield Finding("notes", place, f"tr: the cohort has no site {', '.join(unknown)}; fix the name, or remove it.")
+        yield note(f"tr: the cohort has no site {', '.join(unknown)}; fix the name, or remove it.")
 
 
 def _unlabelled(without: Sequence[str], total: int, settings: CohortSettings, place: str) -> Finding:
@@ -201,6 +198,7 @@ def _missing(name: str, settings: CohortSettings, place: str) -> Iterator[Findin
 
 def check_files(name: str, listed: Sequence[ListedSubject], settings: CohortSettings, place: str) -> Iterator[Finding]:
     """Rows whose files are absent, not named, or another row's."""
+    note = partial(Finding, "notes", place)
     if not listed:
         return
     yield from _absent(name, listed, settings, place)
@@ -209,16 +207,14 @@ def check_files(name: str, listed: Sequence[ListedSubject], settings: CohortSett
     unnamed = tuple(one.subject for one in listed if one.absence == "no series")
     if unnamed:
         sentence = f"{len(unnamed)} of {len(listed)} rows name no file and are left out: {named(unnamed)}."
-        yield Finding("notes", place, sentence, unnamed)
+        yield note(sentence, unnamed)
     owners: dict[str, list[str]] = {}
     for one in listed:
         if one.has_series:
             owners.setdefault(str(one.series), []).append(one.subject)
     for path, subjects in owners.items():
         if len(subjects) > 1:
-            yield Finding(
-                "notes",
-                place,
+            yield note(
                 f"{path}: expected one subject, found {len(subjects)} ({named(subjects)}), which count as twins; fix "
                 "columns.file or the pattern if they are several people.",
                 tuple(subjects),
@@ -266,12 +262,13 @@ def check_orphans(listed: Sequence[ListedSubject], settings: CohortSettings, pla
 
 def _left_out(listing: Listing, place: str, settings: CohortSettings) -> Iterator[Finding]:
     """Rows without files to use, by reason, and files without a row."""
+    note = partial(Finding, "notes", place)
     total, wanted = len(listing.subjects), wanted_files(settings) if settings.source == "bids" else {}
     for reason in sorted(set(listing.absences.values()) - {EXCLUDED}):
         subjects = tuple(subject for subject, absence in listing.absences.items() if absence == reason)
         if reason in NAMED_NONE:
             sentence = f"{len(subjects)} of {total} rows are left out ({reason}): {named(subjects)}."
-            yield Finding("notes", place, sentence, subjects)
+            yield note(sentence, subjects)
             continue
         dropping = settings.on_invalid == "drop"
         pattern = f", {wanted[reason][1]} in {settings.bids.derivatives}" if reason in wanted else ""
@@ -281,9 +278,7 @@ def _left_out(listing: Listing, place: str, settings: CohortSettings) -> Iterato
     if listing.unlisted:
         more = len(listing.unlisted)
         strangers = "1 subject with files has" if more == 1 else f"{more} subjects with files have"
-        yield Finding(
-            "notes",
-            place,
+        yield note(
             f"{strangers} no row in the table, the first is "
             f"{listing.unlisted[0]}; add rows, or fix the ids if they should be found.",
         )

@@ -6,7 +6,7 @@ A cohort has one image a subject (nifti), or fMRIPrep's runs with brain masks, s
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import zip_longest
 from operator import itemgetter
 from pathlib import Path
@@ -316,33 +316,28 @@ def remarks(
     """Notes on the images together: unread voxels, repetition times, two high-passes, other grids, a part of the brain,
     regions without a signal.
     """
+    note = partial(Finding, "notes", place)
     unread = tuple(subject for subject, look in looks.items() if look.measures is None)
     if unread and space.atlas is not None:
-        yield Finding("notes", place, _unread(len(unread), len(looks), settings), unread)
+        yield note(_unread(len(unread), len(looks), settings), unread)
     site = {one.subject: one.site for one in listed}
     for name in sorted({site[subject] for subject in looks}):
         times = sorted({round(look.tr, 3) for subject, look in looks.items() if site[subject] == name and look.tr > 0})
         given = settings.tr.get(name)
         if len(times) > 1 and times[-1] > times[0] * (1 + DIFFERENT_TR):
-            yield Finding(
-                "notes",
-                place,
+            yield note(
                 f"site {name}: expected one repetition time, found {', '.join(f'{time:g}' for time in times)} s in the "
                 "headers; check that it is one site.",
             )
         if given is not None and any(abs(time / given - 1) > DIFFERENT_TR for time in times):
-            yield Finding(
-                "notes",
-                place,
+            yield note(
                 f"site {name}: tr is {given:g} s in the config, which overrules {times[0]:g} s in the headers; fix it "
                 "if the headers are right.",
             )
     contradicted = {subject: look for subject, look in looks.items() if not np.isnan(look.header_tr)}
     if contradicted:
         first, look = next(iter(contradicted.items()))
-        yield Finding(
-            "notes",
-            place,
+        yield note(
             f"{len(contradicted)} of {len(looks)} subjects have a repetition time in their sidecar that the image "
             f"header contradicts, the first is {first}: {look.tr:g} s, which is used, against {look.header_tr:g} s in "
             "the header; fix the wrong one, or set `tr` for its site.",
@@ -350,44 +345,34 @@ def remarks(
         )
     twice = tuple(subject for subject, look in looks.items() if look.cosines and settings.extraction.high_pass)
     if twice:
-        yield Finding(
-            "notes",
-            place,
+        yield note(
             f"{len(twice)} of {len(looks)} subjects have two high-passes: cosines are among the confounds, and "
             f"extraction.high_pass is {settings.extraction.high_pass:g} Hz; set extraction.high_pass: null, or leave "
             "the cosines out.",
             twice,
         )
     if space.resampled:
-        yield Finding(
-            "notes",
-            place,
+        yield note(
             f"{len(space.resampled)} of {len(looks)} images have another grid than the parcellation, whose labels are "
             f"laid over each by the nearest voxel: {named(space.resampled)}.",
             tuple(space.resampled),
         )
     low = {subject: share for subject, share in space.part.items() if share < settings.min_coverage}
     if low:
-        yield Finding(
-            "notes",
-            place,
+        yield note(
             f"{len(low)} of {len(looks)} images show less than {100 * settings.min_coverage:g} % of the parcellation "
             f"(the least {100 * min(low.values()):.0f} %): {named(list(low))}; check their affines.",
             tuple(low),
         )
     absent = space.atlas.without_voxel if space.atlas else ()
     if space.atlas and absent:
-        yield Finding(
-            "notes",
-            place,
+        yield note(
             f"{len(absent)} of {len(space.atlas.regions)} regions of the region table have no voxel in the "
             f"parcellation and are empty in every subject: {named(absent)}; take their rows out of the table.",
         )
     yield from silent_regions(looks, len(space.atlas.regions) if space.atlas else 0, settings, place)
     volumes = np.array([look.timepoints for look in looks.values()])
     if len(volumes) and volumes.max() > 2 * volumes.min():
-        yield Finding(
-            "notes",
-            place,
+        yield note(
             f"images have {volumes.min()} to {volumes.max()} volumes; correlations of short ones are noisier.",
         )

@@ -481,6 +481,11 @@ def code(file: str, addition: str = "\n\nADDED = 1\n") -> Callable[[Project], No
     return edit
 
 
+def function(file: str, name: str) -> Callable[[Project], None]:
+    """Add a statement to a function of the workflow."""
+    return lambda project: project.edit_function(file, name)
+
+
 def edited_meanwhile(file: str, target: str, addition: str = "\n\nADDED = 1\n") -> Callable[[Project], None]:
     """Make a file anew while the workflow is edited, and put the workflow back."""
 

@@ -1,5 +1,6 @@
 """A tiny project on disk and the workflow run on it, for tests of the DAG."""
 
+import ast
 import compileall
 import csv
 import os
@@ -16,7 +17,8 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from brainfed.runtime.records.digests import SourceTree
+from brainfed.runtime.records.digests import code_digest
+from brainfed.runtime.records.source_tree import SourceTree
 from support.processes.forked_cli import LIBRARIES, OURS, ForkedCommands
 from support.processes.made_once import made_once
 
@@ -112,6 +114,17 @@ class Project:
         assert text.count(old) >= 1, f"{old!r} is not in {file}"
         path.write_text(text.replace(old, new, 1))
 
+    def edit_function(self, file: str, name: str) -> None:
+        """Add a statement to a function of the workflow."""
+        self.own_workflow()
+        path = self._workflow / file
+        text = path.read_text()
+        (function,) = (each for each in ast.parse(text).body if getattr(each, "name", "") == name)
+        last = function.body[-1]
+        lines = text.splitlines(keepends=True)
+        lines.insert(last.lineno - 1, f"{' ' * last.col_offset}ADDED = 1\n")
+        path.write_text("".join(lines))
+
     def snakemake(
         self, *arguments: str, check: bool = True, environment: Mapping[str, str] | None = None
     ) -> "subprocess.CompletedProcess[str]":
@@ -173,8 +186,10 @@ def _compile_workflow(folder: Path) -> None:
     compileall.compile_dir(folder / "workflow" / "brainfed", quiet=2)
     (folder / ".snakemake").mkdir()
     sources = SourceTree(folder / "workflow", memory=folder / PARSED)
-    for place in sources.places:
-        sources.meaning(place)
+    for script in (folder / "workflow" / "scripts").glob("*.py"):
+        code_digest(f"scripts/{script.name}", base=sources)
+    for module in sources.modules:
+        sources.source(module)
     sources.remember()
 
 

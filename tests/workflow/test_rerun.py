@@ -58,18 +58,26 @@ def test_a_change_of_one_learning_rate_reruns_one_method(project):
 
 
 def test_an_edit_of_the_graph_module_reruns_graphs_and_their_readers(project):
-    project.edit("brainfed/graphs/neighbours/similarity.py", "\n\ndef ", "\n\nUNUSED = 1\n\n\ndef ")
+    project.edit_function("brainfed/graphs/neighbours/similarity.py", "similarity")
     assert project.planned() == Counter(build_graph=1, train_method=1, score_experiment=1)
 
 
 def test_an_edit_of_one_methods_module_reruns_that_method(project):
-    project.edit("brainfed/methods/linear/train_ridge.py", "\n\ndef ", "\n\nUNUSED = 1\n\n\ndef ")
+    project.edit_function("brainfed/methods/linear/train_ridge.py", "train")
     assert project.planned() == Counter(train_method=1, score_experiment=1)
 
 
 def test_an_edit_of_the_federated_rounds_reruns_the_federated_methods(project):
-    project.edit("brainfed/federation/loop.py", "\n\ndef ", "\n\nUNUSED = 1\n\n\ndef ")
+    project.edit_function("brainfed/federation/loop.py", "federate")
     assert project.planned() == Counter(train_method=2, score_experiment=1)
+
+
+def test_code_that_no_job_reaches_reruns_nothing(project):
+    for file in ("graphs/neighbours/similarity", "federation/loop", "runtime/artefacts", "samples/assemble"):
+        project.edit(
+            f"brainfed/{file}.py", "\n\ndef ", "\n\nUNUSED = 1\n\n\ndef unused():\n    return UNUSED\n\n\ndef "
+        )
+    assert project.planned() == Counter()
 
 
 def test_a_comment_or_docstring_reruns_nothing(project):
@@ -79,8 +87,8 @@ def test_a_comment_or_docstring_reruns_nothing(project):
 
 
 def test_an_edit_of_logging_or_device_code_reruns_nothing(project):
-    project.edit("brainfed/runtime/logs.py", "\n\ndef ", "\n\nUNUSED = 1\n\n\ndef ")
-    project.edit("brainfed/runtime/devices/lease.py", "\n\ndef ", "\n\nUNUSED = 1\n\n\ndef ")
+    project.edit_function("brainfed/runtime/logs.py", "configure")
+    project.edit_function("brainfed/runtime/devices/lease.py", "lease")
     assert project.planned() == Counter()
 
 

@@ -93,17 +93,17 @@ def test_the_inductive_protocol_trains_a_generator_a_fold(project):
 
 
 def test_an_edit_of_fusing_reruns_fused_graphs_and_their_readers(project):
-    project.edit("brainfed/inpainting/fusing/fuse.py", "\n\ndef ", "\n\nUNUSED = 1\n\n\ndef ")
+    project.edit_function("brainfed/inpainting/fusing/fuse.py", "fuse")
     assert project.planned() == Counter(fuse_graph=2, train_method=3, score_experiment=1)
 
 
 def test_an_edit_of_the_masks_reruns_the_generator_and_the_steps_after_it(project):
-    project.edit("brainfed/inpainting/fedni/masking.py", "\n\ndef ", "\n\nUNUSED = 1\n\n\ndef ")
+    project.edit_function("brainfed/inpainting/fedni/masking.py", "draw_mask")
     assert project.planned() == Counter(train_generator=1, fuse_graph=2, train_method=3, score_experiment=1)
 
 
 def test_an_edit_of_the_classifier_on_fused_graphs_reruns_it_alone(project):
-    project.edit("brainfed/samples/inpainting/generated_nodes.py", "\n\ndef ", "\n\nUNUSED = 1\n\n\ndef ")
+    project.edit_function("brainfed/samples/inpainting/generated_nodes.py", "with_generated")
     assert project.planned() == Counter(train_method=3, score_experiment=1)
 
 

@@ -100,7 +100,7 @@ from brainfed.configuration.twins import twins_of
 from brainfed.configuration.unique_keys import refuse_rewritten
 from brainfed.configuration.targets import reports_of, targets_of
 from brainfed.runtime.devices.lease import missing_gpu, unusable_gpu
-from brainfed.runtime.records.digests import SourceTree, code_digest
+from brainfed.runtime.records.digests import code_digest
 from brainfed.runtime.records.imported import state_sources
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.devices.gpu_limit import announce, gpus
@@ -108,6 +108,7 @@ from brainfed.runtime.provenance import versions
 from brainfed.runtime.devices.slots import jobs_per_gpu
 from brainfed.runtime.records.records import Records
 from brainfed.runtime.records.snakemake_records import install
+from brainfed.runtime.records.source_tree import SourceTree
 from brainfed.runtime.scheduling.dates import keep_whatever_the_dates
 from brainfed.runtime.scheduling.one_run import run_alone
 

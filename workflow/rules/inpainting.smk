@@ -28,6 +28,7 @@ rule train_generator:
             code=lambda wc: code_of(
                 "scripts/train_generator.py",
                 stage_of(wc, "inpainting").maker.train,
+                class_path(type(stage_of(wc, "inpainting").settings)),
             ),
             entry=lambda wc: stage_of(wc, "inpainting").maker.train,
             settings_class=lambda wc: class_path(
@@ -69,6 +70,7 @@ rule fuse_graph:
             code=lambda wc: code_of(
                 "scripts/fuse_graph.py",
                 stage_of(wc, "fused").parent("inpainting").maker.load,
+                class_path(type(stage_of(wc, "fused").parent("inpainting").settings)),
             ),
             entry=lambda wc: stage_of(wc, "fused").parent("inpainting").maker.load,
             settings_class=lambda wc: class_path(

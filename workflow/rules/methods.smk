@@ -43,6 +43,7 @@ rule train_method:
             code=lambda wc: code_of(
                 "scripts/train_method.py",
                 variant_of(wc).method.entry,
+                class_path(variant_of(wc).method.settings),
                 *entries_of_model(wc),
             ),
             entry=lambda wc: variant_of(wc).method.entry,

@@ -9,7 +9,8 @@ from brainfed.methods.inpainter import inpainter_of
 from brainfed.methods.registry import METHODS
 from brainfed.runtime.entry import resolve
 from brainfed.runtime.jobs.run import Run
-from brainfed.runtime.records.digests import SourceTree, import_closure
+from brainfed.runtime.records.digests import import_closure
+from brainfed.runtime.records.source_tree import SourceTree
 from support.samples.fused_inputs import with_fused
 from support.samples.graph_cohort import connectome_inputs
 from support.samples.series_cohort import inputs_for, with_series

@@ -1,4 +1,4 @@
-"""Code digests: they change with the meaning of the code that a rule runs, its imports included, and nothing else."""
+"""Code digests: they change with the meaning of the definitions that a rule reaches, and with nothing else."""
 
 import hashlib
 import json
@@ -16,8 +16,9 @@ import brainfed
 from brainfed.methods.inpainter import inpainter_of
 from brainfed.methods.registry import METHODS
 from brainfed.runtime.errors import UserError
-from brainfed.runtime.records.digests import NEUTRAL_MODULES, code_digest, import_closure
-from brainfed.runtime.records.sources import meaning_of
+from brainfed.runtime.records.digests import NEUTRAL_MODULES, code_digest, import_closure, is_neutral
+from brainfed.runtime.records.source_tree import SourceTree
+from brainfed.runtime.records.sources import source_of
 
 SOURCES = {
     "scripts/train.py": "from brainfed.training import federated\nfederated.train()\n",
@@ -83,11 +84,14 @@ def test_names_in_strings_are_not_imports(base):
     assert names(base, "scripts/report.py") == {"scripts/report.py", "brainfed/reporting/page.py"}
 
 
-def test_an_entry_point_means_its_module(base):
+def test_an_entry_point_means_its_definition(base):
     by_entry = code_digest("brainfed.training.federated:train", base=base)
     assert by_entry == code_digest("brainfed.training.federated", base=base)
     assert by_entry == code_digest(base / "brainfed/training/federated.py", base=base)
     assert by_entry != train_digest(base)
+    rewrite(base / "brainfed/training/federated.py", '"""Rounds."""', "def trial():\n    return 1\n\n\n")
+    assert by_entry == code_digest("brainfed.training.federated:train", base=base)
+    assert by_entry != code_digest("brainfed.training.federated", base=base)
 
 
 def test_several_roots_are_a_union_whatever_their_order(base):
@@ -103,7 +107,13 @@ def test_several_roots_are_a_union_whatever_their_order(base):
         (True, "scripts/train.py", "federated.train()", "federated.train(1)"),
         (True, "brainfed/training/federated.py", "forward(2)", "forward(4)"),
         (True, "brainfed/models/layers.py", "SLOPE = 3", "SLOPE = 5"),
-        (True, "brainfed/models/__init__.py", "", "import os\n"),
+        (True, "brainfed/models/__init__.py", "", "print()\n"),
+        (True, "brainfed/models/__init__.py", "", "import seaborn\n"),
+        (False, "brainfed/models/__init__.py", "", "import os\n"),
+        (False, "brainfed/models/__init__.py", "", "DEPTH = 3\n"),
+        (False, "brainfed/models/layers.py", "SLOPE = 3", "def slope():\n    return 4\n\n\nSLOPE = 3"),
+        (False, "brainfed/models/gcn.py", "from . import layers", "from brainfed.models import layers"),
+        (False, "brainfed/models/gcn.py", "import numpy\nfrom . import layers", "from . import layers\nimport numpy"),
         (False, "brainfed/training/federated.py", "# late", "# on purpose late"),
         (False, "brainfed/training/federated.py", '"""Train."""', '"""Train all institutions."""'),
         (False, "brainfed/training/federated.py", '"""Rounds."""', '"""Rounds of training."""\n\n# Section 3.'),
@@ -131,6 +141,7 @@ def test_a_docstring_that_is_used_as_a_value_counts(base):
 
 def test_a_submodule_that_appears_later_is_found(base):
     rewrite(base / "brainfed/models/gcn.py", "import layers", "import layers, norms")
+    rewrite(base / "brainfed/models/gcn.py", "layers.SLOPE * x", "layers.SLOPE * x + norms.EPSILON")
     before = train_digest(base)
     (base / "brainfed/models/norms.py").write_text("EPSILON = 1e-5\n")
     assert train_digest(base) != before
@@ -148,14 +159,24 @@ def test_the_digest_is_the_same_in_another_folder(base, tmp_path):
     assert code_digest("scripts/train.py", base=moved) == train_digest(base)
 
 
-def test_moving_code_to_another_module_changes_the_digest(base):
+def test_moving_code_to_another_module_keeps_the_digest(base):
     before = train_digest(base)
     (base / "brainfed/models/layers.py").rename(base / "brainfed/models/slopes.py")
     rewrite(base / "brainfed/models/gcn.py", "import layers", "import slopes as layers")
-    assert train_digest(base) != before
+    assert train_digest(base) == before
 
 
-@pytest.mark.parametrize("root", ["brainfed.training.centralised:train", "scripts/trian.py", Path("../outside.py")])
+@pytest.mark.parametrize(
+    "root",
+    [
+        *(
+            "brainfed.training.centralised:train",
+            "brainfed.training.federated:trian",
+            "brainfed.training.federated:math",
+        ),
+        *("scripts/trian.py", Path("../outside.py")),
+    ],
+)
 def test_a_root_that_is_not_there_is_named(base, root):
     (base.parent / "outside.py").write_text("")
     with pytest.raises(UserError, match=str(root)):
@@ -169,11 +190,30 @@ def test_a_file_that_is_not_python_is_named(base):
 
 
 def test_neutral_modules_exist_and_stay_out_of_every_closure():
-
     base = Path(brainfed.__file__).parents[1]
-    assert {len(import_closure(name, base=base, exclude=())) > 0 for name in NEUTRAL_MODULES} == {True}
+    modules = {".".join(module) for module in SourceTree(base).modules}
+    assert modules >= NEUTRAL_MODULES
     closure = names(base, "brainfed.runtime.jobs.checkpoints")
     assert closure == {f"brainfed/runtime/{name}.py" for name in ("artefacts", "jobs/checkpoints", "errors")}
+
+
+def test_packages_modules_and_single_definitions_can_be_left_out(base):
+    before = train_digest(base)
+    place = base / "brainfed/runtime/logs.py"
+    rewrite(base / "brainfed/training/federated.py", "forward(2)", "forward(2, Progress())")
+
+    def changes(*exclude):
+        first = code_digest("scripts/train.py", base=base, exclude=exclude)
+        rewrite(place, "pass", "every = 10")
+        second = code_digest("scripts/train.py", base=base, exclude=exclude)
+        rewrite(place, "every = 10", "pass")
+        return first != second
+
+    assert train_digest(base) != before
+    assert changes()
+    assert changes("brainfed.runtime.log", "brainfed.runtime.logs:progress", "runtime.logs")
+    for name in ("brainfed.runtime", "brainfed.runtime.logs", "brainfed.runtime.logs:Progress"):
+        assert not changes(name)
 
 
 def test_no_module_that_handles_arrays_or_tables_is_neutral():
@@ -184,7 +224,7 @@ def test_no_module_that_handles_arrays_or_tables_is_neutral():
     handling = {path for path in modules if libraries.search(path.read_text())}
     named = {".".join(("brainfed", *path.relative_to(folder).with_suffix("").parts)) for path in handling}
     assert {"brainfed.runtime.artefacts", "brainfed.runtime.mapped", "brainfed.runtime.streams"} <= named
-    assert not named & NEUTRAL_MODULES
+    assert not {name for name in named if is_neutral(name)}
 
 
 def test_a_settings_description_and_bounds_belong_to_the_manual_its_default_to_the_job(base):
@@ -213,12 +253,12 @@ UNLIKE = [
     "a = lambda *b, **c: (yield)\ndel a[1:2, ::3]\nassert a, 'b'\n",
     "'a'\nglobal b\nfor c in d:\n    'text'\nelse:\n    pass\n",
 ]
-DIGEST_OF_UNLIKE = "2edd950bd5757cff"
+DIGEST_OF_UNLIKE = "b0b152297ea49317"
 DIGESTS = """
 import json, sys
 from pathlib import Path
-from brainfed.runtime.records.sources import meaning_of
-print(json.dumps([meaning_of(text.encode(), Path("a.py")).digest for text in json.load(sys.stdin)]))
+from brainfed.runtime.records.sources import source_of
+print(json.dumps([source_of(text.encode(), Path("a.py")) for text in json.load(sys.stdin)]))
 """
 
 
@@ -231,8 +271,13 @@ def other_interpreters():
     return [path for path in found.values() if path]
 
 
+def parsed(text):
+    """A file's content as it is cached."""
+    return json.loads(json.dumps(source_of(text.encode(), Path("a.py"))))
+
+
 def test_a_digest_does_not_depend_on_the_version_of_python():
-    digests = [meaning_of(text.encode(), Path("a.py")).digest for text in UNLIKE]
+    digests = [json.dumps(parsed(text)) for text in UNLIKE]
     assert len(set(digests)) == len(UNLIKE)
     assert hashlib.sha256(" ".join(digests).encode()).hexdigest()[:16] == DIGEST_OF_UNLIKE
 
@@ -244,7 +289,7 @@ def test_other_versions_of_python_have_the_same_digests_of_our_code():
     files = sorted(workflow.rglob("*.py"))
     count = int(os.environ.get("BRAINFED_CASES", "40"))
     texts = UNLIKE + [file.read_text() for file in random.Random(0).sample(files, min(count, len(files)))]
-    expected = [meaning_of(text.encode(), Path("a.py")).digest for text in texts]
+    expected = list(map(parsed, texts))
     for interpreter in other_interpreters():
         run = subprocess.run(
             [interpreter, "-c", DIGESTS],
@@ -259,9 +304,8 @@ def test_other_versions_of_python_have_the_same_digests_of_our_code():
 
 
 def test_empty_text_and_split_text_in_an_f_string_mean_the_same():
-    digest = [meaning_of(text, Path("a.py")).digest for text in (b"f'{a}bc'", b"f'{a}' 'b' f'c'", b"f'{a:}bc'")]
-    assert len(set(digest)) == 1
-    assert meaning_of(b"f'{a}b{c}'", Path("a.py")).digest != meaning_of(b"f'{a}{c}b'", Path("a.py")).digest
+    assert parsed("f'{a}bc'") == parsed("f'{a}' 'b' f'c'") == parsed("f'{a:}bc'")
+    assert parsed("f'{a}b{c}'") != parsed("f'{a}{c}b'")
 
 
 WORKFLOW = Path(__file__).resolve().parents[4] / "workflow"

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from brainfed.runtime.errors import UserError
-from brainfed.runtime.records import sources
-from brainfed.runtime.records.digests import SourceTree, code_digest
+from brainfed.runtime.records import source_tree, sources
+from brainfed.runtime.records.digests import code_digest
 from brainfed.runtime.records.imported import VARIABLE, state_sources
+from brainfed.runtime.records.source_tree import SourceTree
 
 PACKAGE = {
     "brainfed/__init__.py": "",
@@ -27,7 +28,7 @@ imported.note_sources()
 import brainfed.light, brainfed.neutral
 import brainfed.light as light
 {between}
-print(light.VALUE, imported.edited_code({{"brainfed.neutral"}}))
+print(light.VALUE, imported.edited_code({{"brainfed.neutral"}}.__contains__))
 """
 REAL = Path(sys.modules[state_sources.__module__].__file__ or "")
 
@@ -145,7 +146,7 @@ def memory(tmp_path):
 
 def digest(base, memory=None):
     """The digest in a new process, which knows only the cache."""
-    sources.meaning_of.cache_clear()
+    sources.source_of.cache_clear()
     tree = SourceTree(base, memory)
     found = code_digest("scripts/train.py", base=tree)
     tree.remember()
@@ -171,31 +172,63 @@ def test_an_edit_is_seen_though_time_and_size_stay(base, memory):
 
 
 @pytest.mark.parametrize(
-    "content", ["", "{", "[]", '{"by": "another Python", "meanings": {}}', '{"by": null, "meanings": {"a": [1]}}']
+    "content",
+    [
+        *("", "{", "[]", "\n", "{}\n{}", "[]\n[]", "\x00\n\x00"),
+        '{"state": "", "finished": {}}\n{"by": "another Python", "sources": {}}',
+        '{"state": null, "finished": null}\n{"by": null, "sources": {"a": [1]}}',
+    ],
 )
 def test_a_cache_that_is_damaged_or_of_another_python_is_made_anew(base, memory, content):
     memory.parent.mkdir()
     memory.write_text(content)
     assert digest(base, memory) == digest(base)
-    assert len(json.loads(memory.read_text())["meanings"]) == 3
+    assert len(remembered(memory)) == 3
+
+
+def remembered(memory):
+    """The parsed files in a memory."""
+    return json.loads(memory.read_text().splitlines()[1])["sources"]
 
 
 def test_a_cache_of_another_parser_does_not_count(base, memory):
     plain = digest(base, memory)
-    kept = json.loads(memory.read_text())
-    kept["meanings"] = {key: ["wrong", [], False] for key in kept["meanings"]}
-    memory.write_text(json.dumps(kept))
-    assert digest(base, memory) != plain
-    memory.write_text(json.dumps(kept | {"by": "Python 2"}))
+    first, second = map(json.loads, memory.read_text().splitlines())
+    first["finished"] = dict.fromkeys(first["finished"], "wrong")
+    second["sources"] = {key: [[], [], [], ""] for key in second["sources"]}
+
+    def keep(**further):
+        memory.write_text("\n".join((json.dumps(first | further), json.dumps(second | further))))
+
+    keep()
+    assert digest(base, memory) == "wrong"
+    keep(state="another")
+    assert digest(base, memory) not in ("wrong", plain)
+    keep(state="another", by="Python 2")
+    assert digest(base, memory) == plain
+
+
+def test_a_damaged_entry_is_parsed_anew(base, memory):
+    plain = digest(base, memory)
+    _, second = map(json.loads, memory.read_text().splitlines())
+    second["sources"] = dict(zip(second["sources"], ([], [[[]], [], [], ""], 3), strict=True))
+    memory.write_text("\n" + json.dumps(second))
+    assert digest(base, memory) == plain
+
+
+def test_a_start_without_an_edit_reads_the_digests_alone(base, memory, monkeypatch):
+    plain = digest(base, memory)
+    monkeypatch.setattr(source_tree, "_sources", None)
     assert digest(base, memory) == plain
 
 
 def test_a_cache_half_written_by_a_killed_process_is_removed(base, memory):
     memory.parent.mkdir()
     source = (
-        "import os; from pathlib import Path; from brainfed.runtime.records import sources\n"
+        "import os; from pathlib import Path; from brainfed.runtime.records.source_tree import SourceTree\n"
         "Path.replace = lambda *_: os._exit(9)\n"
-        f"sources._write(Path({str(memory)!r}), {{}})"
+        f"tree = SourceTree({str(base)!r}, Path({str(memory)!r}))\n"
+        "tree.source(('pack', 'layers')); tree.remember()"
     )
     assert subprocess.run([sys.executable, "-c", source]).returncode == 9
     assert len(list(memory.parent.iterdir())) == 1
@@ -203,13 +236,13 @@ def test_a_cache_half_written_by_a_killed_process_is_removed(base, memory):
     assert [path.name for path in memory.parent.iterdir()] == [memory.name]
 
 
-def test_two_nodes_with_the_same_process_number_write_apart(memory, monkeypatch):
+def test_two_nodes_with_the_same_process_number_write_apart(base, memory, monkeypatch):
     written = []
     memory.parent.mkdir()
     monkeypatch.setattr(os, "getpid", lambda: 4711)
     monkeypatch.setattr(Path, "replace", lambda path, target: written.append(path))
     for _ in range(2):
-        sources._write(memory, {})
+        digest(base, memory)
     assert len(set(written)) == 2
 
 
@@ -219,18 +252,15 @@ def test_a_cache_that_cannot_be_written_costs_nothing_but_time(base, tmp_path):
 
 
 def test_what_another_target_needed_stays_remembered_until_it_is_edited(base, memory, monkeypatch):
-    def remembered():
-        return len(json.loads(memory.read_text())["meanings"])
-
     digest(base, memory)
     (base / "scripts" / "other.py").write_text("import pack.other")
     tree = SourceTree(base, memory)
     code_digest("scripts/other.py", base=tree)
     tree.remember()
-    assert remembered() == 3 + 2
+    assert len(remembered(memory)) == 3 + 2
     (base / "pack" / "layers.py").write_text("DEPTH = 9")
     digest(base, memory)
-    assert remembered() == 3 + 2
+    assert len(remembered(memory)) == 3 + 2
 
 
 def test_an_edit_during_a_run_changes_no_digest_of_the_run(base, memory):

@@ -26,7 +26,7 @@ from brainfed.runtime.jobs.preemption import return_to_queue
 from brainfed.runtime.jobs.stopping import stoppable, stopped_by
 from brainfed.runtime.logs import Progress, configure
 from brainfed.runtime.provenance import imported_versions
-from brainfed.runtime.records.digests import NEUTRAL_MODULES
+from brainfed.runtime.records.digests import is_neutral
 from brainfed.runtime.records.imported import edited_code
 from brainfed.runtime.records.made import Making, roles_of
 
@@ -127,11 +127,11 @@ class Job:
             checkpoint_path,
         )
 
-        edited = edited_code(NEUTRAL_MODULES)
+        edited = edited_code(is_neutral)
         key = f"{digest}{edited}"
         kept = Checkpoint(
             checkpoint_path(output, key), key, self.progress.name, self.seconds,
-            is_current=lambda: edited_code(NEUTRAL_MODULES) == edited,
+            is_current=lambda: edited_code(is_neutral) == edited,
         )  # fmt: skip
         self.earlier = kept.spent()
         return kept
@@ -190,7 +190,7 @@ def run_job(
                 progress = Progress(name_of(getattr(snakemake, "wildcards", {})))
                 with using_cuda(leased.uuids):
                     yield Job(leased, time.monotonic(), threads, SimpleNamespace(**given), progress)
-            edited = edited_code(NEUTRAL_MODULES)
+            edited = edited_code(is_neutral)
             if edited:
                 logger.warning(
                     "the workflow's code, or its list in .snakemake, was edited during this run; the next start "

@@ -15,7 +15,7 @@ import marshal
 import os
 import sys
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
@@ -66,13 +66,13 @@ def note_sources() -> None:
         sys.meta_path.insert(0, _Finder())
 
 
-def edited_code(neutral: Collection[str]) -> str:
+def edited_code(is_neutral: Callable[[str], bool]) -> str:
     """A digest of what this process runs of the workflow, if that is not what the run has stated; else empty.
 
     Where the statement is gone, or damaged, the code counts as edited.
 
     Args:
-        neutral: modules that change no result.
+        is_neutral: whether a dotted module changes no result.
     """
     named, different = os.environ.get(VARIABLE, ""), dict[str, str]()
     if not named:
@@ -86,7 +86,7 @@ def edited_code(neutral: Collection[str]) -> str:
         return ""
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)
-        if name.partition(".")[0] == PACKAGE and name not in neutral and file:
+        if name.partition(".")[0] == PACKAGE and not is_neutral(name) and file:
             place = Path(file).relative_to(package.parents[1]).as_posix()
             digest = _noted.get(file) or _digest(_read(file))
             if stated.get(place) != digest:

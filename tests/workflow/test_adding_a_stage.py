@@ -13,8 +13,6 @@ pytestmark = [pytest.mark.full("Two stages are written and run as a document say
 GUIDE = (REPOSITORY / "docs" / "how-to" / "adding-a-stage.md").read_text(encoding="utf-8")
 LIBRARY = "brainfed"
 COHORT = {"source": "simulate", "atlas": "twenty", "shards": 2, "simulate": SIMULATE}
-IMPORTED = re.findall(r"`(from brainfed\.\S+ import \w+)`", GUIDE)
-FIELD = re.search(r"`(amplitudes: AmplitudeSettings = .*?\))`", GUIDE)[1]
 INCLUDED = re.search(r"`(include: .*?)`", GUIDE)[1]
 
 
@@ -29,26 +27,11 @@ def finished(tmp_path_factory) -> Project:
         path.write_text(text)
     for package in ("imaging/amplitudes", "methods/amplitudes"):
         (project.folder / "workflow" / LIBRARY / package / "__init__.py").touch()
-    name_them(project)
+    project.edit("Snakefile", 'include: "rules/public.smk"', f'{INCLUDED}\ninclude: "rules/public.smk"')
     configure(project)
     assert project.planned()["compute_amplitudes"] == 1
     project.snakemake("--cores", "1", "tables")
     return project
-
-
-def put_before(project: Project, file: str, line: str, new: str) -> None:
-    """Add a line before another one."""
-    project.edit(file, line, f"{new}\n{line}")
-
-
-def name_them(project: Project) -> None:
-    """The lines of the guide's table."""
-    kinds, shape = (f"{LIBRARY}/configuration/{file}.py" for file in ("stages/registry", "project"))
-    put_before(project, kinds, "from brainfed.configuration.stages.connectomes", IMPORTED[0])
-    project.edit(kinds, "= (FEATURES, ", "= (FEATURES, AMPLITUDES, ")
-    put_before(project, shape, "from brainfed.imaging.series", IMPORTED[1])
-    put_before(project, shape, "    series: SeriesSettings", f"    {FIELD}")
-    put_before(project, "Snakefile", 'include: "rules/public.smk"', INCLUDED)
 
 
 def configure(project: Project, *, logarithm: bool = True) -> None:

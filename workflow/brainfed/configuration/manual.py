@@ -261,11 +261,12 @@ def method_sections(methods: Mapping[str, Method] = METHODS) -> list[str]:
         + ", ".join(link(HEADING.format(name), name) for name in METHODS if METHODS[name].family == family)
         for family, title in FAMILIES.items()
     ]
+    of_project = {field.name for field in fields(ProjectSettings)}
     brought = {
         kind.section(method): kind.settings_class(method)
         for method in methods.values()
         for kind in registry.kinds_of(method)
-        if kind.section(method) != kind.key
+        if kind.section(method) not in of_project
     }
     return [
         "\n".join([f"## Methods\n\n{METHODS_LEAD}", *index, ""]),

@@ -1,16 +1,40 @@
-"""All kinds of stages, each after its parents. A new kind is one declaration beside these, and one line below."""
+"""All kinds of stages, each after its parents: those that the modules beside this one declare."""
 
-from brainfed.configuration.stages.connectomes import CONNECTOMES
-from brainfed.configuration.stages.features import FEATURES
-from brainfed.configuration.stages.fused import FUSED
-from brainfed.configuration.stages.graph import GRAPH
-from brainfed.configuration.stages.inpainting import INPAINTING
-from brainfed.configuration.stages.public import PUBLIC
-from brainfed.configuration.stages.series import SERIES
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
 from brainfed.configuration.stages.stage import StageKind
 from brainfed.methods.method import Method
 
-KINDS: tuple[StageKind, ...] = (FEATURES, CONNECTOMES, SERIES, PUBLIC, GRAPH, INPAINTING, FUSED)
+ORDER = ("features", "connectomes", "series", "public", "graph", "inpainting", "fused")
+"""Order of the shipped kinds in plans and in the manual; others follow."""
+NO_KINDS = ("__init__", "regime", "registry", "resolving", "stage")
+"""Modules of this room that declare no kind."""
+
+
+def _declared() -> Iterator[StageKind]:
+    """The kind of every module, as it assigns it to a name."""
+    for file in sorted(Path(__file__).parent.glob("*.py")):
+        if file.stem not in NO_KINDS:
+            module = import_module(f"brainfed.configuration.stages.{file.stem}")
+            yield from (value for value in vars(module).values() if isinstance(value, StageKind))
+
+
+def _after_parents(kinds: dict[str, StageKind]) -> tuple[StageKind, ...]:
+    found: dict[str, StageKind] = {}
+
+    def add(name: str) -> None:
+        for parent in kinds[name].parents:
+            add(parent)
+        found.setdefault(name, kinds[name])
+
+    for name in (*ORDER, *kinds):
+        add(name)
+    return tuple(found.values())
+
+
+KINDS: tuple[StageKind, ...] = _after_parents({kind.name: kind for kind in _declared()})
 
 
 def kind_of(name: str) -> StageKind:

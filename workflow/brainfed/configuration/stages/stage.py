@@ -73,7 +73,7 @@ class Stage:
 
 
 class StageKind(ABC):
-    """Declaration of a kind of stage; a new kind is one subclass and one line of the registry.
+    """Declaration of a kind of stage; a new kind is one module beside this one, which the registry finds.
 
     Attributes:
         name: its name in `Method.needs`, and the wildcard of its rules.

@@ -32,7 +32,7 @@ class {title}Settings:
 
 
 {title} = Method(
-    name="{name}", title="{title}", summary="Nobody needs it.", settings={title}Settings,
+    name="{name}", title="{title}", settings={title}Settings,
     entry="brainfed.methods.throwaway.train_{name}:train", family="baseline", topology="central", needs={needs},
     variants={{"{name}": {{}}}},
 )

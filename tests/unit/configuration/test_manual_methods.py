@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields, replace
 
 import pytest
 
-from brainfed.configuration.manual import anchor, manual, own_rows, rows, rows_of_class, shared_classes
+from brainfed.configuration.manual import anchor, manual, own_rows, rows, rows_of_class, shared_classes, summaries
 from brainfed.methods.registry import METHODS
 from brainfed.runtime.settings import setting
 
@@ -32,6 +32,11 @@ def test_a_reader_of_an_entry_finds_every_key_of_its_method(method):
     asked = {row.key: str(row) for row in rows(method.settings)}
     assert asked.keys() == {field.name for field in fields(method.settings)}
     assert {key: found.get(key) for key in asked} == asked
+
+
+def test_every_method_says_in_a_sentence_what_it_is():
+    assert summaries().keys() == METHODS.keys()
+    assert [name for name, lines in summaries().items() if not " ".join(lines).endswith(".")] == []
 
 
 def test_no_row_of_an_entry_stands_in_one_of_its_groups():

@@ -6,6 +6,8 @@ methods have as a base is printed once, and their entries link to it.
     python -m brainfed.configuration.manual  # writes the page and the JSON schema; a test fails when they drift
 """
 
+import ast
+import inspect
 import json
 import re
 import sys
@@ -13,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import cache
 from inspect import get_annotations
+from itertools import pairwise
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, NamedTuple, Union, cast, get_args, get_origin
@@ -251,6 +254,7 @@ def _summary(kind: Any) -> str:
 # --- Methods: the dataclasses that several have, an entry for each, and the settings of stages that they bring ---
 
 HEADING, SHARED = "method: {}", "shared: {}"
+DECLARATION = re.compile(r"brainfed\.methods\.\w+\.declaration")
 
 
 def method_sections(methods: Mapping[str, Method] = METHODS) -> list[str]:
@@ -318,13 +322,26 @@ def _entry(method: Method, shared: list[type]) -> str:
     held = [link(title, title.removeprefix(SHARED.format(""))) for title in titles]
     own = own_rows(method, shared)
     sentences = [
-        f"**{method.title}.** {method.summary}",
+        " ".join([f"**{method.title}.**", *summaries().get(method.name, ())]),
         f"Reads {' and '.join(reads) or 'no imaging'}.",
         *([f"Shared keys: {', '.join(held)}."] if held else []),
         *([] if held or own else ["No keys."]),
         *_variants(method),
     ]
     return f"### {HEADING.format(method.name)}\n\n{' '.join(sentences)}\n" + (f"\n{table(own)}" if own else "")
+
+
+@cache
+def summaries() -> dict[str, list[str]]:
+    """Method -> the lines of the first paragraph below its declaration, a string that no job reads."""
+    found: dict[str, list[str]] = {}
+    for module in {module for name, module in sys.modules.items() if DECLARATION.fullmatch(name)}:
+        for declared, below in pairwise(ast.parse(inspect.getsource(module)).body):
+            match declared, below:
+                case ast.Assign(targets=[ast.Name(id=name)]), ast.Expr(value=ast.Constant(value=str(text))):
+                    if isinstance(method := vars(module)[name], Method):
+                        found[method.name] = inspect.cleandoc(text).partition("\n\n")[0].splitlines()
+    return found
 
 
 def _variants(method: Method) -> Iterator[str]:

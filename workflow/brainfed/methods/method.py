@@ -81,10 +81,11 @@ class Capabilities:
 class Method:
     """One row (or several variants of it) of the results table.
 
+    The string below the constant that holds it says in its first paragraph what the method is; the manual prints it.
+
     Attributes:
         name: the key used in config.
         title: its name in tables and figures.
-        summary: what it is, in one sentence of the manual.
         settings: a frozen dataclass, every field made with `runtime.settings.setting`.
         entry: `module:function` of its training side,
             `(MethodInputs, settings, Run) -> Outcome`; `GraphInputs` if it needs `connectomes`, `SeriesInputs` if it
@@ -108,7 +109,6 @@ class Method:
 
     name: str
     title: str
-    summary: str
     settings: type
     entry: str
     family: Literal["baseline", "linear", "graph", "federated"]

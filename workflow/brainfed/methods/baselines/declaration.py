@@ -14,7 +14,6 @@ class MajoritySettings:
 MAJORITY = Method(
     name="majority",
     title="Majority",
-    summary="Every subject of an institution gets the share of each class among its training subjects.",
     settings=MajoritySettings,
     entry="brainfed.methods.baselines.train:majority",
     family="baseline",
@@ -23,7 +22,10 @@ MAJORITY = Method(
     crossing=Crossing({"prevalence": ()}),
     variants={"majority": {}},
 )
-"""A baseline that uses nothing of a subject but the institution."""
+"""Every subject of an institution gets the share of each class among its training subjects.
+
+A baseline that uses nothing of a subject but the institution.
+"""
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,6 @@ class PhenotypeSettings:
 PHENOTYPE = Method(
     name="phenotype",
     title="Phenotype + site",
-    summary="Phenotype: logistic regression on site, sex and age; no brain.",
     settings=PhenotypeSettings,
     entry="brainfed.methods.baselines.train:phenotype",
     family="baseline",
@@ -46,7 +47,10 @@ PHENOTYPE = Method(
     crossing=Crossing(dict.fromkeys(("site", "sex", "age", "labels"), ("subjects",))),
     variants={"phenotype": {}},
 )
-"""A method that does not beat this baseline gives no evidence for a use of the brain data."""
+"""Phenotype: logistic regression on site, sex and age; no brain.
+
+A method that does not beat this baseline gives no evidence for a use of the brain data.
+"""
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,6 @@ class MotionSettings:
 MOTION = Method(
     name="motion",
     title="Motion",
-    summary="Logistic regression on mean framewise displacement alone.",
     settings=MotionSettings,
     entry="brainfed.methods.baselines.train:motion",
     family="baseline",
@@ -69,4 +72,7 @@ MOTION = Method(
     crossing=Crossing({"mean_fd": ("subjects",), "labels": ("subjects",)}),
     variants={"motion": {}},
 )
-"""A method that does not beat this baseline may score head motion alone."""
+"""Logistic regression on mean framewise displacement alone.
+
+A method that does not beat this baseline may score head motion alone.
+"""

@@ -35,7 +35,6 @@ FEDNI_INPAINTER = Inpainter(
 FEDNI = Method(
     name="fedni",
     title="FedNI",
-    summary="FedGCN on graphs completed by a federated generator of missing neighbours (FedNI Sec. III).",
     settings=FedNISettings,
     entry="brainfed.methods.fedni.train:train",
     family="federated",
@@ -57,6 +56,7 @@ FEDNI = Method(
     quick=QUICK_ROUNDS,
     variants={"fedni": {}, "fedni-skip": {"skip": "linear"}},
 )
+"""FedGCN on graphs completed by a federated generator of missing neighbours (FedNI Sec. III)."""
 
 
 CENTROIDS = Inpainter(
@@ -70,8 +70,6 @@ CENTROIDS = Inpainter(
 FEDNI_CENTROIDS = Method(
     name="fedni-centroids",
     title="FedNI's classifier with centroids",
-    summary="FedGCN on graphs that are completed by the means of small groups of subjects of other institutions; no "
-    "generator.",
     settings=FedNISettings,
     entry=FEDNI.entry,
     family="federated",
@@ -86,3 +84,4 @@ FEDNI_CENTROIDS = Method(
     quick=QUICK_ROUNDS,
     variants={"fedni-centroids": {}},
 )
+"""FedGCN on graphs that are completed by the means of small groups of subjects of other institutions; no generator."""

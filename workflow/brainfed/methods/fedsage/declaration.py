@@ -34,7 +34,6 @@ FEDSAGE = Inpainter(
 FEDSAGE_PLUS = Method(
     name="fedsage-plus",
     title="FedSage+",
-    summary="FedAvg over GraphSAGE classifiers on graphs completed by FedSage+'s generators (Zhang et al. 2021).",
     settings=FedSagePlusSettings,
     entry="brainfed.methods.fedsage.train:train",
     family="federated",
@@ -62,3 +61,4 @@ FEDSAGE_PLUS = Method(
     quick=QUICK_ROUNDS,
     variants={"fedsage-plus": {}},
 )
+"""FedAvg over GraphSAGE classifiers on graphs completed by FedSage+'s generators (Zhang et al. 2021)."""

@@ -107,8 +107,6 @@ class FederatedRidgeSettings(RobustnessSettings, RidgeSolverSettings):
 RIDGE_FEDERATED = Method(
     name="ridge-federated",
     title="Ridge, federated",
-    summary="Ridge classifier of a federation: conjugate gradients on sums over institutions, equal to ridge on pooled "
-    "data.",
     settings=FederatedRidgeSettings,
     entry="brainfed.methods.fedtangent.train:train_ridge_federated",
     family="federated",
@@ -126,6 +124,7 @@ RIDGE_FEDERATED = Method(
     quick={"alphas": (0.1, 1.0, 10.0)},
     variants={"ridge-federated": {}},
 )
+"""Ridge classifier of a federation: conjugate gradients on sums over institutions, equal to ridge on pooled data."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +140,6 @@ class FedTangentSettings(FederatedRidgeSettings):
 FEDTANGENT = Method(
     name="fedtangent",
     title="FedTangent",
-    summary="Federated ridge on tangent connectivity with strong shrinkage, and other views of a subject.",
     settings=FedTangentSettings,
     entry="brainfed.methods.fedtangent.train:train_fedtangent",
     family="federated",
@@ -155,3 +153,4 @@ FEDTANGENT = Method(
     quick={"alphas": (0.1, 1.0, 10.0)},
     variants={"fedtangent": {}, "fedtangent-fedavg": {"solver": "fedavg", "rounds": 10, "alphas": (0.1,)}},
 )
+"""Federated ridge on tangent connectivity with strong shrinkage, and other views of a subject."""

@@ -216,7 +216,6 @@ class LocalSTGCNSettings(SoloSTGCNSettings):
 STGCN_LOCAL = Method(
     name="stgcn-local",
     title="Local ST-GCN",
-    summary="The network of every institution alone, the local twin of FGLBC.",
     settings=LocalSTGCNSettings,
     entry="brainfed.methods.fglbc.train:train_stgcn_local",
     family="graph",
@@ -228,6 +227,7 @@ STGCN_LOCAL = Method(
     quick={"epochs": 2, **QUICK_STGCN},
     variants={"stgcn-local": {}},
 )
+"""The network of every institution alone, the local twin of FGLBC."""
 
 
 @dataclass(frozen=True)
@@ -238,7 +238,6 @@ class CentralSTGCNSettings(SoloSTGCNSettings):
 STGCN_CENTRAL = Method(
     name="stgcn-central",
     title="Central ST-GCN",
-    summary="The network of the pooled series, which a federation may not train: an upper reference.",
     settings=CentralSTGCNSettings,
     entry="brainfed.methods.fglbc.train:train_stgcn_central",
     family="graph",
@@ -250,6 +249,7 @@ STGCN_CENTRAL = Method(
     quick={"epochs": 2, **QUICK_STGCN},
     variants={"stgcn-central": {}},
 )
+"""The network of the pooled series, which a federation may not train: an upper reference."""
 
 
 @dataclass(frozen=True)
@@ -260,7 +260,6 @@ class LocalGNNSettings(SoloRegionGNNSettings):
 GNN_LOCAL = Method(
     name="gnn-local",
     title="Local GNN",
-    summary="The network without convolution over time of every institution alone, the local twin of FedGNN.",
     settings=LocalGNNSettings,
     entry="brainfed.methods.fglbc.train:train_gnn_local",
     family="graph",
@@ -272,6 +271,7 @@ GNN_LOCAL = Method(
     quick={"epochs": 2, **QUICK_REGION_GNN},
     variants={"gnn-local": {}},
 )
+"""The network without convolution over time of every institution alone, the local twin of FedGNN."""
 
 
 @dataclass(frozen=True)
@@ -282,7 +282,6 @@ class CentralGNNSettings(SoloRegionGNNSettings):
 GNN_CENTRAL = Method(
     name="gnn-central",
     title="Central GNN",
-    summary="The network without convolution over time of the pooled series: an upper reference.",
     settings=CentralGNNSettings,
     entry="brainfed.methods.fglbc.train:train_gnn_central",
     family="graph",
@@ -294,6 +293,7 @@ GNN_CENTRAL = Method(
     quick={"epochs": 2, **QUICK_REGION_GNN},
     variants={"gnn-central": {}},
 )
+"""The network without convolution over time of the pooled series: an upper reference."""
 
 
 @dataclass(frozen=True)
@@ -304,8 +304,6 @@ class FedAvgSTGCNSettings(FederatedSTGCNSettings):
 FEDAVG_STGCN = Method(
     name="fedavg-stgcn",
     title="FedAvg ST-GCN",
-    summary="FedAvg + DP: FGLBC's network and private training under the plain mean (McMahan et al. 2017; Chen and Su "
-    "2024).",
     settings=FedAvgSTGCNSettings,
     entry="brainfed.methods.fglbc.train:train_fedavg",
     family="federated",
@@ -326,6 +324,7 @@ FEDAVG_STGCN = Method(
     quick={"rounds": 2, **QUICK_STGCN},
     variants={"fedavg-dp": {}, "fedavg-no-dp": {"privacy": "none"}},
 )
+"""FedAvg + DP: FGLBC's network and private training under the plain mean (McMahan et al. 2017; Chen and Su 2024)."""
 
 
 @dataclass(frozen=True)
@@ -336,8 +335,6 @@ class FedGNNSettings(FederatedRegionGNNSettings):
 FEDGNN = Method(
     name="fedgnn",
     title="FedGNN",
-    summary="FedGNN + DP: a graph network without convolution over time, under the same private training (Chen and Su "
-    "2024).",
     settings=FedGNNSettings,
     entry="brainfed.methods.fglbc.train:train_fedgnn",
     family="federated",
@@ -358,6 +355,7 @@ FEDGNN = Method(
     quick={"rounds": 2, **QUICK_REGION_GNN},
     variants={"fedgnn-dp": {}, "fedgnn-no-dp": {"privacy": "none"}},
 )
+"""FedGNN + DP: a graph network without convolution over time, under the same private training (Chen and Su 2024)."""
 
 
 @dataclass(frozen=True)
@@ -382,7 +380,6 @@ class FGLBCSettings(FederatedSTGCNSettings):
 FGLBC = Method(
     name="fglbc",
     title="FGLBC",
-    summary="A spatio-temporal graph network, private training, similarity-weighted aggregation (Chen and Su 2024).",
     settings=FGLBCSettings,
     entry="brainfed.methods.fglbc.train:train_fglbc",
     family="federated",
@@ -404,3 +401,4 @@ FGLBC = Method(
     quick={"rounds": 2, **QUICK_STGCN},
     variants={"fglbc": {}, "fglbc-no-dp": {"privacy": "none"}, "fglbc-printed-noise": {"privacy": "paper"}},
 )
+"""A spatio-temporal graph network, private training, similarity-weighted aggregation (Chen and Su 2024)."""

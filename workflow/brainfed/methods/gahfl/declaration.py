@@ -217,7 +217,6 @@ COMPARISON = Comparison(
 RECURRENT_LOCAL = Method(
     name="recurrent-local",
     title="Local recurrent networks",
-    summary="Every institution's network on all its own training subjects, the local twin of GAHFL.",
     settings=LocalRecurrentSettings,
     entry="brainfed.methods.gahfl.train:train_local",
     family="graph",
@@ -229,12 +228,12 @@ RECURRENT_LOCAL = Method(
     quick=QUICK_CROPS,
     variants={"recurrent-local": {}},
 )
+"""Every institution's network on all its own training subjects, the local twin of GAHFL."""
 
 
 RECURRENT_CENTRAL = Method(
     name="recurrent-central",
     title="Central recurrent network",
-    summary="GAHFL's global network on the pooled series, which a federation may not train.",
     settings=OneRecurrentSettings,
     entry="brainfed.methods.gahfl.train:train_central",
     family="graph",
@@ -246,12 +245,12 @@ RECURRENT_CENTRAL = Method(
     quick=QUICK_CROPS,
     variants={"recurrent-central": {}},
 )
+"""GAHFL's global network on the pooled series, which a federation may not train."""
 
 
 RECURRENT_PUBLIC = Method(
     name="recurrent-public",
     title="Public subjects alone",
-    summary="GAHFL's global network on the public subjects alone, to which a federation may add something or not.",
     settings=OneRecurrentSettings,
     entry="brainfed.methods.gahfl.train:train_public",
     family="graph",
@@ -263,6 +262,7 @@ RECURRENT_PUBLIC = Method(
     quick=QUICK_CROPS,
     variants={"recurrent-public": {}},
 )
+"""GAHFL's global network on the public subjects alone, to which a federation may add something or not."""
 
 
 @dataclass(frozen=True)
@@ -285,7 +285,6 @@ class FedGEMSSettings(DistilledSettings, SelfEvaluationSettings):
 FEDGEMS = Method(
     name="fedgems",
     title="FedGEMS",
-    summary="Distilled on a public set with weights from the entropy of logits (Cheng et al. 2021).",
     settings=FedGEMSSettings,
     entry="brainfed.methods.gahfl.train:train_fedgems",
     family="federated",
@@ -298,6 +297,7 @@ FEDGEMS = Method(
     quick={"global_epochs": 2, **QUICK_CROPS},
     variants={"fedgems": {}},
 )
+"""Distilled on a public set with weights from the entropy of logits (Cheng et al. 2021)."""
 
 
 @dataclass(frozen=True)
@@ -318,7 +318,6 @@ class FedETSettings(DistilledSettings):
 FEDET = Method(
     name="fedet",
     title="Fed-ET + consensus",
-    summary="Fed-ET: distilled on a public set with weights from the variance of logits (Cho et al. 2022).",
     settings=FedETSettings,
     entry="brainfed.methods.gahfl.train:train_fedet",
     family="federated",
@@ -331,6 +330,7 @@ FEDET = Method(
     quick={"global_epochs": 2, **QUICK_CROPS},
     variants={"fedet": {}, "fedet-literal": {"consensus": 0.0}},
 )
+"""Fed-ET: distilled on a public set with weights from the variance of logits (Cho et al. 2022)."""
 
 
 @dataclass(frozen=True)
@@ -362,7 +362,6 @@ class GAHFLSettings(DistilledSettings, SelfEvaluationSettings):
 GAHFL = Method(
     name="gahfl",
     title="GAHFL",
-    summary="Networks of different kinds, distilled on a public set with weights of a graph network (Hu et al. 2024).",
     settings=GAHFLSettings,
     entry="brainfed.methods.gahfl.train:train_gahfl",
     family="federated",
@@ -382,3 +381,4 @@ GAHFL = Method(
         "gahfl-literal-gcna": {"gcna_training": "l_wd"},
     },
 )
+"""Networks of different kinds, distilled on a public set with weights of a graph network (Hu et al. 2024)."""

@@ -90,8 +90,6 @@ class SelfTrainSettings(SoloGINSettings):
 SELFTRAIN = Method(
     name="selftrain",
     title="Self-train GIN",
-    summary="Self-train: the network of every institution alone, the local twin of the federated ones (Xie et al. "
-    "2021).",
     settings=SelfTrainSettings,
     entry="brainfed.methods.gcfl.train:train_selftrain",
     family="graph",
@@ -102,6 +100,7 @@ SELFTRAIN = Method(
     quick={"epochs": 3},
     variants={"selftrain": {}},
 )
+"""Self-train: the network of every institution alone, the local twin of the federated ones (Xie et al. 2021)."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +113,6 @@ class CentralGINSettings(SoloGINSettings):
 CENTRAL_GIN = Method(
     name="central-gin",
     title="Central GIN",
-    summary="The network of the pooled graphs, which a federation may not train: an upper reference.",
     settings=CentralGINSettings,
     entry="brainfed.methods.gcfl.train:train_central",
     family="graph",
@@ -125,6 +123,7 @@ CENTRAL_GIN = Method(
     quick={"epochs": 3},
     variants={"central-gin": {}},
 )
+"""The network of the pooled graphs, which a federation may not train: an upper reference."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +134,6 @@ class FedAvgGINSettings(FederatedGINSettings):
 FEDAVG_GIN = Method(
     name="fedavg-gin",
     title="FedAvg GIN",
-    summary="FedAvg and FedProx over the convolutions of a GIN (McMahan et al. 2017; Li et al. 2020).",
     settings=FedAvgGINSettings,
     entry="brainfed.methods.gcfl.train:train_fedavg",
     family="federated",
@@ -149,6 +147,7 @@ FEDAVG_GIN = Method(
     quick={"rounds": 3},
     variants={"fedavg-gin": {}, "fedprox-gin": {"proximal": 0.01}},
 )
+"""FedAvg and FedProx over the convolutions of a GIN (McMahan et al. 2017; Li et al. 2020)."""
 
 
 @dataclass(frozen=True)
@@ -186,7 +185,6 @@ class GCFLSettings(FederatedGINSettings):
 GCFL = Method(
     name="gcfl",
     title="GCFL",
-    summary="GCFL and GCFL+: clusters of institutions that share the convolutions of a GIN (Xie et al. 2021).",
     settings=GCFLSettings,
     entry="brainfed.methods.gcfl.train:train_gcfl",
     family="federated",
@@ -203,3 +201,4 @@ GCFL = Method(
     quick={"rounds": 3, "first_cut": 1, "eps1": 10.0, "eps2": 0.0},
     variants={"gcfl": {}, "gcfl-plus": {"similarity": "gradient_norms"}},
 )
+"""GCFL and GCFL+: clusters of institutions that share the convolutions of a GIN (Xie et al. 2021)."""

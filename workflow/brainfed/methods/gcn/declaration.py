@@ -29,7 +29,6 @@ class LocalGCNSettings(SoloSettings):
 LOCALGCN = Method(
     name="localgcn",
     title="LocalGCN",
-    summary="The classifier of FedNI Table IV in every institution alone (FedNI Sec. 9).",
     settings=LocalGCNSettings,
     entry="brainfed.methods.gcn.train:train_localgcn",
     family="graph",
@@ -40,7 +39,9 @@ LOCALGCN = Method(
     quick=QUICK_EPOCHS,
     variants={"localgcn": {}},
 )
-"""Its graph is cut out of the graph of all subjects. Nothing else crosses institutions except under leave-one-site-out:
+"""The classifier of FedNI Table IV in every institution alone (FedNI Sec. 9).
+
+Its graph is cut out of the graph of all subjects. Nothing else crosses institutions except under leave-one-site-out:
 the other sites' models score the unseen one.
 """
 
@@ -53,7 +54,6 @@ class CentralGCNSettings(SoloSettings):
 CENTRALGCN = Method(
     name="centralgcn",
     title="CentralGCN",
-    summary="The classifier of FedNI Table IV on the population graph of all patients (FedNI Sec. 9).",
     settings=CentralGCNSettings,
     entry="brainfed.methods.gcn.train:train_centralgcn",
     family="graph",
@@ -64,6 +64,7 @@ CENTRALGCN = Method(
     quick=QUICK_EPOCHS,
     variants={"centralgcn": {}},
 )
+"""The classifier of FedNI Table IV on the population graph of all patients (FedNI Sec. 9)."""
 
 
 SKIP_TENSORS: Mapping[str, tuple[str, ...]] = {"weight-skip": ("features", "classes")}
@@ -88,7 +89,6 @@ class FedGCNSettings(FederatedClassifierSettings):
 FEDGCN = Method(
     name="fedgcn",
     title="FedGCN",
-    summary="FedAvg over the institutions' graph convolutional classifiers (FedNI Table IV, Sec. 9).",
     settings=FedGCNSettings,
     entry="brainfed.methods.gcn.train:train_fedgcn",
     family="federated",
@@ -104,3 +104,4 @@ FEDGCN = Method(
     quick=QUICK_ROUNDS,
     variants={"fedgcn": {}, "fedgcn-skip": {"skip": "linear"}},
 )
+"""FedAvg over the institutions' graph convolutional classifiers (FedNI Table IV, Sec. 9)."""

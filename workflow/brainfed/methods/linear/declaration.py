@@ -46,7 +46,6 @@ class RidgeSettings:
 RIDGE = Method(
     name="ridge",
     title="Ridge",
-    summary="Ridge classifier: least squares on targets +1 (patient) and -1 with an L2 penalty.",
     settings=RidgeSettings,
     entry="brainfed.methods.linear.train_ridge:train",
     family="linear",
@@ -76,7 +75,9 @@ RIDGE = Method(
     },
     on_request=("ridge-overfitted",),
 )
-"""Local: one model an institution. Central: one model on the pooled training subjects, which a
+"""Ridge classifier: least squares on targets +1 (patient) and -1 with an L2 penalty.
+
+Local: one model an institution. Central: one model on the pooled training subjects, which a
 federation may not do: an upper reference for the federated methods.
 
 `ridge-overfitted` is the positive control of the audit: with next to no penalty and more features than
@@ -107,7 +108,6 @@ class SVMSettings:
 SVM = Method(
     name="svm",
     title="Linear SVM",
-    summary="Linear support vector machine: hinge loss with an L2 penalty.",
     settings=SVMSettings,
     entry="brainfed.methods.linear.train_svm:train",
     family="linear",
@@ -117,7 +117,9 @@ SVM = Method(
     quick={"costs": (0.1, 1.0)},
     variants={"svm-local": {"training": "local"}, "svm-central": {"training": "central"}},
 )
-"""Local: one model an institution. Central: one model on the pooled training subjects, which a
+"""Linear support vector machine: hinge loss with an L2 penalty.
+
+Local: one model an institution. Central: one model on the pooled training subjects, which a
 federation may not do: an upper reference for the federated methods.
 """
 
@@ -145,7 +147,6 @@ class LogisticSettings:
 LOGISTIC = Method(
     name="logistic",
     title="Logistic regression",
-    summary="Logistic regression with an L2 penalty.",
     settings=LogisticSettings,
     entry="brainfed.methods.linear.train_logistic:train",
     family="linear",
@@ -155,6 +156,8 @@ LOGISTIC = Method(
     quick={"costs": (0.1, 1.0)},
     variants={"logistic-local": {"training": "local"}, "logistic-central": {"training": "central"}},
 )
-"""Local: one model an institution. Central: one model on the pooled training subjects, which a
+"""Logistic regression with an L2 penalty.
+
+Local: one model an institution. Central: one model on the pooled training subjects, which a
 federation may not do: an upper reference for the federated methods.
 """

@@ -70,7 +70,6 @@ SUMS_TENSORS = {
 LOGISTIC_FEDERATED = Method(
     name="logistic-federated",
     title="Logistic, federated",
-    summary="Federated logistic regression: the pooled model from sums over institutions, or FedAvg of a linear model.",
     settings=FederatedLogisticSettings,
     entry="brainfed.methods.logistic_federated.train:train",
     family="federated",
@@ -103,7 +102,7 @@ LOGISTIC_FEDERATED = Method(
     quick={"costs": (0.1, 1.0), **QUICK_ROUNDS},
     variants={"logistic-federated": {}, "logistic-fedavg": {"solver": "fedavg"}},
 )
-"""The pooled model without a learning rate, from sums over institutions.
+"""Federated logistic regression: the pooled model from sums over institutions, or FedAvg of a linear model.
 
 Any learning rate that is safe along a signal that all features share is too small for the others, and a few rounds of
 FedAvg end far from the minimum. By default institutions send gradients, whose sums are those of the pooled data, and

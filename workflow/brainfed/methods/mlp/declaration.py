@@ -26,7 +26,6 @@ class LocalMLPSettings(SoloSettings):
 LOCALMLP = Method(
     name="localmlp",
     title="LocalMLP",
-    summary="FedMLP's classifier in every institution alone: the local twin of FedMLP.",
     settings=LocalMLPSettings,
     entry="brainfed.methods.mlp.train:train_localmlp",
     family="graph",
@@ -36,7 +35,10 @@ LOCALMLP = Method(
     quick=QUICK_EPOCHS,
     variants={"localmlp": {}, "localmlp-centred": {"centre": "subject"}},
 )
-"""Nothing crosses institutions except under leave-one-site-out: the other sites' models score the unseen one."""
+"""FedMLP's classifier in every institution alone: the local twin of FedMLP.
+
+Nothing crosses institutions except under leave-one-site-out: the other sites' models score the unseen one.
+"""
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,6 @@ class CentralMLPSettings(SoloSettings):
 CENTRALMLP = Method(
     name="centralmlp",
     title="CentralMLP",
-    summary="FedMLP's classifier on the pooled data of all institutions: the pooled twin of FedMLP.",
     settings=CentralMLPSettings,
     entry="brainfed.methods.mlp.train:train_centralmlp",
     family="graph",
@@ -57,6 +58,7 @@ CENTRALMLP = Method(
     quick=QUICK_EPOCHS,
     variants={"centralmlp": {}, "centralmlp-centred": {"centre": "subject"}},
 )
+"""FedMLP's classifier on the pooled data of all institutions: the pooled twin of FedMLP."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,6 @@ class FedMLPSettings(FederatedClassifierSettings):
 FEDMLP = Method(
     name="fedmlp",
     title="FedMLP",
-    summary="FedAvg over the same classifier without a graph (FedNI Sec. 9).",
     settings=FedMLPSettings,
     entry="brainfed.methods.mlp.train:train_fedmlp",
     family="federated",
@@ -82,3 +83,4 @@ FEDMLP = Method(
     quick=QUICK_ROUNDS,
     variants={"fedmlp": {}, "fedmlp-centred": {"centre": "subject"}},
 )
+"""FedAvg over the same classifier without a graph (FedNI Sec. 9)."""

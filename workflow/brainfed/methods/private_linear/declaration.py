@@ -101,7 +101,6 @@ RIDGE_TENSORS: Mapping[str, tuple[str, ...]] = {
 RIDGE_DP = Method(
     name="ridge-dp",
     title="Ridge, private",
-    summary="Private federated ridge: gradient steps of the squared loss on clipped and noised sums.",
     settings=PrivateRidgeSettings,
     entry="brainfed.methods.private_linear.train_ridge:train_ridge_dp",
     family="federated",
@@ -117,13 +116,12 @@ RIDGE_DP = Method(
     quick={"rounds": 3},
     variants={"ridge-dp": {}, "ridge-dp-once": {"rounds": 1, "balance": "none"}, "ridge-no-dp": {"privacy": "none"}},
 )
+"""Private federated ridge: gradient steps of the squared loss on clipped and noised sums."""
 
 
 FEDTANGENT_DP = Method(
     name="fedtangent-dp",
     title="FedTangent, private",
-    summary="Private FedTangent: private federated ridge on tangent features at the identity, which no other subject "
-    "enters.",
     settings=PrivateRidgeSettings,
     entry="brainfed.methods.private_linear.train_ridge:train_fedtangent_dp",
     family="federated",
@@ -137,13 +135,12 @@ FEDTANGENT_DP = Method(
     quick={"rounds": 3},
     variants={"fedtangent-dp": {}, "fedtangent-no-dp": {"privacy": "none"}},
 )
+"""Private FedTangent: private federated ridge on tangent features at the identity, which no other subject enters."""
 
 
 LOGISTIC_DP = Method(
     name="logistic-dp",
     title="Logistic, private",
-    summary="Private federated logistic regression: DP-SGD in every institution, mean of the weights (Abadi et al. "
-    "2016).",
     settings=PrivateNetworkSettings,
     entry="brainfed.methods.private_linear.train_network:train_logistic_dp",
     family="federated",
@@ -159,12 +156,12 @@ LOGISTIC_DP = Method(
     quick={"rounds": 3},
     variants={"logistic-dp": {}, "logistic-no-dp": {"privacy": "none"}},
 )
+"""Private federated logistic regression: DP-SGD in every institution, mean of the weights (Abadi et al. 2016)."""
 
 
 FEDMLP_DP = Method(
     name="fedmlp-dp",
     title="FedMLP, private",
-    summary="Private FedMLP: DP-SGD in every institution, and the mean of the weights (Abadi et al. 2016).",
     settings=PrivateMLPSettings,
     entry="brainfed.methods.private_linear.train_network:train_fedmlp_dp",
     family="federated",
@@ -180,3 +177,4 @@ FEDMLP_DP = Method(
     quick={"rounds": 4, "hidden": (8, 4)},
     variants={"fedmlp-dp": {}, "fedmlp-no-dp": {"privacy": "none", "learning_rate": 0.3}},
 )
+"""Private FedMLP: DP-SGD in every institution, and the mean of the weights (Abadi et al. 2016)."""

@@ -104,6 +104,23 @@ def test_its_files_are_inputs_of_its_method_and_its_parents_files_its_own(echo):
     assert stage_pattern("echo") == "results/{cohort}/echo/{echo}/repeat-{repeat}/{part}.safetensors"
 
 
+def test_a_job_reads_it_as_another_kind_where_it_says_so_and_never_two_stages_as_one(monkeypatch, echo):
+    layout, deep = Layout(echo, {}), found(echo, "loop-depth2")
+    regime = echo.experiments["methods"].regime.name
+    monkeypatch.setattr(Echo, "read_as", "graphs")
+    assert layout.method_inputs(deep, regime, "ours", 1)["graphs"] == layout.files_of(deep.stages["echo"], "ours", 1)
+    monkeypatch.setattr(Echo, "read_as", "features")
+    with pytest.raises(ValueError, match=r"looped: expected stages of different kinds, found \('features', 'echo'\)"):
+        layout.method_inputs(deep, regime, "ours", 1)
+
+
+def test_kinds_that_are_not_shipped_follow_their_parents():
+    last, first = Echo(), Echo()
+    last.name, last.parents, first.name, first.parents = "another", ("echo-of-graph",), "echo-of-graph", ("graph",)
+    kinds = {kind.name: kind for kind in (last, first, *registry.KINDS)}
+    assert [kind.name for kind in registry._after_parents(kinds)] == [*registry.ORDER, "echo-of-graph", "another"]
+
+
 def test_prune_knows_its_folders(echo, tmp_path):
     assert stage_folders()[-4:] == ["echo", "splits", "methods", "models"]
     kept = {path.relative_to(tmp_path).as_posix() for path in kept_folders(echo, tmp_path)}

@@ -22,10 +22,12 @@ are, unless it has an equal or asks for `__name__` or `__file__`; a name that co
 changes them.
 """
 
+import gc
 import hashlib
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache, lru_cache, partial
 from pathlib import Path
 
@@ -105,7 +107,8 @@ def code_digest(*roots: Path | str, base: "Path | str | SourceTree", exclude: Co
     tree = base if isinstance(base, SourceTree) else SourceTree(base)
     key = "\n".join((*sorted(map(str, roots)), *sorted(exclude)))
     if key not in tree.finished:
-        tree.finished[key] = _links(tree, tree.searched(roots), frozenset(exclude)).digest(roots)
+        with _without_collection():
+            tree.finished[key] = _links(tree, tree.searched(roots), frozenset(exclude)).digest(roots)
     return tree.finished[key]
 
 
@@ -174,6 +177,7 @@ class _Links:
         self.body = cache(self._body)
         self.bindings = cache(self._bindings)
         self.effects = cache(self._effects)
+        self.steps = cache(self._steps)
         self.unnamed = cache(self._unnamed)
         self.resolved = cache(self._resolved)
 
@@ -185,14 +189,14 @@ class _Links:
             everything = (node for module in {node.module for node in reached} for node in self._all(module))
             reached = self._reached([*reached, *everything])
         count = Counter(node.key for node in reached if node.line)
-        equal = {node for node in reached if node.line and count[node.key] > 1}
+        equal: set[_Node | str] = {node for node in reached if node.line and count[node.key] > 1}
         lines = [node.line for node in reached if node.line]
         lines += [f"root {sorted(_named(node, equal) for node in start if node.line)}" for start in starts]
         if equal:
             lines += [f"equal {_named(node, equal)}" for node in equal]
             for node in reached:
-                for label, targets in node.edges:
-                    if any(target in equal for target in targets):
+                for label, targets in () if equal.isdisjoint(node.next or ()) else node.edges:
+                    if not equal.isdisjoint(targets):
                         lines.append(f"{_named(node, equal)} {label} {[_named(target, equal) for target in targets]}")
         order = self._order(self.tree.root(root) for root in sorted(roots, key=str))
         text = "\n".join((*sorted(lines), *order))
@@ -388,24 +392,30 @@ class _Links:
         seen: set[Module] = set()
 
         def run(module: Module) -> None:
-            if module in seen or self.is_neutral(module):
-                return
             seen.add(module)
-            for package in self.tree.around(module)[:-1]:
-                run(package)
-            source, effects, unnamed = self.tree.source(module), set(self.effects(module)), self.unnamed(module)
-            for item in source.body:
-                if item in unnamed:
-                    found.append(unnamed[item])
-                elif item < 0:
-                    for other in self.tree.runs(module, source.imports[-1 - item], self.searched):
-                        run(other)
-                elif item in effects:
-                    found.append(source.definitions[item].meaning)
+            for step in self.steps(module):
+                if isinstance(step, str):
+                    found.append(step)
+                elif step not in seen:
+                    run(step)
 
         for module in modules:
-            run(module)
+            if module not in seen:
+                run(module)
         return found
+
+    def _steps(self, module: Module) -> tuple[str | Module, ...]:
+        """What a module does when it is imported: modules that it imports, and what may change more than itself."""
+        source, effects, unnamed = self.tree.source(module), set(self.effects(module)), self.unnamed(module)
+        found: list[str | Module] = [each for each in self.tree.around(module)[:-1] if not self.is_neutral(each)]
+        for item in source.body:
+            if item in unnamed:
+                found.append(unnamed[item])
+            elif item < 0:
+                found.extend(self._running(module, source.imports[-1 - item]))
+            elif item in effects:
+                found.append(source.definitions[item].meaning)
+        return tuple(found)
 
     def _origin(self, module: Module, each: Import) -> str:
         """What an import within a definition tries: a name of a library, or whether one of our own is there."""
@@ -512,11 +522,23 @@ def _links(tree: SourceTree, searched: tuple[Place, ...], exclude: frozenset[str
     return _Links(tree, searched, exclude)
 
 
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Collect no garbage: parsed files are none, and looking through all of them takes as long as the rest."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
 def _key(target: "_Node | str") -> str:
     return target if isinstance(target, str) else target.key
 
 
-def _named(target: "_Node | str", equal: set[_Node]) -> str:
+def _named(target: "_Node | str", equal: set[_Node | str]) -> str:
     """A node's key, with its module where another has the same."""
     if isinstance(target, str) or target not in equal:
         return _key(target)

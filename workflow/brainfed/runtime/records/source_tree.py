@@ -38,6 +38,9 @@ class SourceTree:
         self.source = cache(self._source)
         self.runs = cache(self._runs)
         self.offers = cache(self._offers)
+        self.root = cache(self._root)
+        self.around = cache(self._around)
+        self._inside = cache(self._found_inside)
         self.finished: dict[str, str] = self._memory.finished if self._memory is not None else {}
         """Roots -> their digest."""
 
@@ -67,7 +70,31 @@ class SourceTree:
         beside = {self.root(root)[:-1] for root in roots}
         return tuple(sorted({(), *(folder for folder in beside if folder not in self.modules)}))
 
-    def root(self, root: Path | str) -> Module:
+    def exists(self, module: Module) -> bool:
+        """Whether there is such a module, or a folder that is one."""
+        return module in self.modules or module in self.folders
+
+    def is_package(self, module: Module) -> bool:
+        """Whether it may have modules below it."""
+        return module in self.folders
+
+    def named(self, module: Module, level: int, name: str, searched: tuple[Place, ...]) -> tuple[Module, ...]:
+        """The modules inside the tree for which an import's name stands."""
+        if level:
+            package = module if self.modules.get(module, ("",))[-1] == "__init__.py" else module[:-1]
+            searched = (package[: len(package) - level + 1],)
+        return self._inside(searched, name)
+
+    def _found_inside(self, searched: tuple[Place, ...], name: str) -> tuple[Module, ...]:
+        parts = tuple(name.split(".")) if name else ()
+        return tuple((*folder, *parts) for folder in searched if self.exists((*folder, *parts)))
+
+    def _around(self, module: Module) -> tuple[Module, ...]:
+        """The modules that Python runs to import one: each package's `__init__`, then the module."""
+        prefixes = (module[:length] for length in range(1, len(module) + 1))
+        return tuple(prefix for prefix in prefixes if prefix in self.modules)
+
+    def _root(self, root: Path | str) -> Module:
         """The module of a root.
 
         Raises:
@@ -82,27 +109,6 @@ class SourceTree:
         if module not in self.modules:
             raise no_root(root, self.folder)
         return module
-
-    def exists(self, module: Module) -> bool:
-        """Whether there is such a module, or a folder that is one."""
-        return module in self.modules or module in self.folders
-
-    def is_package(self, module: Module) -> bool:
-        """Whether it may have modules below it."""
-        return module in self.folders
-
-    def around(self, module: Module) -> list[Module]:
-        """The files that Python runs to import a module: each package's `__init__`, then the module."""
-        prefixes = (module[:length] for length in range(1, len(module) + 1))
-        return [prefix for prefix in prefixes if prefix in self.modules]
-
-    def named(self, module: Module, level: int, name: str, searched: tuple[Place, ...]) -> list[Module]:
-        """The modules inside the tree for which an import's name stands."""
-        parts = tuple(name.split(".")) if name else ()
-        if level:
-            package = module if self.modules.get(module, ("",))[-1] == "__init__.py" else module[:-1]
-            searched = (package[: len(package) - level + 1],)
-        return [(*folder, *parts) for folder in searched if self.exists((*folder, *parts))]
 
     def _offers(self, module: Module) -> tuple[Import, ...]:
         """The names behind a lazy door: those of the stub beside an `__init__` with `lazy_loader.attach_stub`."""
@@ -126,13 +132,13 @@ class SourceTree:
                         found |= dict.fromkeys(self.runs(other, offered, ()))
         return tuple(found)
 
-    def _partly_named(self, module: Module, each: Import, searched: tuple[Place, ...]) -> list[Module]:
+    def _partly_named(self, module: Module, each: Import, searched: tuple[Place, ...]) -> tuple[Module, ...]:
         """As `named`, of the longest part of the name that is there: Python runs the packages before it fails."""
         parts = each.runs
         found = self.named(module, each.level, parts, searched)
         while parts and not found:
             parts = parts.rpartition(".")[0]
-            found = self.named(module, each.level, parts, searched) if parts or each.level else []
+            found = self.named(module, each.level, parts, searched) if parts or each.level else ()
         return found
 
     def _source(self, module: Module) -> Source:

@@ -241,8 +241,9 @@ class _Reader:
             return
         self.text.append(f"{type(node).__name__}(")
         for name in node._fields:
-            if name != "ctx" and name != "type_comment":
-                self.field(name, getattr(node, name, None))
+            value = getattr(node, name, None)
+            if value is not None and value != [] and name != "ctx":
+                self.field(name, value)
         self.text.append(")")
 
     def field(self, name: str, value: Any) -> None:

@@ -16,6 +16,7 @@ each.
 """
 
 import argparse
+import sys
 import time
 from collections import defaultdict
 from collections.abc import Sequence
@@ -23,13 +24,14 @@ from pathlib import Path
 
 import numpy as np
 import torch
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+
 from matrix_rate import Stopwatch, clock_of
 from torch.overrides import TorchFunctionMode
 
 from brainfed.engines.graphs.clients import GraphClients
 from brainfed.engines.graphs.cohort import GraphCohort
-from brainfed.engines.graphs.plain import plain_cohort
-from brainfed.engines.modules import ModuleClients
 from brainfed.engines.parameter_names import parameters_by_wire_name
 from brainfed.federation.schedule import FederationSettings
 from brainfed.federation.strategies.fedavg import FedAvg
@@ -39,6 +41,8 @@ from brainfed.graphs.tudataset.read import joined, read_data_set
 from brainfed.models.gin import GIN, SHARED
 from brainfed.runtime.streams import Streams
 from brainfed.samples.graph_samples import GraphSamples
+from reference.module_clients import ModuleClients
+from reference.plain_graphs import plain_cohort
 
 STREAMS = Streams(0)
 SITES = (175, 140, 98, 71, 63, 56, 56, 52, 48, 47, 39, 37, 36, 34, 30, 27, 26)

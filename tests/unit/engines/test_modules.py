@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-from brainfed.engines.modules import Cohort, ModuleClients, _check_shares
 from brainfed.engines.parameter_names import parameters_by_wire_name
 from brainfed.engines.stacked.clients import StackedClients
 from brainfed.engines.stacked.stacks import normalised
@@ -24,6 +23,7 @@ from brainfed.models.mlp import MLP
 from brainfed.runtime.jobs.checkpoints import Checkpoint
 from brainfed.runtime.jobs.run import Run
 from reference.loop_federation import client_of, symmetric
+from reference.module_clients import Cohort, ModuleClients, _check_shares
 from support.samples.method_inputs import method_inputs
 
 FOLDS, ROUNDS, FEATURES = (0, 1, 2), 3, 9

@@ -8,14 +8,14 @@ import pytest
 
 from brainfed.engines.graphs.clients import GraphClients
 from brainfed.engines.graphs.cohort import GraphCohort
-from brainfed.engines.graphs.plain import plain_cohort
-from brainfed.engines.modules import ModuleClients
 from brainfed.federation.schedule import FederationSettings
 from brainfed.models.gin import GIN
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
 from brainfed.samples.graph_samples import GraphSamples
 from brainfed.samples.results import check
+from reference.module_clients import ModuleClients
+from reference.plain_graphs import plain_cohort
 from support.samples.graph_cohort import FEATURES, graph_inputs, with_labels
 from support.samples.kinds_of_graphs import ALIKE, DENSE, EVEN, TWO_KINDS, kinds_of_graphs, unmixed
 from support.samples.method_inputs import diagnosis_of

@@ -6,8 +6,6 @@ from dataclasses import replace
 import torch
 
 from brainfed.engines.graphs.clients import GraphClients
-from brainfed.engines.graphs.plain import plain_cohort
-from brainfed.engines.modules import ModuleClients
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.loop import federate
 from brainfed.federation.privacy.weight_noise import WeightNoise
@@ -18,6 +16,8 @@ from brainfed.federation.wire import Wire
 from brainfed.models.gin import GIN, SHARED
 from brainfed.runtime.jobs.checkpoints import Checkpoint
 from brainfed.runtime.streams import Streams
+from reference.module_clients import ModuleClients
+from reference.plain_graphs import plain_cohort
 
 STREAMS, ROUNDS = Streams(5), 3
 SCHEDULE = {

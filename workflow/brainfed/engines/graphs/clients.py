@@ -1,7 +1,8 @@
 """Institutions that train a GIN on whole graphs, all of one round in one process: the fast engine.
 
-It gives the numbers of `engines.modules` with `plain.plain_cohort`. Institutions and folds are blocks, one after the
-other: an institution's activations stay in a core's cache, where small products run at the rate of large ones.
+It gives the numbers of `ModuleClients` in `tests/reference`, which trains one plain module after the other.
+Institutions and folds are blocks: an institution's activations stay in a core's cache, where small products run at the
+rate of large ones.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Whole graphs for the plain engine (`engines.modules`): a local step runs the module on its own graphs alone.
+"""Whole graphs for `module_clients`: a local step runs the module on its own graphs alone.
 
 It is the reference to which tests hold the fast engine; no method trains by it.
 """
@@ -12,11 +12,11 @@ from torch import Tensor
 
 from brainfed.engines.graphs.cohort import GraphCohort
 from brainfed.engines.graphs.dropout import KeyedDropout
-from brainfed.engines.modules import Cohort
 from brainfed.models.gin import GIN
 from brainfed.runtime.streams import Streams
 from brainfed.samples.graph_samples import GraphSamples
 from brainfed.samples.labelled_subjects import IntArray
+from reference.module_clients import Cohort
 
 
 def plain_cohort(cohort: GraphCohort, modules: Sequence[Sequence[GIN]], streams: Streams) -> Cohort:

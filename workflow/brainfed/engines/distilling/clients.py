@@ -11,15 +11,16 @@ from torch import Tensor
 
 from brainfed.engines.clients import NetworkClients
 from brainfed.engines.curves import Curves
-from brainfed.engines.distilling.crops import Crops, IntArray
+from brainfed.engines.distilling.crops import Crops
 from brainfed.engines.distilling.network import FoldNetwork
 from brainfed.engines.distilling.pool import Pool, Step
-from brainfed.engines.distilling.recipe import Recipe
 from brainfed.engines.distilling.trainer import Loss, Trainer, below
+from brainfed.engines.training import Schedule
 from brainfed.federation.clients import Arrays
 from brainfed.federation.distillation.losses import local_loss
 from brainfed.federation.message import Message
 from brainfed.federation.sharing import Content
+from brainfed.samples.labelled_subjects import IntArray
 from brainfed.samples.series_inputs import SeriesInputs
 
 LOGITS = "logits"
@@ -56,7 +57,7 @@ class RecurrentClients(NetworkClients):
         crops: of all subjects.
         inputs: subjects of the repeat.
         members: (M,) positions of the subjects that each institution scores.
-        recipe: settings.
+        schedule: rounds and local epochs.
         teaching: of a federation; None: every institution trains alone and scores by its own network.
     """
 
@@ -66,11 +67,11 @@ class RecurrentClients(NetworkClients):
         crops: Crops,
         inputs: SeriesInputs,
         members: Sequence[IntArray],
-        recipe: Recipe,
+        schedule: Schedule,
         teaching: Teaching | None = None,
     ) -> None:
         self.trainers, self.crops, self.inputs, self.members = trainers, crops, inputs, members
-        self.epochs, self.teaching, self.global_model = recipe.local_epochs, teaching, teaching is not None
+        self.epochs, self.teaching, self.global_model = schedule.local_epochs, teaching, teaching is not None
         # (M)(F) places among an institution's subjects of those that each fold tests.
         self.places = [[np.flatnonzero(inputs.tested(fold)[own]) for fold in range(inputs.folds)] for own in members]
         self.tested = [
@@ -79,7 +80,7 @@ class RecurrentClients(NetworkClients):
         networks = [self._scoring(place) for place in range(len(trainers))]
         self.parameters = max(sum(each[0].numel() for each in network.parameters.values()) for network in networks)
         labels = torch.zeros((len(members), inputs.folds, max(map(len, members))))
-        self.curves = Curves.of(recipe.rounds, labels, inputs.classes)
+        self.curves = Curves.of(schedule.rounds, labels, inputs.classes)
         self.samples = torch.tensor([trainer.pool.counts for trainer in trainers], dtype=torch.int64)
         self.curves.probabilities[:] = np.nan
 

@@ -10,10 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from brainfed.samples.labelled_subjects import IntArray
 from brainfed.samples.series_inputs import SeriesInputs
 from brainfed.samples.windows import training_offset
-
-IntArray = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from brainfed.engines.distilling.crops import Crops, IntArray
+from brainfed.engines.distilling.crops import Crops
 from brainfed.runtime.streams import Streams
+from brainfed.samples.labelled_subjects import IntArray
 
 
 class Step(NamedTuple):

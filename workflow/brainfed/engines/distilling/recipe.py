@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from brainfed.engines.distilling.crops import Crops, IntArray
+from brainfed.engines.distilling.crops import Crops
 from brainfed.engines.distilling.network import FoldNetwork
 from brainfed.engines.distilling.pool import Pool
 from brainfed.engines.distilling.trainer import Trainer
@@ -17,6 +17,7 @@ from brainfed.engines.training import Training
 from brainfed.models.recurrent import KINDS, Kind, RecurrentClassifier
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.run import Run
+from brainfed.samples.labelled_subjects import IntArray
 from brainfed.samples.series_inputs import SeriesInputs
 
 SERVER = -1

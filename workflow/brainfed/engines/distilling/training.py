@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from brainfed.engines.distilling.clients import RecurrentClients, Teaching
-from brainfed.engines.distilling.crops import IntArray
 from brainfed.engines.distilling.public_crossings import record_exchange
 from brainfed.engines.distilling.recipe import SERVER, RecurrentTraining
 from brainfed.engines.distilling.server import DistillingServer, logit_defence
@@ -14,6 +13,7 @@ from brainfed.engines.training import Server
 from brainfed.federation.distillation.objective import Objective
 from brainfed.federation.ledger import Ledger
 from brainfed.models.recurrent import Kind
+from brainfed.samples.labelled_subjects import IntArray
 from brainfed.samples.public_series_inputs import PublicSeriesInputs
 from brainfed.samples.series_inputs import SeriesInputs
 

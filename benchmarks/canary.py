@@ -13,12 +13,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from brainfed.engines.parameter_names import parameters_by_wire_name
-from brainfed.engines.private.clients import PrivateClients
-from brainfed.engines.private.cohort import PrivateCohort
-from brainfed.engines.private.gradients import subject_gradients
-from brainfed.engines.private.poisson import Moment, Poisson
-from brainfed.engines.private.steps import clip_factors
+from brainfed.engines.clients import parameters_by_wire_name
+from brainfed.engines.private.cohort import Moment, Poisson, PrivateCohort
+from brainfed.engines.private.steps import clip_factors, subject_gradients
+from brainfed.engines.private.training import PrivateClients
 from brainfed.federation.privacy.schedule import PrivateSchedule
 from brainfed.models.classifier import Classifier
 from brainfed.runtime.streams import Streams

@@ -30,9 +30,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from matrix_rate import Stopwatch, clock_of
 from torch.overrides import TorchFunctionMode
 
-from brainfed.engines.graphs.clients import GraphClients
-from brainfed.engines.graphs.cohort import GraphCohort
-from brainfed.engines.parameter_names import parameters_by_wire_name
+from brainfed.engines.clients import parameters_by_wire_name
+from brainfed.engines.graphs.clients import GraphClients, GraphCohort
 from brainfed.federation.schedule import FederationSettings
 from brainfed.federation.strategies.fedavg import FedAvg
 from brainfed.graphs.connectome.edges import adjacency, matrices, strongest

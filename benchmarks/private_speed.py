@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 import torch
 
-from brainfed.engines.private.clients import PrivateClients
 from brainfed.engines.private.cohort import PrivateCohort
+from brainfed.engines.private.training import PrivateClients
 from brainfed.federation.privacy.schedule import PrivateSchedule
 from brainfed.models.logistic_regression import LogisticRegression
 from brainfed.models.mlp import MLP

@@ -6,8 +6,8 @@ Measured peaks are compared with them. n subjects, M institutions, d features, F
 from bisect import bisect_left
 from collections.abc import Callable, Mapping
 
-from brainfed.engines.stacked.propagation import DENSE_NUMBERS
-from brainfed.engines.stacked.side_by_side import STACK_BYTES
+from brainfed.engines.stacked.first_layer import DENSE_NUMBERS
+from brainfed.engines.stacked.training import STACK_BYTES
 from brainfed.graphs.population.embedding import EXACT_RANK
 from brainfed.graphs.population.randomised import BLOCK_ENTRIES, OVERSAMPLES
 from brainfed.graphs.settings import GraphSettings

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from brainfed.engines.graphs.cohort import GraphCohort
+from brainfed.engines.graphs.clients import GraphCohort
 from brainfed.samples.graph_samples import GraphSamples
 
 

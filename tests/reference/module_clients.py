@@ -15,9 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from brainfed.engines.batches import Batches
-from brainfed.engines.curves import Curves
-from brainfed.engines.parameter_names import parameters_by_wire_name, wire_name
+from brainfed.engines.clients import Batches, Curves, parameters_by_wire_name, wire_name
 from brainfed.federation.clients import Arrays
 from brainfed.federation.message import GRADIENT_NORM, Message
 from brainfed.federation.schedule import FederationSettings

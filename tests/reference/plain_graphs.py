@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from brainfed.engines.graphs.cohort import GraphCohort
-from brainfed.engines.graphs.dropout import KeyedDropout
+from brainfed.engines.graphs.clients import GraphCohort
+from brainfed.engines.graphs.network import KeyedDropout
 from brainfed.models.gin import GIN
 from brainfed.runtime.streams import Streams
 from brainfed.samples.graph_samples import GraphSamples

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from brainfed.engines.parameter_names import parameters_by_wire_name
-from brainfed.engines.stacked.clients import StackedClients
-from brainfed.engines.stacked.stacks import normalised
-from brainfed.engines.stacked.training import StackedTraining
+from brainfed.engines.clients import parameters_by_wire_name
+from brainfed.engines.stacked.stack import normalised
+from brainfed.engines.stacked.training import StackedClients, StackedTraining
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.loop import federate
 from brainfed.federation.privacy.weight_noise import WeightNoise

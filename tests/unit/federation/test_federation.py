@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brainfed.engines.stacked import side_by_side, training
+from brainfed.engines.stacked import training
 from brainfed.federation.aggregation import average, institution_weights
 from brainfed.federation.ledger import Ledger, UndeclaredCrossing
 from brainfed.federation.message import Message
@@ -281,7 +281,7 @@ def test_the_ledger_of_a_resumed_training_counts_the_help_for_an_unseen_site_onc
 def test_a_training_interrupted_in_its_second_chunk_keeps_the_first(tmp_path, monkeypatch, caplog):
     inputs = method_inputs(subjects=40, dimensions=11, institutions=3, folds=4)
     monkeypatch.setattr(Pace, "due", lambda _: True)
-    monkeypatch.setattr(side_by_side, "STACK_BYTES", 1)
+    monkeypatch.setattr(training, "STACK_BYTES", 1)
     expected = train_fedgcn(inputs, QUICK, Run())
     seen = []
 
@@ -326,7 +326,7 @@ def test_folds_trained_in_chunks_give_the_same_scores(case, monkeypatch):
     assert expected.counts["parameters"] == parameters
     chunks = []
     known = training.stack_inputs
-    monkeypatch.setattr(side_by_side, "STACK_BYTES", 3 * 4 * 3 * parameters * 8)
+    monkeypatch.setattr(training, "STACK_BYTES", 3 * 4 * 3 * parameters * 8)
     monkeypatch.setattr(
         training, "stack_inputs", lambda *args, **named: chunks.append(args[2]) or known(*args, **named)
     )
@@ -343,7 +343,7 @@ def test_sites_left_out_in_chunks_give_the_same_scores(train, monkeypatch):
     inputs = method_inputs(subjects=36, dimensions=9, institutions=3, split="leave-one-site-out")
     settings = QUICK if train is train_fedgcn else ALONE
     expected = train(inputs, settings, Run(precision="float64"))
-    monkeypatch.setattr(side_by_side, "STACK_BYTES", 1)
+    monkeypatch.setattr(training, "STACK_BYTES", 1)
     found = train(inputs, settings, Run(precision="float64"))
     np.testing.assert_allclose(found.round_scores[..., 1], expected.round_scores[..., 1], atol=1e-12, rtol=0)
     assert found.crossings == expected.crossings

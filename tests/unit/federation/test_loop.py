@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from brainfed.engines.stacked.stacks import normalised
+from brainfed.engines.stacked.stack import normalised
 from brainfed.engines.stacked.training import StackedTraining
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.loop import federate

@@ -6,8 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from brainfed.engines.graphs.clients import GraphClients
-from brainfed.engines.graphs.cohort import GraphCohort
+from brainfed.engines.graphs.clients import GraphClients, GraphCohort
 from brainfed.federation.schedule import FederationSettings
 from brainfed.models.gin import GIN
 from brainfed.runtime.errors import UserError

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from brainfed.engines.stacked.stacks import normalised
+from brainfed.engines.stacked.stack import normalised
 from brainfed.engines.stacked.training import StackedTraining
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.schedule import FederationSettings

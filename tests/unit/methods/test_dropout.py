@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from brainfed.configuration.validation import validate
-from brainfed.engines.stacked.dropout import Dropout
+from brainfed.engines.stacked.network import Dropout
 from brainfed.methods.fedsage.declaration import FedSagePlusSettings
 from brainfed.methods.fedsage.train import train_sage
 from brainfed.methods.gcn.declaration import CentralGCNSettings, FedGCNSettings

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch_geometric.nn import SAGEConv
 
-from brainfed.engines.stacked import side_by_side
+from brainfed.engines.stacked import training
 from brainfed.graphs.graph import Graph
 from brainfed.graphs.neighbour_mean import neighbour_mean
 from brainfed.methods.fedsage import train as fedsage_plus
@@ -116,7 +116,7 @@ def test_parameters_are_those_of_both_weights_of_each_layer():
 def test_folds_trained_in_chunks_give_the_same_scores(protocol, monkeypatch):
     inputs = with_fused(method_inputs(40, 11, institutions=3, folds=4, protocol=protocol))
     expected = fedsage_plus.train(inputs, SETTINGS, DOUBLE)
-    monkeypatch.setattr(side_by_side, "STACK_BYTES", 1)
+    monkeypatch.setattr(training, "STACK_BYTES", 1)
     found = fedsage_plus.train(inputs, SETTINGS, DOUBLE)
     np.testing.assert_allclose(found.round_scores[..., 1], expected.round_scores[..., 1], atol=1e-12, rtol=0)
     assert found.crossings == expected.crossings

@@ -8,8 +8,7 @@ import pytest
 import torch
 from sklearn.metrics import roc_auc_score
 
-from brainfed.engines.distilling.clients import RecurrentClients
-from brainfed.engines.distilling.server import logit_defence
+from brainfed.engines.distilling.clients import RecurrentClients, logit_defence
 from brainfed.federation.distillation.fedet import variance_weighted
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.robustness_settings import RobustnessSettings

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from brainfed.cohort.quality.crossings import crossings_of_checksums, crossings_of_inclusion, crossings_of_likeness
-from brainfed.engines.stacked.crossings import in_order, sizes_of
+from brainfed.engines.crossings import in_order, sizes_of
 from brainfed.federation.ledger import ENTRY_BYTES, OF_SUBJECTS, Ledger, UndeclaredCrossing
 from brainfed.federation.sharing import of_institutions
 from brainfed.graphs.population.build import build_graph

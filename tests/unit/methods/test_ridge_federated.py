@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from brainfed.engines.linear.averaging import AveragingClients
-from brainfed.engines.linear.clients import KrylovClients
+from brainfed.engines.linear.conjugate_gradient import KrylovClients
 from brainfed.engines.linear.design import LinearDesign
 from brainfed.federation.message import Message
 from brainfed.methods.fedtangent.declaration import FederatedRidgeSettings

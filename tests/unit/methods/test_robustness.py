@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from brainfed.engines.stacked import side_by_side
+from brainfed.engines.stacked import training
 from brainfed.federation.robustness_settings import RobustnessSettings
 from brainfed.methods.fedtangent.declaration import FederatedRidgeSettings
 from brainfed.methods.fedtangent.train import train_ridge_federated
@@ -82,7 +82,7 @@ def test_an_attacked_training_resumes_and_is_cut_into_stacks_without_a_change(at
     assert again.round_scores.tobytes() == expected.tobytes()
     exact = Run(precision="float64")
     together = mlp(inputs, exact, **robustness).round_scores
-    monkeypatch.setattr(side_by_side, "STACK_BYTES", 1)
+    monkeypatch.setattr(training, "STACK_BYTES", 1)
     np.testing.assert_allclose(mlp(inputs, exact, **robustness).round_scores, together, rtol=1e-9, atol=1e-12)
 
 

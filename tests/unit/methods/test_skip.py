@@ -7,8 +7,8 @@ import pytest
 import torch
 from sklearn.metrics import roc_auc_score
 
-from brainfed.engines.stacked import side_by_side
-from brainfed.engines.stacked.stacks import normalised
+from brainfed.engines.stacked import training
+from brainfed.engines.stacked.stack import normalised
 from brainfed.engines.stacked.training import StackedTraining
 from brainfed.engines.training import train_networks
 from brainfed.federation.ledger import Ledger
@@ -139,7 +139,7 @@ def test_folds_trained_in_chunks_give_the_same_scores(protocol, by_fold, monkeyp
     inputs = method_inputs(subjects=40, dimensions=11, institutions=3, folds=3, protocol=protocol)
     inputs = features_by_fold(inputs) if by_fold else inputs
     expected = train_fedgcn(inputs, SETTINGS, DOUBLE)
-    monkeypatch.setattr(side_by_side, "STACK_BYTES", 1)
+    monkeypatch.setattr(training, "STACK_BYTES", 1)
     found = train_fedgcn(inputs, SETTINGS, DOUBLE)
     np.testing.assert_allclose(found.round_scores[..., 1], expected.round_scores[..., 1], atol=1e-12, rtol=0)
     assert found.crossings == expected.crossings

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from brainfed.engines.stacked import stacks as stacking
-from brainfed.engines.stacked.propagation import SparsePropagation, institution_blocks, row_sums
+from brainfed.engines.stacked import stack
+from brainfed.engines.stacked.first_layer import SparsePropagation, institution_blocks, row_sums
 from brainfed.graphs.graph import Graph
 from brainfed.methods.fedsage.declaration import FedSagePlusSettings
 from brainfed.methods.fedsage.train import train_sage
@@ -75,14 +75,14 @@ def test_every_method_scores_alike(monkeypatch, name, protocol):
     train, settings = METHODS[name]
     inputs = method_inputs(subjects=50, dimensions=9, institutions=3, folds=3, effect=0.5, seed=7, protocol=protocol)
     dense = train(inputs, settings, DOUBLE)
-    monkeypatch.setattr(stacking, "DENSE_NUMBERS", 0)
+    monkeypatch.setattr(stack, "DENSE_NUMBERS", 0)
     sparse = train(inputs, settings, DOUBLE)
     np.testing.assert_allclose(sparse.scores[..., 1], dense.scores[..., 1], atol=1e-8, rtol=0)
     np.testing.assert_allclose(sparse.training_loss, dense.training_loss, atol=1e-8, rtol=0)
 
 
 def test_sparse_training_equals_the_loop(monkeypatch):
-    monkeypatch.setattr(stacking, "DENSE_NUMBERS", 0)
+    monkeypatch.setattr(stack, "DENSE_NUMBERS", 0)
     inputs = method_inputs(subjects=47, dimensions=7, institutions=3, folds=3, effect=0.5, seed=5)
     outcome = train_fedgcn(inputs, FedGCNSettings(**SCHEDULE, hidden=(8, 4)), DOUBLE)
     expected = train_by_loops(inputs, hidden=(8, 4), graph=True, standardise=True, noise=0.01, **SCHEDULE)
@@ -94,8 +94,8 @@ def test_a_large_graph_never_becomes_dense():
     place = np.arange(nodes)
     ring = Graph(np.repeat(place, 2), np.stack([place, (place + 1) % nodes], 1).ravel(), np.ones(2 * nodes), nodes)
     inputs = method_inputs(subjects=30, dimensions=2, institutions=1, folds=3)
-    whole = stacking.Member(place, None, None)
-    inputs = stacking.MethodInputs(**{**vars(inputs), "graphs": (ring,)})
-    found = stacking.stack_graphs(inputs, (whole,), (0,), stacking.normalised, torch.float32)
+    whole = stack.Member(place, None, None)
+    inputs = stack.MethodInputs(**{**vars(inputs), "graphs": (ring,)})
+    found = stack.stack_graphs(inputs, (whole,), (0,), stack.normalised, torch.float32)
     assert isinstance(found, SparsePropagation)
     np.testing.assert_allclose(found @ torch.ones(1, 1, nodes, 1), 1.0, atol=1e-6)

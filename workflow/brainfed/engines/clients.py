@@ -1,15 +1,133 @@
-"""What all institutions with networks have in common, whatever their engine."""
+"""What institutions with networks have in common, whatever their engine: names on the wire, local steps, curves."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from brainfed.engines.curves import Curves
 from brainfed.federation.clients import Clients
+from brainfed.federation.schedule import FederationSettings
+from brainfed.federation.selection import choose
 from brainfed.federation.sharing import Content
+from brainfed.runtime.streams import Streams
 from brainfed.samples.kept.fitted_model import FittedModel
+from brainfed.samples.labelled_subjects import IntArray, LabelledSubjects
+
+
+def wire_name(parameter: str) -> str:
+    """`weight_own_0` of a module is `weight-own-0` on the wire."""
+    return parameter.replace("_", "-")
+
+
+def parameters_by_wire_name(module: torch.nn.Module) -> dict[str, torch.nn.Parameter]:
+    """The learnable tensors of a module."""
+    return {wire_name(name): parameter for name, parameter in module.named_parameters()}
+
+
+def local_steps(subjects: Sequence[int], settings: FederationSettings, streams: Streams, *, drawn: bool) -> int:
+    """Number of local steps of all institutions in all rounds, for one fold.
+
+    `drawn`: whether only the institutions that are drawn for a round train.
+    """
+    batches = 1 if settings.batch == 0 else -(-max(subjects) // settings.batch)
+    rounds = (
+        len(choose(len(subjects), settings.fraction, streams, number)) if drawn else len(subjects)
+        for number in range(settings.rounds)
+    )
+    return sum(rounds) * settings.local_epochs * batches
+
+
+@dataclass(frozen=True)
+class Batches:
+    """The split of an epoch's labelled subjects into steps.
+
+    Attributes:
+        size: largest number of subjects a step; 0: all subjects in one step.
+        subjects: (M,) subjects of each institution. If steps are even, the largest decides their number, so that no
+            fold depends on another's size.
+        folds: numbers of the folds; they key the streams.
+        streams: random streams of the repeat.
+        even: whether all institutions take equally many steps, or each as many as its own training subjects need.
+    """
+
+    size: int
+    subjects: Sequence[int]
+    folds: Sequence[int]
+    streams: Streams
+    even: bool = True
+
+    def of(self, labels: Tensor, number: int, epoch: int) -> list[Tensor]:
+        """Labels (M, F, n) of each local step in an epoch of round `number`, -1 for subjects outside the batch."""
+        if self.size == 0:
+            return [labels]
+        labelled = labels.cpu() >= 0
+        counts = labelled.sum(dim=2)
+        needed = torch.full_like(counts, max(self.subjects)) if self.even else counts.clamp(min=1)
+        steps = -(-needed // self.size)
+        most = int(steps.max())
+        if most == 1:
+            return [labels]
+        step = torch.full(labels.shape, -1)
+        for institution in range(labels.shape[0]):
+            for position, fold in enumerate(self.folds):
+                nodes = torch.nonzero(labelled[institution, position])[:, 0].numpy()
+                order = self.streams.numpy("batches", institution, fold, number, epoch).permutation(nodes)
+                step[institution, position, torch.from_numpy(order)] = (
+                    torch.arange(len(order)) % steps[institution, position]
+                )
+        step = step.to(labels.device)
+        return [torch.where(step == index, labels, -1) for index in range(most)]
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Scores and losses of all rounds.
+
+    Attributes:
+        probabilities: (T, M, F, n, C) after every round, each institution by its own current model.
+        losses: (T, M, F) training loss, mean over the round's local steps that had a labelled subject; NaN where an
+            institution had none or did not train.
+    """
+
+    probabilities: NDArray[np.float64]
+    losses: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, rounds: int, labels: Tensor, classes: int) -> "Curves":
+        """Empty curves for labels (M, F, n)."""
+        return cls(np.zeros((rounds, *labels.shape, classes)), np.zeros((rounds, *labels.shape[:2])))
+
+    def until(self, number: int) -> dict[str, NDArray[np.float64]]:
+        """Arrays of the rounds up to `number`, by name."""
+        return {"probabilities": self.probabilities[: number + 1], "losses": self.losses[: number + 1]}
+
+
+def of_subjects(
+    inputs: LabelledSubjects,
+    members: Sequence[IntArray],
+    probabilities: NDArray[np.float64],
+    chosen: Callable[[int], NDArray[np.bool_]],
+    folds: Sequence[int],
+) -> NDArray[np.float64]:
+    """(T, F, n, C) scores of subjects from (T, M, F, m, C) of the institutions; NaN of subjects that are not chosen.
+
+    Args:
+        inputs: subjects of the repeat.
+        members: (M,) positions of the subjects of each trainer.
+        probabilities: of every trainer's subjects, padded to the largest one.
+        chosen: fold -> (n,) mask.
+        folds: numbers of the F folds.
+    """
+    found = np.full((len(probabilities), len(folds), len(inputs.subjects), inputs.classes), np.nan)
+    for position, fold in enumerate(folds):
+        for place, own in enumerate(members):
+            kept = chosen(fold)[own]
+            found[:, position, own[kept]] = probabilities[:, place, position, : len(own)][:, kept]
+    return found
 
 
 class NetworkClients(Clients, ABC):

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from brainfed.engines.clients import NetworkClients
-from brainfed.engines.curves import of_subjects
+from brainfed.engines.clients import NetworkClients, of_subjects
 from brainfed.federation.attacks.poisoning import Federation, attack_of
 from brainfed.federation.clients import Clients
 from brainfed.federation.defences.defence import Defence

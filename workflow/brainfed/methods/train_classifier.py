@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from brainfed.engines.stacked.choosing import train_chosen
-from brainfed.engines.stacked.propagation import Propagate
+from brainfed.engines.stacked.first_layer import Propagate
 from brainfed.engines.stacked.training import StackedTraining
 from brainfed.engines.training import train_networks
 from brainfed.federation.robustness_settings import RobustnessSettings

@@ -6,7 +6,7 @@ from importlib.metadata import version
 from types import SimpleNamespace
 from typing import Any
 
-from brainfed.engines.stacked.crossings import Row, crossings_of_files, in_order, sizes_of
+from brainfed.engines.crossings import Row, crossings_of_files, in_order, sizes_of
 from brainfed.runtime.artefacts import canonical_json, write_arrays, write_table, write_text
 from brainfed.runtime.entry import resolve
 from brainfed.runtime.jobs.checkpoints import inputs_digest

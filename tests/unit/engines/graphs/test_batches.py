@@ -7,10 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from brainfed.engines.graphs import batch
-from brainfed.engines.graphs.batch import Graphs
-from brainfed.engines.graphs.distinct import distinct_bags, distinct_rows, in_order
-from brainfed.engines.graphs.dropout import KeyedDropout
-from brainfed.engines.graphs.wiring import Bags, Wiring
+from brainfed.engines.graphs.batch import Bags, Graphs, Wiring, distinct_bags, distinct_rows, in_order
+from brainfed.engines.graphs.network import KeyedDropout
 from brainfed.runtime.streams import Streams
 from brainfed.samples.graph_samples import GraphSamples
 from reference.graph_cohorts import random_graphs

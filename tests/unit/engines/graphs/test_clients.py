@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from brainfed.engines.graphs import batch
-from brainfed.engines.graphs.cohort import GraphCohort
+from brainfed.engines.graphs.clients import GraphCohort
 from brainfed.federation.message import GRADIENT_NORM
 from brainfed.runtime.jobs.run import Run
 from reference.graph_cohorts import random_cohort, random_graphs

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from brainfed.engines.graphs.cohort import GraphCohort
+from brainfed.engines.graphs.clients import GraphCohort
 from brainfed.samples.graph_samples import GraphSamples
 from reference.graph_cohorts import random_cohort, random_graphs
 from reference.graph_federation import train_by_loops

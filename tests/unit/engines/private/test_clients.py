@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from brainfed.engines.private.clients import PrivateClients
-from brainfed.engines.private.poisson import Poisson
+from brainfed.engines.private.cohort import Poisson
+from brainfed.engines.private.training import PrivateClients
 from brainfed.federation.privacy.spending import spending_row
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.run import Run

@@ -8,11 +8,17 @@ from hypothesis import strategies as st
 from opacus.optimizers import DPOptimizer
 from torch.nn.functional import cross_entropy
 
-from brainfed.engines.private.gradients import subject_gradients
-from brainfed.engines.private.optimisers import make_optimiser
-from brainfed.engines.private.poisson import Moment, Poisson
-from brainfed.engines.private.scoring import probabilities
-from brainfed.engines.private.steps import add_noise, apply, clip_factors, clipped_sum, plain_sum
+from brainfed.engines.private.cohort import Moment, Poisson
+from brainfed.engines.private.steps import (
+    add_noise,
+    apply,
+    clip_factors,
+    clipped_sum,
+    make_optimiser,
+    plain_sum,
+    subject_gradients,
+)
+from brainfed.engines.private.training import probabilities
 from brainfed.federation.privacy.gaussian import private_normal
 from brainfed.runtime.streams import Streams
 

@@ -7,9 +7,8 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from brainfed.engines.private.clients import PrivateClients
 from brainfed.engines.private.cohort import PrivateCohort
-from brainfed.engines.private.training import POOLED, PrivateTraining
+from brainfed.engines.private.training import POOLED, PrivateClients, PrivateTraining
 from brainfed.engines.training import train_networks
 from brainfed.federation.ledger import UndeclaredCrossing
 from brainfed.federation.sharing import columns, record_pool

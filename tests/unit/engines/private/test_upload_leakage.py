@@ -9,8 +9,8 @@ import pytest
 import torch
 from scipy.stats import multivariate_normal
 
-from brainfed.engines.private import clients as engine
-from brainfed.engines.private.poisson import Moment, Poisson
+from brainfed.engines.private import training as engine
+from brainfed.engines.private.cohort import Moment, Poisson
 from brainfed.engines.private.steps import add_noise
 from brainfed.federation.privacy.accounting import epsilon_spent
 from brainfed.federation.privacy.schedule import PrivateSchedule

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from brainfed.engines.private.clients import PrivateClients
 from brainfed.engines.private.cohort import PrivateCohort
+from brainfed.engines.private.training import PrivateClients
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.loop import federate
 from brainfed.federation.privacy.schedule import PrivateSchedule

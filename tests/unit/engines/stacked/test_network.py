@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from brainfed.engines.parameter_names import wire_name
-from brainfed.engines.stacked.stacks import normalised
+from brainfed.engines.clients import wire_name
+from brainfed.engines.stacked.stack import normalised
 from brainfed.engines.stacked.training import StackedTraining
 from brainfed.federation.adam import Adam
 from brainfed.federation.ledger import Ledger

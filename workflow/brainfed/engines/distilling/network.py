@@ -1,20 +1,162 @@
-"""One recurrent network a fold, side by side: parameters with the folds first."""
+"""Recurrent networks of all folds side by side: the crops that they read, their order in an epoch, their steps."""
 
-from collections.abc import Mapping
-from typing import Any
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from brainfed.engines.distilling.crops import Crops
-from brainfed.engines.distilling.pool import Pool
-from brainfed.engines.parameter_names import wire_name
+from brainfed.engines.clients import wire_name
+from brainfed.federation.adam import Adam
 from brainfed.models.classifier import class_probabilities
 from brainfed.models.recurrent import Kind, RecurrentClassifier
 from brainfed.models.recurrent_folds import Workspace, fold_logits
+from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
+from brainfed.samples.labelled_subjects import IntArray
+from brainfed.samples.series_inputs import SeriesInputs
+from brainfed.samples.windows import training_offset
+
+# Crops of region series: the samples of recurrent networks (GAHFL Sec. III-A).
+#
+# A subject has `count` crops of one length, drawn once. Training and tests see the same ones. A subject's score is the
+# mean probability over its crops [choice: the paper states neither].
+
+
+@dataclass(frozen=True)
+class Crops:
+    """Sample `subject * count + c` is crop c of the subject at that position.
+
+    Attributes:
+        series: (sum of T, R) z-scores of all subjects, on the device that trains.
+        moments: (n * count, length) rows of `series` of each sample; a shorter series starts again at its end.
+        count: crops a subject.
+    """
+
+    series: Tensor
+    moments: Tensor
+    count: int
+
+    @classmethod
+    def of(cls, inputs: SeriesInputs, length: int, count: int, device: str, precision: torch.dtype) -> "Crops":
+        """Draw the crops of all subjects, keyed by their ids."""
+        steps = np.arange(length)
+        moments = np.empty((len(inputs.subjects), count, length), dtype=np.int64)
+        for position, subject in enumerate(inputs.subjects):
+            start, timepoints = int(inputs.start[position]), int(inputs.lengths[position])
+            for crop in range(count):
+                offset = training_offset(inputs.streams, timepoints, length, "crop", subject, crop)
+                moments[position, crop] = start + (offset + steps) % timepoints
+        series = torch.from_numpy(np.array(inputs.series)).to(device, precision)
+        return cls(series, torch.from_numpy(moments.reshape(-1, length)).to(device), count)
+
+    @property
+    def regions(self) -> int:
+        """Number of regions R."""
+        return int(self.series.shape[1])
+
+    def samples_of(self, subjects: IntArray) -> IntArray:
+        """Samples of the subjects at these positions, subject by subject."""
+        return (subjects[:, None] * self.count + np.arange(self.count)).reshape(-1)
+
+    def signals(self, samples: Tensor) -> Tensor:
+        """(..., length, R) signals of samples (...)."""
+        moments = self.moments[samples]
+        return self.series.index_select(0, moments.reshape(-1)).view(*moments.shape, self.regions)
+
+
+# Samples that a network trains on or scores, of every fold, and their order in the steps of an epoch.
+
+
+class Step(NamedTuple):
+    """Samples of one step of all folds.
+
+    Attributes:
+        rows: (F, B) places in the pool of the fold; any place for padding.
+        weight: (F, B) 1 for a sample, 0 for padding.
+    """
+
+    rows: Tensor
+    weight: Tensor
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Samples of F folds, padded to the P of the largest fold.
+
+    Attributes:
+        samples: (F, P) numbers of crops.
+        labels: (F, P) classes; 0 where hidden.
+        counts: (F,) samples of each fold.
+        folds: numbers of the folds; they key the streams.
+    """
+
+    samples: Tensor
+    labels: Tensor
+    counts: tuple[int, ...]
+    folds: tuple[int, ...]
+
+    @classmethod
+    def of(cls, crops: Crops, subjects: Sequence[IntArray], labels: IntArray) -> "Pool":
+        """All crops of subjects.
+
+        Args:
+            crops: of all subjects of the repeat.
+            subjects: (F,) positions in each fold.
+            labels: (F, n) labels of the repeat, -1 where hidden.
+        """
+        samples = [crops.samples_of(own) for own in subjects]
+        most = max(map(len, samples))
+        padded = np.zeros((2, len(samples), most), dtype=np.int64)
+        for fold, own in enumerate(samples):
+            padded[0, fold, : len(own)] = own
+            padded[1, fold, : len(own)] = np.maximum(labels[fold, own // crops.count], 0)
+        tensors = torch.from_numpy(padded).to(crops.moments.device)
+        return cls(tensors[0], tensors[1], tuple(map(len, samples)), tuple(range(len(samples))))
+
+    @property
+    def size(self) -> int:
+        """Samples of the largest fold P."""
+        return int(self.samples.shape[1])
+
+    @property
+    def held(self) -> Tensor:
+        """(F, P) whether a place has a sample."""
+        counts = torch.tensor(self.counts, device=self.samples.device)
+        return torch.arange(self.size, device=self.samples.device) < counts[:, None]
+
+    def steps(self, batch: int, streams: Streams, *parts: int | str) -> Iterator[Step]:
+        """The steps of one epoch: each fold's samples in random order, at most `batch` a step.
+
+        A fold with fewer samples has fewer steps; no fold depends on another's size.
+
+        Args:
+            batch: samples a step.
+            streams: random streams of the repeat.
+            parts: what else keys the order: trainer, round, epoch.
+        """
+        width = min(batch, self.size)
+        count = -(-self.size // width) if width else 0
+        rows = np.zeros((len(self.folds), count * width), dtype=np.int64)
+        weight = np.zeros(rows.shape, dtype=np.float32)
+        for place, (fold, size) in enumerate(zip(self.folds, self.counts, strict=True)):
+            rows[place, :size] = streams.numpy("batches", *parts, fold).permutation(size)
+            weight[place, :size] = 1
+        for step in range(count):
+            part = np.s_[:, step * width : (step + 1) * width]
+            yield Step(torch.from_numpy(rows[part]).to(self.samples.device), torch.from_numpy(weight[part]))
+
+    def blocks(self, batch: int) -> Iterator[slice]:
+        """Places of all samples in order, at most `batch` at a time."""
+        for first in range(0, self.size, batch):
+            yield slice(first, min(first + batch, self.size))
+
+
+# One recurrent network a fold, side by side: parameters with the folds first.
 
 BLOCK = 512
 """Samples of a fold that are scored at a time."""
@@ -88,3 +230,116 @@ class FoldNetwork:
         """Copy parameters by their own names."""
         for name, parameter in self.parameters.items():
             parameter.copy_(torch.from_numpy(arrays[name]))
+
+
+# Epochs of a recurrent network on a pool of samples, of all folds at once.
+
+NETWORK, OPTIMISER = "network/", "optimiser/"
+
+Loss = Callable[[Tensor, Step], Tensor]
+"""Logits (F, B, C) of a step's samples, and the step -> loss (F,)."""
+
+
+class Trainer:
+    """A network, its optimiser, and the samples that it learns from.
+
+    Args:
+        name: of the institution or the server, for messages.
+        place: keys the order of samples and the dropout.
+        network: trained in place.
+        crops: of all subjects.
+        pool: training samples.
+        batch: samples a step.
+        learning_rate: Adam's.
+        dropout: share of the pooled vector that a step drops.
+        streams: random streams of the repeat.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        place: int,
+        network: FoldNetwork,
+        crops: Crops,
+        pool: Pool,
+        batch: int,
+        learning_rate: float,
+        dropout: float,
+        streams: Streams,
+    ) -> None:
+        self.name, self.place, self.network, self.crops, self.pool = name, place, network, crops, pool
+        self.batch, self.dropout, self.streams = batch, dropout, streams
+        # One list of tensors a fold: a fold without samples in a step takes none.
+        self._models = [[each[fold] for each in network.parameters.values()] for fold in range(network.folds)]
+        self.optimiser = Adam([tensor for model in self._models for tensor in model], learning_rate)
+
+    def epochs(self, number: int, count: int, loss: Loss) -> NDArray[Any]:
+        """Train `count` epochs of round `number`; (F,) mean loss of their steps, NaN in a fold without samples.
+
+        Raises:
+            UserError: a loss is not finite.
+        """
+        folds = self.network.folds
+        if not self.pool.size:
+            return np.full(folds, np.nan)
+        total, taken = torch.zeros(folds, dtype=torch.float64), torch.zeros(folds, dtype=torch.float64)
+        for epoch in range(count):
+            factors = self._kept(number, epoch)
+            for index, step in enumerate(self.pool.steps(self.batch, self.streams, self.place, number, epoch)):
+                found = self._step(step, loss, None if factors is None else factors[:, index])
+                active = step.weight.sum(dim=1) > 0
+                total += torch.where(active, found.cpu().double(), 0.0)
+                taken += active
+        mean = total / taken
+        wrong = [fold for fold, size in zip(self.pool.folds, self.pool.counts, strict=True)
+                 if size and not math.isfinite(mean[fold])]  # fmt: skip
+        if wrong:
+            raise UserError(
+                f"training of {self.name} (fold {wrong[0]}, round {number + 1}): expected a finite loss, found NaN or "
+                "an infinite one; lower learning_rate."
+            )
+        return mean.numpy()
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Network and optimiser on the host."""
+        arrays = {f"{NETWORK}{name}": array for name, array in self.network.arrays().items()}
+        return arrays | {f"{OPTIMISER}{name}": array for name, array in self.optimiser.arrays().items()}
+
+    def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Copy a `state`."""
+        self.network.load(below(NETWORK, arrays))
+        self.optimiser.load(below(OPTIMISER, arrays))
+
+    def _step(self, step: Step, loss: Loss, keep: Tensor | None) -> Tensor:
+        parameters = self.network.parameters.values()
+        for parameter in parameters:
+            parameter.requires_grad_()
+        signals = self.crops.signals(self.pool.samples.gather(1, step.rows))
+        found = loss(self.network.logits(signals, keep), step)
+        gradients = torch.autograd.grad(found.sum(), list(parameters))
+        for parameter in parameters:
+            parameter.requires_grad_(False)
+        for fold, weight in enumerate(step.weight):
+            for place, tensor in enumerate(self._models[fold]):
+                tensor.grad = gradients[place][fold] if weight.any() else None
+        self.optimiser.step()
+        return found.detach()
+
+    def _kept(self, number: int, epoch: int) -> Tensor | None:
+        """(F, steps, B, width) factors of the pooled vector in an epoch."""
+        if self.dropout == 0:
+            return None
+        width = min(self.batch, self.pool.size)
+        shape = (-(-self.pool.size // width), width, self.network.module.pooled)
+        drawn = [
+            torch.rand(shape, generator=torch.Generator().manual_seed(
+                self.streams.key("dropout", self.place, number, epoch, fold)))
+            for fold in self.pool.folds
+        ]  # fmt: skip
+        kept = torch.stack(drawn) >= self.dropout
+        return (kept / (1 - self.dropout)).to(self.crops.series)
+
+
+def below(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """The arrays under a prefix, without it."""
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

@@ -1,29 +1,26 @@
-"""Institutions that train a GIN on whole graphs, all of one round in one process: the fast engine.
+"""Institutions that train a GIN on whole graphs, all of one round in one process.
 
-It gives the numbers of `ModuleClients` in `tests/reference`, which trains one plain module after the other.
+They have the numbers of `ModuleClients` in `tests/reference`, which trains one plain module after the other.
 Institutions and folds are blocks: an institution's activations stay in a core's cache, where small products run at the
 rate of large ones.
 """
 
 import math
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from brainfed.engines.batches import Batches
-from brainfed.engines.clients import NetworkClients
-from brainfed.engines.curves import Curves
+from brainfed.engines.clients import Batches, Curves, NetworkClients, wire_name
 from brainfed.engines.graphs.batch import Block, Graphs, Scored
-from brainfed.engines.graphs.cohort import GraphCohort
-from brainfed.engines.graphs.dropout import KeyedDropout
-from brainfed.engines.graphs.network import Task, Trainer
-from brainfed.engines.graphs.parameters import Copies, Parameters
-from brainfed.engines.graphs.side_by_side import SideBySide
-from brainfed.engines.parameter_names import wire_name
+from brainfed.engines.graphs.network import Copies, KeyedDropout, Parameters, Task, Trainer
 from brainfed.federation.adam import Adam
 from brainfed.federation.clients import Arrays
 from brainfed.federation.message import GRADIENT_NORM, Message
@@ -34,6 +31,122 @@ from brainfed.models.gin import GIN
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
 from brainfed.samples.graph_samples import GraphSamples
+from brainfed.samples.labelled_subjects import IntArray
+
+
+@dataclass(frozen=True)
+class GraphCohort:
+    """The graphs of the institutions.
+
+    Attributes:
+        graphs: (M)(F) graphs of each institution in each fold, one object where folds have the same.
+        labels: (M, F, n) in {0, ..., C - 1}, -1 without a training label, and beyond an institution's graphs.
+        folds: numbers of the F folds; they key the streams.
+        classes: number of classes C.
+    """
+
+    graphs: Sequence[Sequence[GraphSamples]]
+    labels: Tensor
+    folds: tuple[int, ...]
+    classes: int
+
+    @classmethod
+    def of(
+        cls,
+        graphs: Sequence[GraphSamples],
+        labels: IntArray,
+        members: Sequence[IntArray],
+        folds: tuple[int, ...],
+        classes: int,
+        widths: Sequence[int] = (),
+    ) -> "GraphCohort":
+        """Give every institution its own graphs.
+
+        Args:
+            graphs: of all subjects, one shared by the folds or one a fold.
+            labels: (F, n) of all subjects in these folds, -1 where hidden.
+            members: (M,) positions of each institution's subjects.
+            folds: numbers of the F folds.
+            classes: number of classes.
+            widths: (M,) columns of node features that each institution has; empty: all.
+        """
+        held = torch.full((len(members), len(folds), max(map(len, members))), -1)
+        for place, own in enumerate(members):
+            held[place, :, : len(own)] = torch.from_numpy(labels[:, own])
+        parts = [[each.of(own) for each in graphs] for own in members]
+        if widths:
+            parts = [[each.narrowed(width) for each in own] for own, width in zip(parts, widths, strict=True)]
+        return cls([own if len(own) > 1 else own * len(folds) for own in parts], held, folds, classes)
+
+    @property
+    def subjects(self) -> tuple[int, ...]:
+        """(M,) number of graphs of each institution."""
+        return tuple(len(own[0].node_start) - 1 for own in self.graphs)
+
+    def hidden(self, place: int, position: int) -> IntArray:
+        """Positions of an institution's graphs without a training label in a fold: all that it tests among them."""
+        labels = self.labels[place, position, : self.subjects[place]]
+        return torch.nonzero(labels < 0)[:, 0].cpu().numpy()
+
+    def largest_first(self) -> list[tuple[int, int]]:
+        """All (institution, place of the fold): threads that take one after the other end at nearly one time."""
+        sizes = {
+            (place, position): len(graphs.nodes)
+            for place, own in enumerate(self.graphs)
+            for position, graphs in enumerate(own)
+        }
+        return sorted(sizes, key=lambda part: -sizes[part])
+
+
+# Institutions side by side: as many threads as torch may use, and every product on one of them.
+#
+# A product of an institution is too small to share, and numbers do not depend on the number of threads.
+
+Tool = TypeVar("Tool")
+Item = TypeVar("Item")
+Found = TypeVar("Found")
+
+
+class SideBySide(Generic[Tool]):
+    """Threads that each hold a tool of their own while they work.
+
+    Args:
+        make: makes a tool, as memory to write into.
+    """
+
+    def __init__(self, make: Callable[[], Tool]) -> None:
+        self._make = make
+        self._tools: SimpleQueue[Tool] = SimpleQueue()
+
+    def map(self, work: Callable[[Tool, Item], Found], items: Sequence[Item]) -> list[Found]:
+        """`work` on every item, in the order of the items."""
+        with _one_thread_each() as threads:
+            count = min(threads, len(items))
+            while self._tools.qsize() < count:
+                self._tools.put(self._make())
+            if count <= 1:
+                return [self._with_tool(work, item) for item in items]
+            with ThreadPoolExecutor(count) as pool:
+                return list(pool.map(lambda item: self._with_tool(work, item), items))
+
+    def _with_tool(self, work: Callable[[Tool, Item], Found], item: Item) -> Found:
+        tool = self._tools.get()
+        try:
+            return work(tool, item)
+        finally:
+            self._tools.put(tool)
+
+
+@contextmanager
+def _one_thread_each() -> Iterator[int]:
+    """Let torch use one thread an operation; gives the number that it used before."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield threads
+    finally:
+        torch.set_num_threads(threads)
+
 
 MODEL, OPTIMISER = "model/", "optimiser/"
 

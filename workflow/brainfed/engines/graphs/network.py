@@ -1,20 +1,179 @@
-"""A GIN's gradient and scores without autograd, a block of graphs after the other.
+"""A GIN without autograd: its parameters in one piece of memory, its dropout, its gradient and its scores."""
 
-The formulas are those of `models.gin.GIN`. Two facts save passes over the activations: what is positive after ReLU
-and dropout passed both, so that no mask is kept; and dropout's factor multiplies the weights of the next layer instead.
-"""
-
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import log_softmax
 
 from brainfed.engines.graphs.batch import Block, Scored
-from brainfed.engines.graphs.dropout import KeyedDropout
-from brainfed.engines.graphs.parameters import Linear, Parameters
-from brainfed.engines.graphs.workspace import Workspace
+from brainfed.models.gin import GIN
+from brainfed.runtime.streams import Streams
+
+
+@dataclass(frozen=True)
+
+# Dropout, drawn on the CPU from keyed streams (Srivastava et al. 2014). A draw has 8 bits, or 16: torch's own takes 40
+# times as long, which would be half of a round.
+
+
+class KeyedDropout:
+    """Which activations a step keeps.
+
+    Attributes:
+        rate: share that is dropped, as a multiple of 1 / 256, else to the nearest 1 / 65,536.
+        streams: random streams of the repeat.
+    """
+
+    rate: float
+    streams: Streams
+
+    @property
+    def scale(self) -> float:
+        """Factor of what is kept."""
+        return self._levels / self._kept_levels if self.rate else 1.0
+
+    def draws(self, key: tuple[int, ...], shapes: Sequence[tuple[int, int]]) -> list[Tensor]:
+        """Integers of a step, uniform over all of their type; none without dropout.
+
+        Args:
+            key: institution, fold, round, epoch, step.
+            shapes: of the activations of each layer.
+        """
+        if not self.rate:
+            return []
+        kind = np.dtype(np.int8 if self._levels == 1 << 8 else np.int16)
+        stream = self.streams.numpy("dropout", *key).bit_generator
+        found = []
+        for rows, width in shapes:
+            words = np.asarray(stream.random_raw(-(-rows * width * kind.itemsize // 8)))
+            found.append(torch.from_numpy(words.view(kind)[: rows * width].reshape(rows, width)))
+        return found
+
+    @property
+    def bound(self) -> int:
+        """An activation is kept if its draw is above this."""
+        return self._levels // 2 - 1 - self._kept_levels
+
+    @property
+    def _levels(self) -> int:
+        return 1 << 8 if (self.rate * 256).is_integer() else 1 << 16
+
+    @property
+    def _kept_levels(self) -> int:
+        return min(max(round((1 - self.rate) * self._levels), 1), self._levels - 1)
+
+
+# The parameters of one institution in all folds, in one piece of memory a fold.
+
+ALIGNED = 16
+"""A parameter starts at a multiple of so many numbers, where processors read fast."""
+
+
+class Linear(NamedTuple):
+    """Weight (out, in) and bias (out,)."""
+
+    weight: Tensor
+    bias: Tensor
+
+
+class Parameters(NamedTuple):
+    """Tensors of a GIN: those that it learns, or their gradients."""
+
+    pre: Linear
+    convs: tuple[tuple[Linear, Linear], ...]
+    post: Linear
+    readout: Linear
+
+    @classmethod
+    def of(cls, named: Mapping[str, Tensor]) -> "Parameters":
+        """Views of the tensors of a `models.gin.GIN` by their names."""
+
+        def linear(name: str) -> Linear:
+            return Linear(named[f"{name}.weight"], named[f"{name}.bias"])
+
+        layers = sum(name.startswith("convs.") and name.endswith(".nn.0.bias") for name in named)
+        convs = tuple((linear(f"convs.{layer}.nn.0"), linear(f"convs.{layer}.nn.2")) for layer in range(layers))
+        return cls(linear("pre"), convs, linear("post"), linear("readout"))
+
+
+class Copies:
+    """F copies of a network's parameters, and their gradients.
+
+    Args:
+        modules: (F,) networks that give the initial values.
+
+    Attributes:
+        values: (F,) all parameters of a fold in one vector, whose `grad` is their gradient.
+        parameters: (F,) views of the values.
+        gradients: (F,) views of the gradients.
+        named: (F,) values by name.
+        named_gradients: (F,) gradients by name.
+        stacks: (F, ...) views of the values of all folds, by name.
+    """
+
+    def __init__(self, modules: Sequence[GIN]) -> None:
+        self._shapes, self._starts, length = {}, {}, 0
+        for name, parameter in modules[0].named_parameters():
+            self._shapes[name], self._starts[name] = parameter.shape, length
+            length += -(-parameter.numel() // ALIGNED) * ALIGNED
+        like = modules[0].pre.weight.detach()
+        held, gradient = like.new_zeros(len(modules), length), like.new_zeros(len(modules), length)
+        self.values, self.stacks = list(held), self._views(held)
+        self.named, self.named_gradients = ([self._views(vector) for vector in each] for each in (held, gradient))
+        self.parameters, self.gradients = (
+            [Parameters.of(views) for views in each] for each in (self.named, self.named_gradients)
+        )
+        for vector, own in zip(self.values, gradient, strict=True):
+            vector.grad = own
+        for module, views in zip(modules, self.named, strict=True):
+            for name, parameter in module.named_parameters():
+                views[name].copy_(parameter.detach())
+
+    def clear(self, position: int) -> None:
+        """Set the gradient of a fold to zero."""
+        gradient = self.values[position].grad
+        assert gradient is not None
+        gradient.zero_()
+
+    def _views(self, tensor: Tensor) -> Mapping[str, Tensor]:
+        """Views (..., *shape) of vectors (..., length), by name."""
+        return {
+            name: tensor[..., start : start + shape.numel()].view(*tensor.shape[:-1], *shape)
+            for (name, start), shape in zip(self._starts.items(), self._shapes.values(), strict=True)
+        }
+
+
+# Memory that steps write their activations into: new pages would cost a quarter of a round.
+
+
+class Workspace:
+    """Named buffers that grow to the largest size asked for.
+
+    Args:
+        like: a tensor of the wanted device and precision.
+    """
+
+    def __init__(self, like: Tensor) -> None:
+        self._like = like
+        self._held: dict[object, Tensor] = {}
+
+    def take(self, name: object, rows: int, width: int) -> Tensor:
+        """(rows, width) uninitialised numbers; the same memory for the same name."""
+        held = self._held.get(name)
+        if held is None or held.numel() < rows * width:
+            held = self._held[name] = torch.empty(rows * width, dtype=self._like.dtype, device=self._like.device)
+        return held[: rows * width].view(rows, width)
+
+
+# A GIN's gradient and scores without autograd, a block of graphs after the other.
+#
+# The formulas are those of `models.gin.GIN`. Two facts save passes over the activations: what is positive after ReLU
+# and dropout passed both, so that no mask is kept; and dropout's factor multiplies the weights of the next layer
+# instead.
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from brainfed.engines.graphs.clients import GraphClients
-from brainfed.engines.graphs.cohort import GraphCohort
-from brainfed.engines.parameter_names import wire_name
+from brainfed.engines.clients import wire_name
+from brainfed.engines.graphs.clients import GraphClients, GraphCohort
 from brainfed.engines.training import Server, Training, averaging
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.privacy.weight_noise import WeightNoise

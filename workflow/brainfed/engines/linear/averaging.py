@@ -8,9 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from brainfed.engines.linear.design import LinearDesign
-from brainfed.engines.linear.scores import held_out_losses, margins, training_losses
-from brainfed.engines.linear.task import Curves, FoldTask
+from brainfed.engines.linear.design import Curves, FoldTask, LinearDesign, held_out_losses, margins, training_losses
 from brainfed.engines.training import run_rounds
 from brainfed.federation.attacks.poisoning import Federation, attack_of
 from brainfed.federation.clients import Arrays

@@ -1,7 +1,10 @@
-"""One fold of a ridge regression by conjugate gradients, equal to the solution of the pooled data."""
+"""One fold of a ridge regression by conjugate gradients, equal to the solution of the pooled data.
+
+The institutions send products of their training subjects with the server's directions.
+"""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,14 +12,110 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from brainfed.engines.linear.clients import KrylovClients
-from brainfed.engines.linear.design import LinearDesign
-from brainfed.engines.linear.scores import margins, training_losses
-from brainfed.engines.linear.task import Curves, FoldTask
+from brainfed.engines.linear.design import Curves, FoldTask, LinearDesign, held_out_losses, margins, training_losses
 from brainfed.engines.training import run_until_finished
+from brainfed.federation.clients import Arrays
+from brainfed.federation.message import Message
 from brainfed.federation.privacy.weight_noise import WeightNoise
 from brainfed.federation.strategies.krylov import Krylov
 from brainfed.federation.wire import Wire
+
+
+class KrylovClients:
+    """All institutions of one fold; their replies are summed in one product.
+
+    Args:
+        design: data of the fold.
+        rounds: largest number of directions K.
+        members: (M, n) masks of the institutions' subjects.
+    """
+
+    def __init__(self, design: LinearDesign, rounds: int, members: NDArray[np.bool_]) -> None:
+        self.design = design
+        self.projections = design.targets.new_zeros(rounds, *design.targets.shape)
+        self.size = 0
+        self.samples = (torch.from_numpy(members) & (design.training[0].cpu() > 0)).sum(dim=1)
+        self._received: dict[str, Tensor] = {}
+
+    @property
+    def institutions(self) -> tuple[int, ...]:
+        """Codes."""
+        return tuple(range(len(self.samples)))
+
+    def fit(self, number: int, chosen: Sequence[int]) -> Mapping[int, Message]:
+        """The moments, the products with the last directions, or the losses of held-out subjects."""
+        if number == 0:
+            tensors = self._moments()
+        elif "coefficients" in self._received:
+            tensors = self._losses()
+        elif "direction" in self._received:
+            tensors = {"product": self._product(self._received["direction"])}
+        else:
+            tensors = {"last-product": self._product(self._received["last-direction"])}
+        summed = {name: tensor[None] for name, tensor in tensors.items()}
+        return {code: Message(summed, self.samples[code, None], summed=True) for code in chosen}
+
+    def receive(self, messages: Mapping[int, Message]) -> None:
+        """The server's message, equal for all."""
+        for message in list(messages.values())[:1]:
+            self._received = {name: tensor[0] for name, tensor in message.tensors.items()}
+
+    def score(self, number: int) -> str:
+        """Nothing to measure before the end."""
+        del number
+        return f"{self.size} directions"
+
+    def state(self, number: int) -> Arrays:
+        """The products of all subjects with the directions, and the last message."""
+        del number
+        received = {f"received/{name}": tensor.cpu().numpy() for name, tensor in self._received.items()}
+        return {"projections": self.projections[: self.size].cpu().numpy(), **received}
+
+    def load(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Copy a state."""
+        del number
+        projections = torch.from_numpy(arrays["projections"].copy())
+        self.size = len(projections)
+        self.projections[: self.size] = projections
+        like = self.design.features
+        self._received = {
+            name.removeprefix("received/"): torch.from_numpy(array.copy()).to(like)
+            for name, array in arrays.items()
+            if name.startswith("received/")
+        }
+
+    def scores(self, coefficients: Tensor, intercepts: Tensor) -> Tensor:
+        """(s, A, n) scores of all subjects by the first s systems.
+
+        Args:
+            coefficients: (s, A, K) of the directions in the weights.
+            intercepts: (s, A).
+        """
+        projections = self.projections[:, : len(coefficients)]
+        return torch.einsum("ksn,sak->san", projections, coefficients) + intercepts[:, :, None]
+
+    def _moments(self) -> dict[str, Tensor]:
+        design = self.design
+        labelled = design.training * design.targets
+        return {
+            "count": design.training.sum(dim=1),
+            "feature-sum": design.training @ design.features,
+            "target-sum": labelled.sum(dim=1),
+            "feature-target-sum": labelled @ design.features,
+        }
+
+    def _product(self, directions: Tensor) -> Tensor:
+        """(s, d) sums over the training subjects of z (z' q), for the directions q (s, d) of the first s systems."""
+        systems = len(directions)
+        projected = directions @ self.design.features.T
+        self.projections[self.size, :systems] = projected
+        self.size += 1
+        return (self.design.training[:systems] * projected) @ self.design.features
+
+    def _losses(self) -> dict[str, Tensor]:
+        scores = self.scores(self._received["coefficients"], self._received["intercepts"])
+        return held_out_losses(self.design, scores)
+
 
 logger = logging.getLogger(__name__)
 

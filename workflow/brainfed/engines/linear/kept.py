@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from brainfed.engines.linear.task import Curves
+from brainfed.engines.linear.design import Curves
 from brainfed.samples.class_scores import of_two_classes
 from brainfed.samples.kept.fitted_model import Arrays, FittedModel, Scored
 from brainfed.samples.view_scaling import Scaling

@@ -7,19 +7,48 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from brainfed.engines.crossings import sizes_of
 from brainfed.engines.linear import averaging, conjugate_gradient
-from brainfed.engines.linear.crossings import record_scaling, scaling_axes
-from brainfed.engines.linear.design import LinearDesign
+from brainfed.engines.linear.design import Curves, FoldTask, LinearDesign, RidgeTask
 from brainfed.engines.linear.kept import kept_ridge
-from brainfed.engines.linear.task import Curves, FoldTask, RidgeTask
 from brainfed.federation.ledger import Ledger
-from brainfed.federation.sharing import record_downloads
+from brainfed.federation.sharing import record_downloads, record_uploads
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.inner_folds import INNER_FOLDS
 from brainfed.samples.inputs import MethodInputs, Outcome
 from brainfed.samples.kept.fitted_model import FittedModel
 from brainfed.samples.training_folds import require_training_subjects
 from brainfed.samples.view_scaling import Scaling, fit_scaling
+
+SUM_BYTES = 8
+"""A sum, float64."""
+
+SCALING = ("view-counts", "feature-sums", "site-counts", "site-sums", "squared-deviations", "squared-norms")
+"""Names, whose axes the method declares; those with an empty axis are not sent."""
+
+
+def scaling_axes(scaling: Scaling) -> dict[str, int]:
+    """Sizes of the axes."""
+    by_site = [own for own in scaling.views if own.view.centre == "site"]
+    return {
+        "views": len(scaling.views),
+        "sites": max((len(own.means) - 1 for own in by_site), default=0),
+        "site-features": sum(own.means.shape[1] for own in by_site),
+        "standardised-features": sum(own.means.shape[1] for own in scaling.views if own.view.standardise),
+    }
+
+
+def record_scaling(inputs: MethodInputs, fold: int, ledger: Ledger) -> None:
+    """Record the sums that all institutions with training subjects send, and that all institutions receive."""
+    if len(inputs.institutions) == 1:
+        return
+    shapes = {name: tuple(ledger.axes[axis] for axis in ledger.declared[name]) for name in SCALING}
+    content = {name: (shape, SUM_BYTES) for name, shape in shapes.items() if all(shape)}
+    sizes = sizes_of(inputs.institution)
+    trained = sizes_of(inputs.institution[inputs.training(fold)])
+    record_uploads(ledger, {code: sizes[code] for code in trained}, content)
+    record_downloads(ledger, sizes, content)
+
 
 WEIGHT_BYTES = 8
 """A weight, float64."""

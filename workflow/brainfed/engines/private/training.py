@@ -1,17 +1,296 @@
-"""A network of single subjects in every institution, in private steps or the same steps without privacy."""
+"""A network of single subjects in every institution, in private steps or the same steps without privacy.
 
-from collections.abc import Callable, Mapping, Sequence
+A step draws subjects at random (`Poisson`), sums their clipped gradients and adds noise (`steps`). An institution
+counts its steps; what it has spent follows from that number (`federation.privacy.spending`). All draws are keyed by
+institution, fold, round, epoch and step: a training that resumes repeats the noise of the round that was cut off.
+"""
+
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
-from brainfed.engines.parameter_names import parameters_by_wire_name
-from brainfed.engines.private.clients import PrivateClients
-from brainfed.engines.private.cohort import PrivateCohort
+from brainfed.engines.clients import Curves, NetworkClients, parameters_by_wire_name
+from brainfed.engines.private.cohort import Moment, Poisson, PrivateCohort
+from brainfed.engines.private.steps import (
+    add_noise,
+    apply,
+    clipped_sum,
+    make_optimiser,
+    optimiser_arrays,
+    plain_sum,
+    restore_optimiser,
+)
 from brainfed.engines.training import Training
+from brainfed.federation.clients import Arrays
 from brainfed.federation.ledger import Ledger
+from brainfed.federation.message import Message
+from brainfed.federation.privacy.calibration import planned_steps
 from brainfed.federation.privacy.schedule import PrivateSchedule
+from brainfed.federation.privacy.spending import Spending, spending_row
+from brainfed.federation.sharing import Content
+from brainfed.models.classifier import class_probabilities
+from brainfed.runtime.errors import UserError
+from brainfed.runtime.streams import Streams
 from brainfed.samples.labelled_subjects import IntArray, LabelledSubjects
+
+
+@torch.no_grad()
+def probabilities(
+    module: torch.nn.Module, cohort: PrivateCohort, part: tuple[int, int], samples: Tensor
+) -> NDArray[np.float64]:
+    """(b, C) class probabilities.
+
+    Args:
+        module: the network.
+        cohort: the institutions.
+        part: institution and place of the fold.
+        samples: (b,) positions of the subjects.
+    """
+    module.eval()
+    like = next(module.parameters())
+    found = [np.zeros((0, cohort.classes))]
+    for block in cohort.blocks(samples):
+        rows = cohort.rows(*part, block, None, like)
+        found.append(rows.of_subjects(class_probabilities(module(*rows.arguments))).cpu().numpy())
+    return np.concatenate(found)
+
+
+MODEL, OPTIMISER, STEPS = "model/", "optimiser/", "steps"
+
+
+class PrivateClients(NetworkClients):
+    """M institutions, each with one network a fold.
+
+    Args:
+        modules: (M)(F) networks on the device that trains; logits of a row depend on that row alone. They are trained
+            in place.
+        cohort: data of the institutions.
+        schedule: rounds, steps and privacy.
+        streams: random streams of the repeat.
+        shares: names on the wire of the parameters that leave an institution. If empty, every institution trains alone
+            and its optimiser is never reset.
+        names: (M,) of the institutions, for messages and `spendings`; empty: their places.
+
+    Attributes:
+        steps_taken: (M, F) local steps of each institution.
+        multipliers: (M, F) noise multipliers; 0 without privacy, and without training subjects.
+
+    Raises:
+        ValueError: `shares` has a name that the networks have not, or a network normalises batches.
+        UserError: delta is too large for an institution, or no noise keeps epsilon.
+    """
+
+    def __init__(
+        self,
+        modules: Sequence[Sequence[torch.nn.Module]],
+        cohort: PrivateCohort,
+        schedule: PrivateSchedule,
+        streams: Streams,
+        shares: Collection[str] = (),
+        names: Sequence[str] = (),
+    ) -> None:
+        self.modules, self.cohort, self.schedule, self.streams = modules, cohort, schedule, streams
+        self.shares, self.global_model = frozenset(shares), bool(shares)
+        self.parameters = sum(parameter.numel() for parameter in modules[0][0].parameters())
+        self.names = tuple(names) or tuple(map(str, range(len(modules))))
+        _check(modules[0][0], self.shares)
+        self.poisson = Poisson(schedule.batch, streams)
+        self.samples = (cohort.labels >= 0).sum(dim=2)
+        self.multipliers = self._multipliers()
+        self.steps_taken = np.zeros(tuple(self.samples.shape), dtype=np.int64)
+        self.keeps = schedule.optimiser_state == "keep" or not self.shares
+        self.optimisers = [[make_optimiser(module, schedule) for module in own] for own in modules]
+        self.curves = Curves.of(schedule.rounds, cohort.labels, cohort.classes)
+        self.curves.probabilities[:] = np.nan
+
+    def start(self) -> dict[str, Tensor]:
+        """(F, ...) shared tensors of the first institution before the first round."""
+        return self._shared(0)
+
+    def fit(self, number: int, chosen: Sequence[int]) -> Mapping[int, Message]:
+        """Run the local epochs of the chosen institutions in sequence.
+
+        Raises:
+            UserError: a loss is not finite.
+        """
+        self.curves.losses[number] = np.nan
+        for place in chosen:
+            for position in range(len(self.cohort.folds)):
+                self.curves.losses[number, place, position] = self._train(number, place, position)
+        return {place: Message(self._shared(place), self.samples[place]) for place in chosen}
+
+    def receive(self, messages: Mapping[int, Message]) -> None:
+        """Load the shared tensors; all others stay."""
+        with torch.no_grad():
+            for place, message in messages.items():
+                for position, module in enumerate(self.modules[place]):
+                    held = parameters_by_wire_name(module)
+                    for name, tensor in message.tensors.items():
+                        held[name].copy_(tensor[position])
+
+    def score(self, number: int) -> str:
+        """Record every institution's probabilities of its subjects without a training label."""
+        for place in self.institutions:
+            for position in range(len(self.cohort.folds)):
+                hidden = torch.nonzero(~self.cohort.training(place, position))[:, 0]
+                if len(hidden):
+                    found = self.probabilities(place, position, hidden)
+                    self.curves.probabilities[number, place, position, hidden.numpy()] = found
+        losses = self.curves.losses[number]
+        return f"loss {np.nanmean(losses):.4f}" if np.isfinite(losses).any() else "no subject drawn"
+
+    def probabilities(
+        self, place: int, position: int, samples: Tensor, teacher: int | None = None
+    ) -> NDArray[np.float64]:
+        """(b, C) probabilities of an institution's subjects by its own network, or by that of a `teacher`."""
+        module = self.modules[place if teacher is None else teacher][position]
+        return probabilities(module, self.cohort, (place, position), samples)
+
+    def member_probabilities(self) -> NDArray[np.float64]:
+        """(1, M, F, n, C) by their institution's present network."""
+        found = np.full((1, *self.cohort.labels.shape, self.cohort.classes), np.nan)
+        for place in self.institutions:
+            for position in range(len(self.cohort.folds)):
+                members = torch.nonzero(self.cohort.training(place, position))[:, 0]
+                if len(members):
+                    found[0, place, position, members.numpy()] = self.probabilities(place, position, members)
+        return found
+
+    def foreign_probabilities(
+        self, teacher: int, place: int, position: int, tested: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """(b, C) of these subjects."""
+        return self.probabilities(place, position, torch.from_numpy(tested), teacher)
+
+    def content(self, place: int) -> Content:
+        """The network."""
+        named = parameters_by_wire_name(self.modules[place][0])
+        return {name: (tuple(each.shape), each.element_size()) for name, each in named.items()}
+
+    def privacy_rows(self) -> list[dict[str, int | float | str]]:
+        """One for each trainer and fold with training subjects."""
+        return [spending_row(each, self.schedule) for each in self.spendings()]
+
+    def spendings(self) -> list[Spending]:
+        """The private steps taken so far, of each institution and fold with training subjects; none without privacy."""
+        if not self.schedule.private:
+            return []
+        return [
+            Spending(
+                self.names[place],
+                fold,
+                count,
+                self.poisson.rate(count),
+                int(self.steps_taken[place, position]),
+                float(self.multipliers[place, position]),
+            )
+            for place, counts in enumerate(self.samples.tolist())
+            for position, (fold, count) in enumerate(zip(self.cohort.folds, counts, strict=True))
+            if count
+        ]
+
+    def state(self, number: int) -> Arrays:
+        """The curves, the models, the numbers of steps, and the optimisers' states where later rounds need them."""
+        arrays: Arrays = {**self.curves.until(number), STEPS: self.steps_taken.copy()}
+        for key, module, optimiser in self._each():
+            arrays |= {f"{MODEL}{key}/{name}": each.cpu().numpy() for name, each in module.state_dict().items()}
+            if self.keeps and number + 1 < self.schedule.rounds:
+                held = optimiser_arrays(optimiser).items()
+                arrays |= {f"{OPTIMISER}{key}/{name}": array for name, array in held}
+        return arrays
+
+    def load(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Restore a saved state."""
+        for name, curve in self.curves.until(number).items():
+            curve[:] = arrays[name]
+        self.steps_taken[:] = arrays[STEPS]
+        for key, module, optimiser in self._each():
+            held = _below(f"{MODEL}{key}/", arrays).items()
+            module.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in held})
+            restore_optimiser(optimiser, _below(f"{OPTIMISER}{key}/", arrays))
+
+    def _each(self) -> list[tuple[str, torch.nn.Module, torch.optim.Optimizer]]:
+        return [
+            (f"{place}/{position}", module, self.optimisers[place][position])
+            for place, own in enumerate(self.modules)
+            for position, module in enumerate(own)
+        ]
+
+    def _shared(self, place: int) -> dict[str, Tensor]:
+        """(F, ...) copies, by name on the wire."""
+        named = [parameters_by_wire_name(module) for module in self.modules[place]]
+        return {name: torch.stack([each[name].detach() for each in named]) for name in named[0] if name in self.shares}
+
+    def _multipliers(self) -> NDArray[np.float64]:
+        found = np.zeros(tuple(self.samples.shape))
+        for (place, position), _ in np.ndenumerate(found):
+            count = int(self.samples[place, position])
+            if count and self.schedule.private:
+                self.schedule.require_enough(self.names[place], count)
+                found[place, position], _, _ = planned_steps(self.schedule, count)
+        return found
+
+    def _train(self, number: int, place: int, position: int) -> float:
+        """Mean over an institution's steps in one fold of the drawn subjects' mean loss; NaN where none was drawn."""
+        module, fold = self.modules[place][position], self.cohort.folds[position]
+        training = self.cohort.training(place, position)
+        count = int(training.sum())
+        if not self.keeps:
+            self.optimisers[place][position] = make_optimiser(module, self.schedule)
+        module.train()
+        losses: list[Tensor] = []
+        for epoch in range(self.schedule.local_epochs):
+            for step in range(self.poisson.steps(count)):
+                moment = Moment(number, epoch, step)
+                samples = self.poisson.draw(place, fold, moment, training)
+                loss = self._step(place, position, samples, moment, self.poisson.rate(count) * count)
+                if len(samples):
+                    losses.append(loss / len(samples))
+        if not losses:
+            return float("nan")
+        mean = float(torch.stack(losses).double().mean())
+        if not math.isfinite(mean):
+            raise UserError(
+                f"training of institution {self.names[place]} (fold {fold}, round {number + 1}): expected a finite "
+                "loss, found NaN or an infinite one; lower learning_rate."
+            )
+        return mean
+
+    def _step(self, place: int, position: int, samples: Tensor, moment: Moment, expected: float) -> Tensor:
+        """One local step on `expected` subjects; the summed loss of the drawn ones."""
+        module, part = self.modules[place][position], (place, position)
+        if self.schedule.private:
+            total, loss = clipped_sum(module, self.cohort, part, samples, moment, self.schedule.clip)
+            scale = float(self.multipliers[part]) * self.schedule.clip
+            add_noise(total, scale, self.streams, place, self.cohort.folds[position], moment)
+        else:
+            total, loss = plain_sum(module, self.cohort, part, samples, moment)
+        apply(module, self.optimisers[place][position], total, expected)
+        self.steps_taken[part] += 1
+        return loss
+
+
+def _check(module: torch.nn.Module, shares: Collection[str]) -> None:
+    """Refuse names that the network has not, and layers in which one subject changes another's logits."""
+    known = parameters_by_wire_name(module)
+    if unknown := sorted(set(shares) - known.keys()):
+        raise ValueError(f"shares: expected names among {', '.join(known)}, found {unknown[0]}")
+    batched = (torch.nn.modules.batchnorm._BatchNorm, torch.nn.SyncBatchNorm)
+    if found := [name for name, layer in module.named_modules() if isinstance(layer, batched)]:
+        raise ValueError(
+            f"expected layers that see one subject alone, as GroupNorm, found batch statistics: {found[0]}"
+        )
+
+
+def _below(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
 
 POOLED = "pooled"
 """Name of the one trainer of a central training."""

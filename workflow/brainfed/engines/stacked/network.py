@@ -1,23 +1,71 @@
 """A stacked classifier of `models`: one copy an institution and fold, all trained in parallel.
 
-The stack runs the module's own `logits`, on parameters with two leading axes, institutions and folds. Only the products
-with the features and their gradients are computed in another way (`first_layer`).
+The stack runs the module's own `logits`, on parameters with two leading axes, institutions and folds. Only the
+products with the features and their gradients are computed in another way (`first_layer`).
 """
 
 from collections.abc import Sequence
 from copy import deepcopy
+from dataclasses import dataclass
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from brainfed.engines.parameter_names import wire_name
-from brainfed.engines.stacked.dropout import Dropout
+from brainfed.engines.clients import parameters_by_wire_name, wire_name
 from brainfed.engines.stacked.first_layer import FirstLayer
-from brainfed.engines.stacked.stacks import Stack
+from brainfed.engines.stacked.stack import Stack
 from brainfed.models.classifier import Classifier, class_probabilities
 from brainfed.runtime.precision import Precision
 from brainfed.runtime.streams import Streams
+from brainfed.samples.inputs import FloatArray
+from brainfed.samples.kept.fitted_model import Arrays, FittedModel, Scored, with_alike_shared
+
+# Dropout of the hidden activations, drawn on the CPU from keyed streams (Srivastava et al. 2014). Parisot et al. (2018)
+# drop 30 % of the inputs of every layer. Here the products A X are formed once for all steps, so the features are not
+# dropped: it acts on the inputs of the second convolution and of the last layer.
+
+
+@dataclass(frozen=True)
+class Dropout:
+    """Dropout of hidden activations.
+
+    Attributes:
+        rate: share of the activations that a step sets to zero; the others are divided by 1 - rate.
+        folds: numbers of the stacked folds.
+        streams: random streams of the repeat.
+        local_epochs: epochs in a round. Draws are keyed by the epoch since the start of training.
+    """
+
+    rate: float
+    folds: tuple[int, ...]
+    streams: Streams
+    local_epochs: int
+
+    def factors(
+        self, nodes: Sequence[int], widths: Sequence[int], chosen: Tensor, step: tuple[int, int, int], like: Tensor
+    ) -> tuple[Tensor, ...]:
+        """(M, F, n, width) factors for each of `widths`: 0 or 1 / (1 - rate); 0 in padding and if not chosen.
+
+        Args:
+            nodes: (M,) number of nodes of each institution.
+            widths: widths of the hidden layers.
+            chosen: (M,) bool, the institutions that train.
+            step: round, epoch in the round, step in the epoch.
+            like: tensor of the wanted device and precision.
+        """
+        round_index, epoch, batch = step
+        moment = round_index * self.local_epochs + epoch, batch
+        found = [torch.zeros(len(nodes), len(self.folds), max(nodes), width) for width in widths]
+        for layer, kept in enumerate(found):
+            for institution in torch.nonzero(chosen)[:, 0].tolist():
+                for position, fold in enumerate(self.folds):
+                    key = self.streams.key("dropout", institution, fold, *moment, layer)
+                    drawn = torch.rand(nodes[institution], kept.shape[-1], generator=torch.Generator().manual_seed(key))
+                    kept[institution, position, : nodes[institution]] = drawn >= self.rate
+        return tuple((kept / (1 - self.rate)).to(like) for kept in found)
 
 
 class StackedNetwork:
@@ -151,3 +199,50 @@ class StackedNetwork:
             name: layer.forward(self.stack.designs[self.module.reads[name]], nodes, chosen)
             for name, layer in self.first.items()
         }
+
+
+# The models of a stack that are kept: the weights and the scaling of every institution, one model a fold.
+
+
+def kept_stack(network: StackedNetwork, *, alone: bool) -> list[FittedModel]:
+    """The models of the stack's folds: weights by their names on the wire, and the moments `mean` and `sd` (d,).
+
+    Args:
+        network: trained.
+        alone: whether every institution has a model of its own; one without training subjects then has none.
+    """
+    return [_of_fold(network, position, alone=alone) for position in range(len(network.stack.folds))]
+
+
+def _of_fold(network: StackedNetwork, position: int, *, alone: bool) -> FittedModel:
+    stack = network.stack
+    arrays = {name: view[:, position].cpu().numpy().copy() for name, view in network.stacks().items()}
+    means, sds = ([getattr(member, name) for member in stack.members] for name in ("mean", "sd"))
+    if means[0] is not None:
+        arrays |= {
+            "mean": np.stack([mean[position] for mean in means]).astype(np.float32),
+            "sd": np.stack([sd[position] for sd in sds]).astype(np.float32),
+        }
+    if alone:
+        untrained = ~(stack.labels[:, position] >= 0).any(dim=1).cpu().numpy()
+        for array in arrays.values():
+            array[untrained] = np.nan
+    return with_alike_shared({}, arrays)
+
+
+@torch.no_grad()
+def score_alone(module: Classifier, model: Arrays, features: FloatArray) -> Scored:
+    """Probabilities (n, C) of features (n, d) by a module without a graph, in float64.
+
+    Args:
+        module: of the shape that was trained; its weights are overwritten.
+        model: of one institution.
+        features: unscaled.
+    """
+    rows: NDArray[np.float64] = features.astype(np.float64)
+    if "mean" in model:
+        rows = (rows - model["mean"]) / model["sd"]
+    module.double()
+    for name, parameter in parameters_by_wire_name(module).items():
+        parameter.copy_(torch.from_numpy(model[name]))
+    return Scored(class_probabilities(module(torch.from_numpy(rows))).numpy(), rows)

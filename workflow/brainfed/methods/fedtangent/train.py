@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from brainfed.engines.linear.task import RidgeTask
+from brainfed.engines.linear.design import RidgeTask
 from brainfed.engines.linear.training import train_ridge
 from brainfed.methods.fedtangent.declaration import FEDTANGENT, RIDGE_FEDERATED, FederatedRidgeSettings
 from brainfed.methods.method import Method

@@ -8,10 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from brainfed.engines.private.cohort import PrivateCohort
+from brainfed.engines.crossings import sizes_of
+from brainfed.engines.private.cohort import PrivateCohort, SeriesWindows, mean_adjacencies
 from brainfed.engines.private.training import PrivateTraining
-from brainfed.engines.series.windows import SeriesWindows, mean_adjacencies
-from brainfed.engines.stacked.crossings import sizes_of
 from brainfed.engines.training import Server, train_networks
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.privacy.schedule import PrivateSchedule

@@ -8,9 +8,14 @@ import numpy as np
 import torch
 
 from brainfed.engines.distilling.clients import content_of
-from brainfed.engines.distilling.public_crossings import record_public_pool, record_series_pool
-from brainfed.engines.distilling.recipe import Recipe, precision_of
-from brainfed.engines.distilling.training import DistilledTraining, SoloTraining
+from brainfed.engines.distilling.training import (
+    DistilledTraining,
+    Recipe,
+    SoloTraining,
+    precision_of,
+    record_public_pool,
+    record_series_pool,
+)
 from brainfed.engines.training import train_networks
 from brainfed.federation.distillation.fedet import FedETObjective
 from brainfed.federation.distillation.fedgems import FedGEMSObjective

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from brainfed.engines.stacked.stacks import normalised
+from brainfed.engines.stacked.stack import normalised
 from brainfed.methods.classifier_settings import SoloSettings
 from brainfed.methods.gcn.declaration import CENTRALGCN, FEDGCN, LOCALGCN, FedGCNSettings
 from brainfed.methods.method import Method

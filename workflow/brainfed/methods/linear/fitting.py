@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from brainfed.engines.stacked.crossings import record_pooling, sizes_of
+from brainfed.engines.crossings import record_pooling, sizes_of
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.sharing import record_help
 from brainfed.methods.linear.dual import LinearModel, TrainingSpan, training_span

@@ -12,8 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from brainfed.engines.stacked.moments import record_moments
-from brainfed.engines.stacked.stacks import Member, members
+from brainfed.engines.stacked.stack import Member, members, record_moments
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.sharing import add_up, record_downloads, record_uploads
 from brainfed.runtime.jobs.run import Run

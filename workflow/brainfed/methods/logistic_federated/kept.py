@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from torch import Tensor
 
-from brainfed.engines.stacked.kept import score_alone
+from brainfed.engines.stacked.network import score_alone
 from brainfed.methods.logistic_federated.design import Design
 from brainfed.models.logistic_regression import LogisticRegression
 from brainfed.samples.class_scores import of_two_classes

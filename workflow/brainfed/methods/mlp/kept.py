@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from brainfed.engines.stacked.kept import score_alone
+from brainfed.engines.stacked.network import score_alone
 from brainfed.models.mlp import MLP
 from brainfed.samples.kept.fitted_model import Arrays, Scored
 from brainfed.samples.standardise import centred_subjects

@@ -6,8 +6,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from brainfed.engines.private.cohort import PrivateCohort
-from brainfed.engines.private.poisson import Moment
+from brainfed.engines.private.cohort import Moment, PrivateCohort
 from brainfed.engines.private.training import PrivateTraining
 from brainfed.engines.training import train_networks
 from brainfed.methods.method import Method

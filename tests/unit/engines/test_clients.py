@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from brainfed.engines.batches import Batches
+from brainfed.engines.clients import Batches
 from brainfed.runtime.streams import Streams
 
 

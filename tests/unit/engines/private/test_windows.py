@@ -3,8 +3,7 @@
 import numpy as np
 import torch
 
-from brainfed.engines.private.poisson import Moment
-from brainfed.engines.series.windows import SeriesWindows, mean_adjacencies
+from brainfed.engines.private.cohort import Moment, SeriesWindows, mean_adjacencies
 from brainfed.federation.ledger import Ledger
 from brainfed.graphs.connectome.normalised import normalised, normalised_adjacency, positive_correlations
 from brainfed.methods.fglbc.declaration import MEAN_ADJACENCY

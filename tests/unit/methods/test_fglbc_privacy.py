@@ -182,8 +182,9 @@ def test_a_single_training_subject_is_refused_under_noise_and_trained_without():
 def test_a_round_stays_on_its_device(privacy):
     """On torch's `meta` device a tensor that is elsewhere stops the step."""
     settings = FGLBCSettings(**QUICK_STGCN, privacy=privacy, rounds=1, batch=8)
-    training = SeriesTraining(FGLBC, cohort(), settings, settings.schedule(), Run(device="meta"))
-    windows = training.cohort([training.inputs.members(place) for place in range(3)])
+    run, tensors = Run(device="meta"), FGLBC.crossing.tensors
+    training = SeriesTraining(cohort(), settings.schedule(), run, "federated", tensors, settings=settings)
+    windows = training.cohort()
     network = training.network(0, 0).to("meta")
     like = next(network.parameters())
     for moment in (None, (0, 0, 0)):

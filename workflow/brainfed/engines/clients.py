@@ -13,6 +13,7 @@ from brainfed.federation.clients import Clients
 from brainfed.federation.schedule import FederationSettings
 from brainfed.federation.selection import choose
 from brainfed.federation.sharing import Content
+from brainfed.models.classifier import Classifier
 from brainfed.runtime.streams import Streams
 from brainfed.samples.kept.fitted_model import FittedModel
 from brainfed.samples.labelled_subjects import IntArray, LabelledSubjects
@@ -26,6 +27,13 @@ def wire_name(parameter: str) -> str:
 def parameters_by_wire_name(module: torch.nn.Module) -> dict[str, torch.nn.Parameter]:
     """The learnable tensors of a module."""
     return {wire_name(name): parameter for name, parameter in module.named_parameters()}
+
+
+def axes_of(module: Classifier) -> dict[str, int]:
+    """Sizes of the axes of a classifier's tensors, for the ledger."""
+    widths = module.widths
+    hidden = {f"hidden-{index}": width for index, width in enumerate(widths[1:-1])}
+    return {"features": widths[0], "classes": widths[-1], **hidden}
 
 
 def local_steps(subjects: Sequence[int], settings: FederationSettings, streams: Streams, *, drawn: bool) -> int:

@@ -137,7 +137,7 @@ class Training(ABC, Generic[Subjects, Lengths]):
         return {}
 
     @property
-    def rows(self) -> tuple[int, ...]:
+    def rows_by_fold(self) -> tuple[int, ...]:
         """Entries of the first axis that each fold has, of shared tensors that are padded; empty: all."""
         return ()
 
@@ -197,7 +197,7 @@ def _train_folds(
     inputs, schedule, members = training.inputs, training.schedule, training.members
     clients = training.clients(folds, ledger)
     start, trained = clients.start(), clients.samples[:, 0].tolist()
-    attacked = Federation(len(clients.institutions), folds, inputs.streams, start, training.rows)
+    attacked = Federation(len(clients.institutions), folds, inputs.streams, start, training.rows_by_fold)
     wire = Wire(
         ledger,
         training.sizes,

@@ -31,30 +31,30 @@ DECLARED = {
 }
 
 
-def training_of(inputs, topology, settings, **options):
-    values = torch.from_numpy(inputs.features[0])
+class RowsTraining(PrivateTraining):
+    """Logistic regression on the features."""
 
-    def cohort(members):
-        return PrivateCohort.of(
-            inputs, members, lambda place, _fold, samples, _moment: (values[members[place][samples.numpy()]],)
-        )
+    axes = property(lambda self: {"features": FEATURES, "classes": self.inputs.classes})
 
-    def start(fold, place):
-        module = LogisticRegression(FEATURES, inputs.classes)
-        module.start(inputs.streams, fold)
+    def network(self, fold, place):
+        module = LogisticRegression(FEATURES, self.inputs.classes)
+        module.start(self.inputs.streams, fold)
         return module
 
-    def pooled(ledger):
-        sizes = dict(enumerate(np.bincount(inputs.institution).tolist()))
-        record_pool(ledger, sizes, {"features": ((FEATURES,), 4)} | columns("labels"))
+    def cohort(self):
+        values, members = torch.from_numpy(self.inputs.features[0]), self.members
+        return PrivateCohort.of(
+            self.inputs, members, lambda place, _fold, samples, _moment: (values[members[place][samples.numpy()]],)
+        )
 
-    given = {
-        "run": Run(precision="float64"),
-        "shared_tensors": DECLARED,
-        "axes": {"features": FEATURES, "classes": inputs.classes},
-        "record_data": pooled if topology == "central" else None,
-    } | options
-    return PrivateTraining(inputs=inputs, schedule=settings, topology=topology, network=start, cohort=cohort, **given)
+    def record_data(self, ledger):
+        if self.topology == "central":
+            sizes = dict(enumerate(np.bincount(self.inputs.institution).tolist()))
+            record_pool(ledger, sizes, {"features": ((FEATURES,), 4)} | columns("labels"))
+
+
+def training_of(inputs, topology, settings, shared_tensors=DECLARED, **options):
+    return RowsTraining(inputs, settings, Run(precision="float64"), topology, shared_tensors, **options)
 
 
 def cohort(**options):

@@ -267,7 +267,7 @@ class DistilledTraining(RecurrentTraining[PublicSeriesInputs]):
         return self.trainer("the server", SERVER, self.kind, shown)
 
     @property
-    def rows(self) -> tuple[int, ...]:
+    def rows_by_fold(self) -> tuple[int, ...]:
         """Public samples of each fold, which logits are padded to."""
         return self.head.pool.counts
 

@@ -6,9 +6,10 @@ institution, fold, round, epoch and step: a training that resumes repeats the no
 """
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from abc import abstractmethod
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -37,7 +38,7 @@ from brainfed.federation.sharing import Content
 from brainfed.models.classifier import class_probabilities
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
-from brainfed.samples.labelled_subjects import IntArray, LabelledSubjects
+from brainfed.samples.labelled_subjects import LabelledSubjects
 
 
 @torch.no_grad()
@@ -296,38 +297,38 @@ POOLED = "pooled"
 """Name of the one trainer of a central training."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class PrivateTraining(Training[LabelledSubjects, PrivateSchedule]):
-    """A network that sees one subject alone; a federated one shares all of its parameters.
+Subjects = TypeVar("Subjects", bound=LabelledSubjects)
 
-    Attributes:
-        network: fold, place of the institution -> its network with initial weights, float32 on the CPU.
-        cohort: (M,) positions of each institution's subjects -> `PrivateCohort.of` with their arguments.
-        axes: sizes of axes that the ledger knows.
-        record_data: records what leaves the institutions before the first round: pooled data, or a shared graph.
-        noted: numbers for the outcome.
-    """
 
-    network: Callable[[int, int], torch.nn.Module]
-    cohort: Callable[[Sequence[IntArray]], PrivateCohort]
-    axes: Mapping[str, int]
-    record_data: Callable[[Ledger], None] | None = None
-    noted: Mapping[str, int] = field(default_factory=dict)
+@dataclass(frozen=True)
+class PrivateTraining(Training[Subjects, PrivateSchedule]):
+    """A network that sees one subject alone; a federated one shares all of its parameters."""
+
+    @property
+    @abstractmethod
+    def axes(self) -> Mapping[str, int]:
+        """Sizes of axes that the ledger knows."""
+
+    @abstractmethod
+    def network(self, fold: int, place: int) -> torch.nn.Module:
+        """An institution's network with initial weights, float32 on the CPU."""
+
+    @abstractmethod
+    def cohort(self) -> PrivateCohort:
+        """`PrivateCohort.of` the `members` with what their networks read."""
+
+    def record_data(self, ledger: Ledger) -> None:
+        """Record what leaves institutions before the first round: pooled data, or a shared graph; nothing."""
 
     @property
     def names(self) -> tuple[str, ...]:
         """(M,) names of the trainers."""
         return (POOLED,) if self.topology == "central" else self.inputs.institutions
 
-    @property
-    def counts(self) -> Mapping[str, int]:
-        """Those of the method."""
-        return self.noted
-
     def ledger(self) -> Ledger:
         """Has the rows of `record_data`."""
         ledger = Ledger(self.shared_tensors, self.axes)
-        if self.record_data and len(self.inputs.institutions) > 1:
+        if len(self.inputs.institutions) > 1:
             self.record_data(ledger)
         return ledger
 
@@ -338,10 +339,9 @@ class PrivateTraining(Training[LabelledSubjects, PrivateSchedule]):
             UserError: the privacy settings do not fit the cohort.
         """
         del ledger
-        modules = [[self._network(fold, place) for fold in folds] for place in range(len(self.members))]
+        modules = [[self._placed(fold, place) for fold in folds] for place in range(len(self.members))]
         shares = parameters_by_wire_name(modules[0][0]) if self.federated else ()
-        cohort = self.cohort(self.members)
-        return PrivateClients(modules, cohort, self.schedule, self.inputs.streams, shares, self.names)
+        return PrivateClients(modules, self.cohort(), self.schedule, self.inputs.streams, shares, self.names)
 
-    def _network(self, fold: int, place: int) -> torch.nn.Module:
+    def _placed(self, fold: int, place: int) -> torch.nn.Module:
         return self.network(fold, place).to(self.run.device, getattr(torch, self.run.precision))

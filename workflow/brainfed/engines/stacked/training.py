@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from brainfed.engines.clients import Batches, Curves, NetworkClients, local_steps, parameters_by_wire_name
+from brainfed.engines.clients import Batches, Curves, NetworkClients, axes_of, local_steps, parameters_by_wire_name
 from brainfed.engines.crossings import record_pooling
 from brainfed.engines.stacked.first_layer import Propagate
 from brainfed.engines.stacked.network import Dropout, StackedNetwork, kept_stack
@@ -22,7 +22,7 @@ from brainfed.federation.ledger import Ledger
 from brainfed.federation.message import Message
 from brainfed.federation.privacy.drawn_ahead import DrawnAhead
 from brainfed.federation.privacy.weight_noise import WeightNoise
-from brainfed.federation.schedule import FederationSettings, Topology
+from brainfed.federation.schedule import FederationSettings
 from brainfed.federation.sharing import Content
 from brainfed.models.classifier import Classifier
 from brainfed.runtime.jobs.checkpoints import Checkpoint
@@ -55,21 +55,6 @@ def _designs_of_a_fold(module: Classifier, inputs: MethodInputs) -> int:
     """Number of designs (n, d) that each fold needs for itself."""
     own = {"own": len(inputs.features) > 1, "propagated": len(inputs.features) > 1 or len(inputs.graphs) > 1}
     return sum(own[read] for read in set(module.reads.values()))
-
-
-def first_layer_operations(
-    module: Classifier, inputs: MethodInputs, schedule: FederationSettings, topology: Topology
-) -> int:
-    """Multiplications and additions on the features, forward and weight gradient, over all steps and folds.
-
-    Where a round draws some institutions, they are assumed to have equal sizes.
-    """
-    everybody = [np.arange(len(inputs.subjects))]
-    groups = everybody if topology == "central" else [inputs.members(m) for m in range(len(inputs.institutions))]
-    sizes = [inputs.subjects_among(group) for group in groups]
-    steps = local_steps(sizes, schedule, inputs.streams, drawn=topology == "federated")
-    columns = sum(module.get_parameter(name).shape[1] for name in module.reads)
-    return round(steps / len(sizes) * 2 * 2 * inputs.features[0].size * columns * inputs.folds)
 
 
 MODEL, OPTIMISER = "model/", "optimiser/"
@@ -281,9 +266,15 @@ class StackedTraining(Training[MethodInputs, FederationSettings]):
 
     @property
     def counts(self) -> dict[str, int]:
-        """Operations on the features, which are nearly all of a training."""
-        operations = first_layer_operations(self.module, self.inputs, self.schedule, self.topology)
-        return {"first_layer_operations": operations}
+        """Multiplications and additions on the features, forward and weight gradient, over all steps and folds.
+
+        They are nearly all of a training. Institutions of which a round draws some are assumed to have equal sizes.
+        """
+        inputs, sizes = self.inputs, list(self.sizes.values())
+        steps = local_steps(sizes, self.schedule, inputs.streams, drawn=self.federated)
+        columns = sum(self.module.get_parameter(name).shape[1] for name in self.module.reads)
+        size = inputs.features[0].size
+        return {"first_layer_operations": round(steps / len(sizes) * 2 * 2 * size * columns * inputs.folds)}
 
     @property
     def usual_server(self) -> Server:
@@ -293,10 +284,7 @@ class StackedTraining(Training[MethodInputs, FederationSettings]):
     @property
     def axes(self) -> dict[str, int]:
         """Sizes of the axes that the ledger knows."""
-        widths = self.module.widths
-        return {"features": widths[0], "classes": widths[-1]} | {
-            f"hidden-{index}": width for index, width in enumerate(widths[1:-1])
-        }
+        return axes_of(self.module)
 
     def ledger(self) -> Ledger:
         """Pooled data cross before the first round; so do moments for institutions without training subjects."""

@@ -1,8 +1,8 @@
 """The torch side of FGLBC, of FedAvg and FedGNN beside it, and of their networks alone and on pooled series."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
 import torch
@@ -13,7 +13,6 @@ from brainfed.engines.private.cohort import PrivateCohort, SeriesWindows, mean_a
 from brainfed.engines.private.training import PrivateTraining
 from brainfed.engines.training import Server, train_networks
 from brainfed.federation.ledger import Ledger
-from brainfed.federation.privacy.schedule import PrivateSchedule
 from brainfed.federation.sharing import record_downloads, record_help, record_pools, record_uploads
 from brainfed.federation.strategies.similarity_weighted import SimilarityWeighted
 from brainfed.federation.wire import SIZE_BYTES
@@ -39,7 +38,6 @@ from brainfed.models.region_gnn import RegionGNN
 from brainfed.models.st_gcn import STGCN
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.inputs import Outcome
-from brainfed.samples.labelled_subjects import IntArray
 from brainfed.samples.series_inputs import SeriesInputs
 from brainfed.samples.windows import wrapped
 
@@ -47,44 +45,20 @@ SUM_ENTRY = 8
 """Bytes of an entry of a sum of correlations."""
 
 
-@dataclass(frozen=True)
-class SeriesTraining:
-    """A network on region series in one repeat.
+@dataclass(frozen=True, kw_only=True)
+class SeriesTraining(PrivateTraining[SeriesInputs]):
+    """A network on windows of region series.
 
     Attributes:
-        method: its declaration.
-        inputs: inputs of the repeat.
-        settings: the network's; those of the training are `schedule`.
-        schedule: rounds, steps and privacy.
-        run: settings of the machine.
-        server: of a federated training.
+        settings: of the network; those of the training are its `schedule`.
     """
 
-    method: Method
-    inputs: SeriesInputs
     settings: STGCNSettings | RegionGNNSettings
-    schedule: PrivateSchedule
-    run: Run
-    server: Server | None = None
 
-    def train(self) -> Outcome:
-        """Train all folds in every institution."""
-        assert self.method.topology != "setting"
-        return train_networks(
-            PrivateTraining(
-                self.inputs,
-                self.schedule,
-                self.run,
-                self.method.topology,
-                self.method.crossing.tensors,
-                server=self.server,
-                network=self.network,
-                cohort=self.cohort,
-                axes=self.axes,
-                record_data=self.record_crossings,
-                noted={"wrapped_subjects": wrapped(self.inputs.lengths, self.settings.window)},
-            )
-        )
+    @property
+    def counts(self) -> dict[str, int]:
+        """Subjects whose series are shorter than a window, which start again at their end."""
+        return {"wrapped_subjects": wrapped(self.inputs.lengths, self.settings.window)}
 
     def network(self, fold: int, place: int) -> torch.nn.Module:
         """The network of an institution before the first step."""
@@ -113,14 +87,15 @@ class SeriesTraining:
         network.start(inputs.streams, fold, place)
         return network
 
-    def cohort(self, members: Sequence[IntArray]) -> PrivateCohort:
+    def cohort(self) -> PrivateCohort:
         """Windows and graphs of the institutions' subjects."""
+        members = self.members
         if not self.mean_adjacency:
             windows = SeriesWindows(self.inputs, members, self.settings.window)
         else:
             means = np.zeros((len(members), self.inputs.folds), dtype=np.int64) + np.arange(self.inputs.folds)
-            pools = list(members)
-            if self.method.topology == "federated":
+            pools = members
+            if self.federated:
                 pools = [np.arange(len(self.inputs.subjects))]
             else:
                 means += self.inputs.folds * np.arange(len(members))[:, None]
@@ -134,7 +109,7 @@ class SeriesTraining:
         """Whether all subjects of a trainer share a graph."""
         return self.settings.adjacency == "cohort_mean"
 
-    @cached_property
+    @property
     def axes(self) -> Mapping[str, int]:
         """Sizes of axes that the ledger knows."""
         known = {"regions": self.inputs.regions, "classes": self.inputs.classes}
@@ -142,10 +117,10 @@ class SeriesTraining:
             return known | {"inputs": 1, "channels": self.settings.channels, "kernel": self.settings.kernel}
         return known | {"window": self.settings.window, "channels": self.settings.hidden, "taps": 1}
 
-    def record_crossings(self, ledger: Ledger) -> None:
+    def record_data(self, ledger: Ledger) -> None:
         """Record the series of a pooled training, and the sums of a shared adjacency, in the first fold."""
         sizes = sizes_of(self.inputs.institution)
-        if self.method.topology == "central":
+        if self.topology == "central":
             lengths = np.bincount(self.inputs.institution, self.inputs.lengths).astype(int)
             series, entry = self.inputs.regions, self.inputs.series.itemsize
             contents = {
@@ -158,7 +133,7 @@ class SeriesTraining:
             sums = {"adjacency-sum": (shape, SUM_ENTRY), "training-subjects": ((), SIZE_BYTES)}
             trains = set(self.inputs.institution[self.inputs.training(0)].tolist())
             trained = {code: size for code, size in sizes.items() if code in trains}
-            if self.method.topology == "federated":
+            if self.federated:
                 record_uploads(ledger, trained, sums)
                 record_downloads(ledger, sizes, {"adjacency-sum": (shape, SUM_ENTRY)})
             else:
@@ -175,24 +150,37 @@ def train_fglbc(inputs: SeriesInputs, settings: FGLBCSettings, run: Run) -> Outc
             institutions, start, settings.temperature, settings.components or None, literal=printed
         )
 
-    return SeriesTraining(FGLBC, inputs, settings, settings.schedule(), run, server).train()
+    return _train(FGLBC, inputs, settings, run, server)
 
 
 def train_fedavg(inputs: SeriesInputs, settings: FedAvgSTGCNSettings, run: Run) -> Outcome:
     """Average the networks of all institutions."""
-    return SeriesTraining(FEDAVG_STGCN, inputs, settings, settings.schedule(), run).train()
+    return _train(FEDAVG_STGCN, inputs, settings, run)
 
 
 def train_fedgnn(inputs: SeriesInputs, settings: FedGNNSettings, run: Run) -> Outcome:
     """Average the networks without convolution over time of all institutions."""
-    return SeriesTraining(FEDGNN, inputs, settings, settings.schedule(), run).train()
+    return _train(FEDGNN, inputs, settings, run)
 
 
 def train_solo(
     method: Method, inputs: SeriesInputs, settings: SoloSTGCNSettings | SoloRegionGNNSettings, run: Run
 ) -> Outcome:
     """Train without rounds, in every institution or on pooled series."""
-    return SeriesTraining(method, inputs, settings, settings.schedule(), run).train()
+    return _train(method, inputs, settings, run)
+
+
+def _train(
+    method: Method,
+    inputs: SeriesInputs,
+    settings: FGLBCSettings | FedAvgSTGCNSettings | FedGNNSettings | SoloSTGCNSettings | SoloRegionGNNSettings,
+    run: Run,
+    server: Server | None = None,
+) -> Outcome:
+    assert method.topology != "setting"
+    schedule, tensors = settings.schedule(), method.crossing.tensors
+    training = SeriesTraining(inputs, schedule, run, method.topology, tensors, server=server, settings=settings)
+    return train_networks(training)
 
 
 train_stgcn_local = partial(train_solo, STGCN_LOCAL)

@@ -323,7 +323,9 @@ OPEN = {
         SCRIPT: "from pack.state import STATE\ndef f():\n    import pack.a\n    return sum(STATE)\nRESULT = f()\n",
     },
     "what the package runs": {
-        "pack/sub/__init__.py": "from pack.state import STATE\nSTATE.append(1)\nUNUSED = 2\n",
+        "pack/sub/__init__.py": "from pack.b import one\nfrom pack.state import STATE\n"
+        "STATE.append(one())\nUNUSED = 2\n",
+        "pack/b.py": "def one():\n    return 1\n",
         "pack/sub/a.py": "from pack.state import STATE\n\n\ndef f():\n    return sum(STATE)\n",
         "pack/state.py": "STATE = []\n",
         SCRIPT: "from pack.sub.a import f\nRESULT = f()\n",
@@ -478,3 +480,10 @@ def test_entry_points_reach_what_they_mention_alone():
         by_function, by_module = (code_digest(root, base=tree) for root in ("pack.a:f", "pack.a"))
         assert by_function != by_module
         assert code_digest("pack.other:unused", base=tree) == code_digest("pack.other:unused", base=base)
+
+
+def test_an_entry_point_reaches_what_its_packages_run():
+    files = PACK | OPEN["what the package runs"]
+    (numbered,) = (other for name, other in edits(files) if name == "pack/b.py:     return 1")
+    assert digest(files, "pack.sub.a:f") != digest(numbered, "pack.sub.a:f")
+    assert digest(files, "pack.state:STATE") == digest(numbered, "pack.state:STATE")

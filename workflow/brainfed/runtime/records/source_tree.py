@@ -269,8 +269,6 @@ def _restored(held: Any) -> Source:
 
 @lru_cache(maxsize=1)
 def _by() -> str:
-    """A key of what decides the results for equal bytes: Python's grammar, and the files that read and take digests."""
-    code = b"".join(
-        Path(__file__).with_name(name).read_bytes() for name in ("sources.py", "source_tree.py", "digests.py")
-    )
+    """A key of what decides the results for equal bytes: Python's grammar, and the modules of this package."""
+    code = b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
     return f"{platform.python_version()} {digest_of(code)}"

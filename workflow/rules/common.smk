@@ -106,8 +106,7 @@ from brainfed.runtime.errors import UserError
 from brainfed.runtime.devices.gpu_limit import announce, gpus
 from brainfed.runtime.provenance import versions
 from brainfed.runtime.devices.slots import jobs_per_gpu
-from brainfed.runtime.records.records import Records
-from brainfed.runtime.records.snakemake_records import install
+from brainfed.runtime.records.records import Records, install
 from brainfed.runtime.records.source_tree import SourceTree
 from brainfed.runtime.scheduling.dates import keep_whatever_the_dates
 from brainfed.runtime.scheduling.one_run import run_alone

@@ -9,7 +9,8 @@ import pytest
 
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.records.contents import LARGE, Content, Contents, content, content_digest, dated_ahead, signature
-from brainfed.runtime.records.judging import (
+from brainfed.runtime.records.made import Making, parts_of, read, record_of, record_path, write
+from brainfed.runtime.records.records import (
     CHANGED,
     NO_RECORD,
     OTHER_INPUT,
@@ -18,7 +19,6 @@ from brainfed.runtime.records.judging import (
     OTHER_VERSIONS,
     verdict,
 )
-from brainfed.runtime.records.made import Making, parts_of, read, record_of, record_path, write
 
 GIVEN = {"code": "abc", "seed": 1, "threads": 2, "settings": {"rounds": 3, "hidden": (64, 32)}}
 

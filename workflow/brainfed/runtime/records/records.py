@@ -1,17 +1,32 @@
-"""The records of the jobs of one run: current and adopted results, and the messages about them."""
+"""The records of the jobs of one run: which results are current, which are adopted, and the messages about them.
 
+Snakemake's metadata of a file is replaced by the record beside it. Snakemake compares parameters as a set of values
+without names, inputs by their times, and nothing at all where `.snakemake` is gone. Its queries (does metadata exist,
+did parameters or inputs change, which check sum had this input) are answered here from the records; its planning is
+untouched, and `--rerun-triggers` works as before.
+"""
+
+import atexit
 import os
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from snakemake.exceptions import WorkflowError
+from snakemake.persistence import NO_PARAMS_CHANGE, ParamsChange, PersistenceBase
+
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.records.contents import Contents
-from brainfed.runtime.records.judging import CHANGED, NO_RECORD, OTHER_INPUT, OTHER_VERSIONS, verdict
 from brainfed.runtime.records.made import Made, Roles, contents_of, parts_of, read, record_path, roles_of, write
 
+NO_RECORD = "no record lies beside them"
+CHANGED = "they were changed, or exchanged, after they were made"
+OTHER_INPUT = "the content of their inputs has changed"
+OTHER_PARTS = "other settings or other code made them"
+OTHER_ROLES = "other inputs made them"
+OTHER_VERSIONS = "other versions of the libraries made them"
 ADOPT = "BRAINFED_ADOPT"
 """Set to 1: existing results are adopted as those of today's config, code and data."""
 GIVEN = "given"
@@ -19,6 +34,47 @@ GIVEN = "given"
 ADOPTED = "they are made of adopted results"
 UNEXPECTED = (NO_RECORD, CHANGED, OTHER_INPUT, OTHER_VERSIONS)
 """Reasons other than an edit of the config."""
+
+
+def verdict(
+    made: Made | None,
+    parts: Mapping[str, str],
+    inputs: Roles,
+    outputs: Sequence[str],
+    contents: Contents,
+    deleted: Mapping[str, str],
+    versions: Mapping[str, str],
+) -> str:
+    """Why the outputs of a job are not current; empty where they are.
+
+    Args:
+        made: the record beside them, if there is one.
+        parts: digests of the parameters of today.
+        inputs: the job's inputs of today, by role.
+        outputs: its outputs; one that does not exist was deleted after it was used.
+        contents: of the files as they are.
+        deleted: the digests of inputs that do not exist any more, as far as records have them.
+        versions: those of today where a result of other versions is not current; empty: versions do not count.
+    """
+    if made is None or set(made.outputs) != set(outputs):
+        return NO_RECORD
+    if dict(made.parts) != dict(parts):
+        return OTHER_PARTS
+    if made.inputs != inputs:
+        return OTHER_ROLES
+    if not all(contents.is_still(path, made.outputs[path]) for path in outputs if contents.exists(path)):
+        return CHANGED
+    for path in (path for _, paths in inputs for path in paths):
+        if path not in made.contents:
+            return OTHER_INPUT
+        if contents.exists(path):
+            if not contents.is_still(path, made.contents[path]):
+                return OTHER_INPUT
+        elif deleted.get(path, made.contents[path].digest) != made.contents[path].digest:
+            return OTHER_INPUT
+    if any(versions.get(name, version) != version for name, version in made.versions.items()):
+        return OTHER_VERSIONS
+    return ""
 
 
 class Records:
@@ -162,3 +218,58 @@ class Records:
                     "the folder writable, or copy the results."
                 ) from error
         return adopted
+
+
+def install(records: Records) -> None:
+    """Answer Snakemake's queries about jobs with a named mapping of parameters from these records."""
+    queries = (
+        "has_metadata",
+        "has_outdated_metadata",
+        "params_changed",
+        "input_changed",
+        "input_checksums",
+        "finished",
+    )
+    theirs = {name: getattr(PersistenceBase, name) for name in queries}
+
+    def judged(job: Any) -> str:
+        try:
+            return records.judge(job)
+        except UserError as error:
+            raise WorkflowError(str(error)) from None
+
+    def has_metadata(self: Any, job: Any) -> bool:
+        return records.concerns(job) or bool(theirs["has_metadata"](self, job))
+
+    def has_outdated_metadata(self: Any, job: Any) -> bool:
+        return not records.concerns(job) and bool(theirs["has_outdated_metadata"](self, job))
+
+    def params_changed(self: Any, job: Any, file: Any = None) -> Any:
+        if not records.concerns(job):
+            return theirs["params_changed"](self, job, file=file)
+        found = judged(job)
+        return ParamsChange(only_new={found}, files=set(map(str, job.output))) if found else NO_PARAMS_CHANGE
+
+    def input_changed(self: Any, job: Any, file: Any = None) -> Any:
+        if not records.concerns(job):
+            return theirs["input_changed"](self, job, file=file)
+        changed = judged(job) in (OTHER_ROLES, OTHER_PARTS)
+        return changed if file is not None else (found for found in job.output if changed)
+
+    def input_checksums(self: Any, job: Any, input_path: Any) -> set[Any]:
+        found = records.checksum(job, str(input_path)) if records.concerns(job) else None
+        if found is None:
+            return set(theirs["input_checksums"](self, job, input_path))
+        cached = job.dag.workflow.iocache
+        if cached.active:
+            # Snakemake would read the file at every start.
+            cached.checksum[input_path] = f"sha256:{records.contents.now(str(input_path)).digest}"
+        return {f"sha256:{found}"}
+
+    async def finished(self: Any, job: Any) -> None:
+        await theirs["finished"](self, job)
+        records.finished(job)
+
+    for ours in (has_metadata, has_outdated_metadata, params_changed, input_changed, input_checksums, finished):
+        setattr(PersistenceBase, ours.__name__, ours)
+    atexit.register(records.announce)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from brainfed.runtime.errors import UserError
-from brainfed.runtime.records import source_tree, sources
+from brainfed.runtime.records import sources
 from brainfed.runtime.records.digests import code_digest
 from brainfed.runtime.records.imported import VARIABLE, state_sources
 from brainfed.runtime.records.source_tree import SourceTree
@@ -218,7 +218,7 @@ def test_a_damaged_entry_is_parsed_anew(base, memory):
 
 def test_a_start_without_an_edit_reads_the_digests_alone(base, memory, monkeypatch):
     plain = digest(base, memory)
-    monkeypatch.setattr(source_tree, "_sources", None)
+    monkeypatch.setattr(sources, "_sources", None)
     assert digest(base, memory) == plain
 
 

@@ -66,9 +66,10 @@ def is_solved(variant):
 
 @cache
 def engines_of(entry):
-    """The rooms of `brainfed.engines` that a training side imports."""
+    """The kinds of trainings of `brainfed.engines` that a training side imports."""
     engines = SOURCES.folder / "brainfed" / "engines"
-    return frozenset(file.parent.name for file in import_closure(entry, base=SOURCES) if engines in file.parents)
+    imported = import_closure(entry, base=SOURCES)
+    return frozenset(file.parent.name for file in imported if engines in file.parents and file.stem == "training")
 
 
 def engine_and_topology(variant):

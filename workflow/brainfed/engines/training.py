@@ -293,8 +293,9 @@ def _record_help(training: AnyTraining, clients: NetworkClients, ledger: Ledger)
     if clients.global_model:
         record_downloads(ledger, helped, clients.content(0))
         return
-    for place in sizes.keys() - helped.keys():
-        record_help(ledger, {place: sizes[place]}, helped, clients.content(place))
+    for place, size in sizes.items():
+        if trained[place]:
+            record_help(ledger, {place: size}, helped, clients.content(place))
 
 
 def _over_stacks(progress: Progress, index: int, stacks: Sequence[tuple[int, ...]]) -> Progress:
@@ -310,8 +311,16 @@ def _over_stacks(progress: Progress, index: int, stacks: Sequence[tuple[int, ...
     return reported
 
 
-FOLD_AXIS = {"scores": 0, "round_scores": 1, "training_loss": 2, "member_scores": 0, "clusters": 1, "shares": 1}
-"""Of the arrays of an `Outcome`."""
+FOLD_AXIS = {
+    "scores": 0,
+    "round_scores": 1,
+    "training_loss": 2,
+    "member_scores": 0,
+    "clusters": 1,
+    "shares": 1,
+    "taught": 1,
+}
+"""Of the arrays of an `Outcome` of networks."""
 
 
 def _joined(outcomes: Sequence[Outcome]) -> Outcome:

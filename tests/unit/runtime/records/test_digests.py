@@ -16,7 +16,8 @@ import brainfed
 from brainfed.methods.inpainter import inpainter_of
 from brainfed.methods.registry import METHODS
 from brainfed.runtime.errors import UserError
-from brainfed.runtime.records.digests import NEUTRAL_MODULES, code_digest, import_closure, is_neutral
+from brainfed.runtime.records.digests import code_digest, import_closure
+from brainfed.runtime.records.imported import NEUTRAL_MODULES, is_neutral
 from brainfed.runtime.records.source_tree import SourceTree
 from brainfed.runtime.records.sources import source_of
 

@@ -26,8 +26,7 @@ from brainfed.runtime.jobs.preemption import return_to_queue
 from brainfed.runtime.jobs.stopping import stoppable, stopped_by
 from brainfed.runtime.logs import Progress, configure
 from brainfed.runtime.provenance import imported_versions
-from brainfed.runtime.records.digests import is_neutral
-from brainfed.runtime.records.imported import edited_code
+from brainfed.runtime.records.imported import edited_code, is_neutral
 from brainfed.runtime.records.made import Making, roles_of
 
 if TYPE_CHECKING:

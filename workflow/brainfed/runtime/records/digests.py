@@ -28,28 +28,9 @@ from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 
+from brainfed.runtime.records.imported import NEUTRAL_MODULES
 from brainfed.runtime.records.links import Links
-from brainfed.runtime.records.source_tree import Place, SourceTree, is_among
-
-# These decide where a job runs and what it logs, never the numbers that it writes: packages with all their modules,
-# modules, or definitions as `module:name`.
-NEUTRAL_MODULES = frozenset(
-    f"brainfed.{name}"
-    for name in (
-        "runtime.devices",
-        "runtime.disk",
-        "runtime.jobs.job",
-        "runtime.jobs.limits",
-        "runtime.jobs.memory",
-        "runtime.jobs.stopping",
-        "runtime.logs",
-        "runtime.parts",
-        "runtime.provenance",
-        "runtime.records",
-        "scripting.job",
-        "scripting.remedies",
-    )
-)
+from brainfed.runtime.records.source_tree import Place, SourceTree
 
 
 def code_digest(*roots: Path | str, base: "Path | str | SourceTree", exclude: Collection[str] = NEUTRAL_MODULES) -> str:
@@ -88,11 +69,6 @@ def import_closure(
     """
     tree = base if isinstance(base, SourceTree) else SourceTree(base)
     return tuple(tree.folder.joinpath(*place) for place in tree.closure(roots, exclude))
-
-
-def is_neutral(module: str) -> bool:
-    """Whether no definition of a dotted module changes a result."""
-    return is_among(module, NEUTRAL_MODULES)
 
 
 @lru_cache(maxsize=8)

@@ -15,7 +15,7 @@ import marshal
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
@@ -33,6 +33,26 @@ KEPT_S = 30 * 86400.0
 END_OF_PREAMBLE = b"######## snakemake preamble end #########\n"
 CHECKED_HASH = (3).to_bytes(4, "little")
 """Flags of a compiled file that holds the hash of its source, and is checked against it."""
+
+# These decide where a job runs and what it logs, never the numbers that it writes: packages with all their modules,
+# modules, or definitions as `module:name`.
+NEUTRAL_MODULES = frozenset(
+    f"brainfed.{name}"
+    for name in (
+        "runtime.devices",
+        "runtime.disk",
+        "runtime.jobs.job",
+        "runtime.jobs.limits",
+        "runtime.jobs.memory",
+        "runtime.jobs.stopping",
+        "runtime.logs",
+        "runtime.parts",
+        "runtime.provenance",
+        "runtime.records",
+        "scripting.job",
+        "scripting.remedies",
+    )
+)
 
 _noted: dict[str, str] = {}
 """Source file -> digest of the bytes that were compiled."""
@@ -99,6 +119,17 @@ def edited_code(is_neutral: Callable[[str], bool]) -> str:
         if stated.get(place, digest) != digest:
             different[place] = digest
     return _digest(json.dumps(different, sort_keys=True).encode())[:16] if different else ""
+
+
+def is_neutral(module: str) -> bool:
+    """Whether no definition of a dotted module changes a result."""
+    return is_among(module, NEUTRAL_MODULES)
+
+
+def is_among(module: str, names: Collection[str]) -> bool:
+    """Whether a dotted module, or one of the packages around it, is among names."""
+    parts = module.split(".")
+    return any(".".join(parts[:length]) in names for length in range(1, len(parts) + 1))
 
 
 class _Loader(SourceFileLoader):

@@ -19,7 +19,8 @@ from brainfed.runtime.records.definitions import (
     Definition,
     Import,
 )
-from brainfed.runtime.records.source_tree import Module, Place, SourceTree, is_among, no_root
+from brainfed.runtime.records.imported import is_among
+from brainfed.runtime.records.source_tree import Module, Place, SourceTree, no_root
 
 UNCHANGING = frozenset(
     (

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.records.definitions import Import, Source
+from brainfed.runtime.records.imported import is_among
 from brainfed.runtime.records.sources import Memory, source_of
 
 Place = tuple[str, ...]
@@ -147,12 +148,6 @@ class SourceTree:
         if self._memory is None:
             return source_of(path.read_bytes(), path)
         return self._memory.source(place, self.contents[place], path)
-
-
-def is_among(module: str, names: Collection[str]) -> bool:
-    """Whether a dotted module, or one of the packages around it, is among names."""
-    parts = module.split(".")
-    return any(".".join(parts[:length]) in names for length in range(1, len(parts) + 1))
 
 
 def no_root(root: Path | str, folder: Path) -> UserError:

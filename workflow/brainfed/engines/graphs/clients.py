@@ -187,7 +187,8 @@ class GraphClients(NetworkClients):
         self.sends_gradient_norm = sends_gradient_norm
         self.parameters = sum(parameter.numel() for parameter in modules[0][0].parameters())
         self.weights = [Copies(own) for own in modules]
-        self.optimisers = [[self._adam(vector) for vector in own.values] for own in self.weights]
+        rate, decay = settings.learning_rate, settings.weight_decay
+        self.optimisers = [[Adam([vector], rate, decay) for vector in own.values] for own in self.weights]
         first, self.dropout = modules[0][0], KeyedDropout(modules[0][0].dropout, streams)
         self.side_by_side = SideBySide(lambda: Trainer(first.pre.weight.detach(), self.dropout))
         self.graphs = [_graphs(own, held) for own, held in zip(modules, cohort.graphs, strict=True)]
@@ -287,9 +288,6 @@ class GraphClients(NetworkClients):
             for place, weights in enumerate(self.weights)
             for position, vector in enumerate(weights.values)
         ]
-
-    def _adam(self, vector: Tensor) -> Adam:
-        return Adam([vector], self.settings.learning_rate, self.settings.weight_decay)
 
     def _shared(self, place: int) -> dict[str, Tensor]:
         return {wire_name(name): stack for name, stack in self.weights[place].stacks.items() if name in self.shares}

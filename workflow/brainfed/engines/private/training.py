@@ -339,9 +339,7 @@ class PrivateTraining(Training[Subjects, PrivateSchedule]):
             UserError: the privacy settings do not fit the cohort.
         """
         del ledger
-        modules = [[self._placed(fold, place) for fold in folds] for place in range(len(self.members))]
+        device, dtype, places = self.run.device, getattr(torch, self.run.precision), range(len(self.members))
+        modules = [[self.network(fold, place).to(device, dtype) for fold in folds] for place in places]
         shares = parameters_by_wire_name(modules[0][0]) if self.federated else ()
         return PrivateClients(modules, self.cohort(), self.schedule, self.inputs.streams, shares, self.names)
-
-    def _placed(self, fold: int, place: int) -> torch.nn.Module:
-        return self.network(fold, place).to(self.run.device, getattr(torch, self.run.precision))

@@ -77,6 +77,9 @@ class StackedNetwork:
         streams: random streams of the repeat; they give the initial weights.
         precision: number format of the products with the features.
         dropout: dropout of the inputs of all layers but the first, in training; None: no dropout.
+
+    Attributes:
+        step: round, epoch and number of the next step, which key its dropout.
     """
 
     def __init__(
@@ -133,10 +136,6 @@ class StackedNetwork:
             return self.first[name].stack()
         stacked = self.rest[name].detach()
         return stacked[:, :, 0] if name in self._biases else stacked
-
-    def draw_anew(self, round_index: int, epoch: int, step: int) -> None:
-        """Set the key of the dropout of the next step."""
-        self.step = (round_index, epoch, step)
 
     def training_step(self, labels: Tensor, chosen: Tensor) -> Tensor:
         """Fill every gradient from the mean cross-entropy over labelled nodes (FedNI eq. 13).

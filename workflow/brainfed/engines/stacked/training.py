@@ -191,7 +191,7 @@ class StackedClients(NetworkClients):
         total, steps = torch.zeros(2, *labels.shape[:2], dtype=torch.float64, device=labels.device)
         for epoch in range(settings.local_epochs):
             for step, batch in enumerate(self.batches.of(labels, number, epoch)):
-                self.network.draw_anew(number, epoch, step)
+                self.network.step = (number, epoch, step)
                 losses = self.network.training_step(batch, chosen).double()
                 if starts:
                     self._add_proximal_gradient(starts, chosen)

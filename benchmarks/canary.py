@@ -17,7 +17,7 @@ from brainfed.engines.clients import parameters_by_wire_name
 from brainfed.engines.private.cohort import Moment, Poisson, PrivateCohort
 from brainfed.engines.private.steps import clip_factors, subject_gradients
 from brainfed.engines.private.training import PrivateClients
-from brainfed.federation.privacy.schedule import PrivateSchedule
+from brainfed.federation.settings import PrivateSchedule
 from brainfed.models.classifier import Classifier
 from brainfed.runtime.streams import Streams
 

@@ -27,12 +27,11 @@ from graphs_speed import table
 from brainfed.engines.graphs.training import GraphTraining
 from brainfed.engines.training import train_networks
 from brainfed.federation.message import Message
-from brainfed.federation.strategies.gcfl import GCFL
-from brainfed.federation.strategies.similarity import GradientNorms, UpdateCosine
+from brainfed.federation.strategies.gcfl import GCFL, GradientNorms, UpdateCosine
 from brainfed.methods.gcfl.declaration import GCFL as METHOD
 from brainfed.methods.gcfl.declaration import LAYERS, GCFLSettings
-from brainfed.models.gin import GIN
-from brainfed.runtime.jobs.run import Run
+from brainfed.models.gcfl import GIN
+from brainfed.runtime.jobs.checkpoints import Run
 from support.samples.kinds_of_graphs import ALIKE, EVEN, TURNED, TWO_KINDS, kinds_of_graphs, unmixed
 
 POPULATIONS = {

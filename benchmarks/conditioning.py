@@ -23,10 +23,10 @@ from threadpoolctl import threadpool_limits
 
 from brainfed.evaluation.metrics import auc
 from brainfed.methods.registry import METHODS, SHIPPED_VARIANTS
-from brainfed.runtime.jobs.run import Run
+from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.runtime.settings import restore
 from brainfed.samples.inputs import MethodInputs, Outcome
-from brainfed.samples.standardise import centred_subjects, training_moments
+from brainfed.samples.scaling import centred_subjects, training_moments
 
 KINDS = ("plain", "common")
 CENTRED = "-centred"

@@ -17,10 +17,10 @@ from pathlib import Path
 
 import numpy as np
 
-from brainfed.graphs.connectome.build import read_connectivity, write_connectomes
-from brainfed.graphs.connectome.settings import ConnectomeSettings
+from brainfed.graphs.connectome import read_connectivity, write_connectomes
+from brainfed.graphs.settings import ConnectomeSettings
 from brainfed.runtime.artefacts import read_arrays, write_arrays
-from brainfed.samples.graph_samples import read_graph_samples
+from brainfed.samples.graphs import read_graph_samples
 
 SELECTED = 900
 CHOICES = (

@@ -3,7 +3,7 @@
     python benchmarks/cut_odds.py GRAPH SPLIT
 
 GRAPH is of scope `global_cut`, SPLIT its institutions. The assumption is that of institutions drawn at random
-(`inpainting.fedni.count_scale`). At a ratio above 1 predicted numbers of missing neighbours are too high by this
+(`inpainting.fedni.drawing`). At a ratio above 1 predicted numbers of missing neighbours are too high by this
 factor.
 """
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from brainfed.reporting.figures.graphs.scope_graphs import read_scope_graphs
+from brainfed.reporting.figures.scopes import read_scope_graphs
 
 
 def main() -> None:

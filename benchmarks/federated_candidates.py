@@ -4,17 +4,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from brainfed.federation.schedule import FederationSettings
+from brainfed.federation.settings import FederationSettings
 from brainfed.methods.gcn.declaration import FedGCNSettings
 from brainfed.methods.gcn.train import train_fedgcn
-from brainfed.methods.linear import train_logistic as logistic
-from brainfed.methods.linear import train_ridge as ridge
+from brainfed.methods.linear import train as logistic
+from brainfed.methods.linear import train as ridge
 from brainfed.methods.linear.declaration import LogisticSettings, RidgeSettings
 from brainfed.methods.logistic_federated import train as logistic_federated
 from brainfed.methods.logistic_federated.declaration import FederatedLogisticSettings
 from brainfed.methods.mlp.declaration import FedMLPSettings
 from brainfed.methods.mlp.train import train_fedmlp
-from brainfed.runtime.jobs.run import Run
+from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.samples.inputs import MethodInputs, Outcome
 
 REFERENCE = "ridge-central"
@@ -62,8 +62,14 @@ def candidates() -> tuple[Candidate, ...]:
     ]
     return (
         *(Candidate("federated", f"{name} {_described(own)}", train, own) for name, train, own in federated),
-        *(Candidate(REFERENCE, f"alpha {alpha:g}", ridge.train, RidgeSettings(alphas=(alpha,))) for alpha in PENALTIES),
-        *(Candidate("logistic-central", f"C {c:g}", logistic.train, LogisticSettings(costs=(c,))) for c in COSTS),
+        *(
+            Candidate(REFERENCE, f"alpha {alpha:g}", ridge.train_ridge, RidgeSettings(alphas=(alpha,)))
+            for alpha in PENALTIES
+        ),
+        *(
+            Candidate("logistic-central", f"C {c:g}", logistic.train_logistic, LogisticSettings(costs=(c,)))
+            for c in COSTS
+        ),
     )
 
 

@@ -32,14 +32,14 @@ from torch.overrides import TorchFunctionMode
 
 from brainfed.engines.clients import parameters_by_wire_name
 from brainfed.engines.graphs.clients import GraphClients, GraphCohort
-from brainfed.federation.schedule import FederationSettings
+from brainfed.federation.settings import FederationSettings
 from brainfed.federation.strategies.fedavg import FedAvg
-from brainfed.graphs.connectome.edges import adjacency, matrices, strongest
-from brainfed.graphs.connectome.settings import ConnectomeSettings
-from brainfed.graphs.tudataset.read import joined, read_data_set
-from brainfed.models.gin import GIN, SHARED
+from brainfed.graphs.connectome import adjacency, matrices, strongest
+from brainfed.graphs.settings import ConnectomeSettings
+from brainfed.graphs.tudataset import joined, read_data_set
+from brainfed.models.gcfl import GIN, SHARED
 from brainfed.runtime.streams import Streams
-from brainfed.samples.graph_samples import GraphSamples
+from brainfed.samples.graphs import GraphSamples
 from reference.module_clients import ModuleClients
 from reference.plain_graphs import plain_cohort
 

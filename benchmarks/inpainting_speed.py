@@ -25,9 +25,8 @@ from matrix_rate import Stopwatch
 
 from brainfed.inpainting.fedni import training as fedni
 from brainfed.inpainting.fedsage import training as fedsage
-from brainfed.inpainting.fedsage.settings import FedSageSettings
-from brainfed.inpainting.settings import InpaintingSettings
-from brainfed.runtime.jobs.run import Run
+from brainfed.inpainting.settings import FedSageSettings, InpaintingSettings
+from brainfed.runtime.jobs.checkpoints import Run
 
 REPEATS = 5
 

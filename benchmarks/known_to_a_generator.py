@@ -22,12 +22,12 @@ from sklearn.linear_model import Ridge
 
 from brainfed.configuration.loading import load_plan, read_config
 from brainfed.graphs.propagation import normalised_adjacency
-from brainfed.inpainting.fusing.fused import FusedGraph
+from brainfed.inpainting.inputs import FusedGraph
 from brainfed.methods.fedni import train as fedni
 from brainfed.methods.fedni.declaration import FedNISettings
 from brainfed.methods.gcn.declaration import FedGCNSettings
 from brainfed.methods.gcn.train import train_fedgcn
-from brainfed.runtime.jobs.run import Run
+from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.runtime.streams import Streams
 from brainfed.samples.assemble import assemble
 from brainfed.samples.inputs import MethodInputs, Outcome

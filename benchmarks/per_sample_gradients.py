@@ -23,8 +23,7 @@ from torch.func import functional_call, grad, vmap
 from torch.nn.functional import cross_entropy
 from torch.utils.flop_counter import FlopCounterMode
 
-from brainfed.models.region_gnn import RegionGNN
-from brainfed.models.st_gcn import STGCN
+from brainfed.models.fglbc import STGCN, RegionGNN
 from brainfed.runtime.streams import Streams
 
 Gradients = dict[str, Tensor]

@@ -6,9 +6,8 @@ this library does; `permuted` is of batches cut from a permutation, in which an 
 
 import argparse
 
-from brainfed.federation.privacy.accounting import epsilon_spent
-from brainfed.federation.privacy.calibration import noise_multiplier
-from brainfed.federation.privacy.settings import PrivacySettings
+from brainfed.federation.accounting import epsilon_spent, noise_multiplier
+from brainfed.federation.settings import PrivacySettings
 
 BUDGETS = (2.0, 5.0, 10.0, 20.0)
 SUBJECTS = (166, 207)

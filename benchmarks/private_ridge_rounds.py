@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from brainfed.evaluation.metrics import auc
 from brainfed.methods.private_linear.declaration import PrivateRidgeSettings
-from brainfed.methods.private_linear.train_ridge import train_ridge_dp
-from brainfed.runtime.jobs.run import Run
+from brainfed.methods.private_linear.train import train_ridge_dp
+from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.runtime.streams import Streams
 from brainfed.samples.inputs import MethodInputs
-from brainfed.samples.reading.people import Phenotypes
+from brainfed.samples.reading import Phenotypes
 
 SUBJECTS, INSTITUTIONS, FOLDS, PATIENTS = 860, 4, 5, 0.46
 COMMON, SEPARATION = 0.4, 1.8

@@ -12,11 +12,10 @@ import torch
 
 from brainfed.engines.private.cohort import PrivateCohort
 from brainfed.engines.private.training import PrivateClients
-from brainfed.federation.privacy.schedule import PrivateSchedule
-from brainfed.models.logistic_regression import LogisticRegression
-from brainfed.models.mlp import MLP
-from brainfed.models.region_gnn import RegionGNN
-from brainfed.models.st_gcn import STGCN
+from brainfed.federation.settings import PrivateSchedule
+from brainfed.models.classifier import LogisticRegression
+from brainfed.models.fedni import MLP
+from brainfed.models.fglbc import STGCN, RegionGNN
 from brainfed.runtime.streams import Streams
 
 EPOCHS = 3

@@ -17,8 +17,7 @@ from collections.abc import Callable
 import torch
 from matrix_rate import clock_of
 
-from brainfed.models.recurrent import KINDS, Kind, RecurrentClassifier
-from brainfed.models.recurrent_folds import Workspace, fold_logits
+from brainfed.models.gahfl import KINDS, Kind, RecurrentClassifier, Workspace, fold_logits
 from brainfed.runtime.streams import Streams
 
 HIDDEN, STEPS = 32, 90

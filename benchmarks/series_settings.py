@@ -14,10 +14,10 @@ import numpy as np
 from brainfed.evaluation.metrics import auc
 from brainfed.methods.fglbc.declaration import FedAvgSTGCNSettings, FedGNNSettings
 from brainfed.methods.fglbc.train import train_fedavg, train_fedgnn
-from brainfed.runtime.jobs.run import Run
+from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.runtime.streams import Streams
 from brainfed.samples.labelled_subjects import hidden_labels
-from brainfed.samples.series_inputs import SeriesInputs
+from brainfed.samples.series import SeriesInputs
 
 SUBJECTS, INSTITUTIONS, REGIONS, TIMES, SIGNALS, CHANGED = 800, 4, 40, 96, 12, 8
 EFFECT, OWN, NOISE, MEMORY = 0.5, 0.5, 2.0, 0.6

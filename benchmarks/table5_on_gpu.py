@@ -32,14 +32,13 @@ import torch
 from made_up_cohort import CC200_FEATURES, MadeUpCohort
 from matrix_rate import Stopwatch, clock_of, synchronise
 
-from brainfed.inpainting.fusing.fuse import fuse
+from brainfed.inpainting.fusing import fuse
 from brainfed.inpainting.settings import FusingSettings
-from brainfed.methods.inpainter import Inpainter, inpainter_of
-from brainfed.methods.method import Method
+from brainfed.methods.method import Inpainter, Method, inpainter_of
 from brainfed.methods.registry import METHODS
 from brainfed.runtime.artefacts import ArrayFile
 from brainfed.runtime.entry import resolve
-from brainfed.runtime.jobs.run import Run
+from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.samples.inputs import MethodInputs
 
 TRAINED = ("localgcn", "centralgcn", "fedmlp", "fedgcn", "fedsage-plus", "fedni")

@@ -17,12 +17,20 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from brainfed.cohort.sources.listed import shard_name
-from brainfed.imaging.tangent.covariances import covariances, load_covariances, write_covariances
-from brainfed.imaging.tangent.reference import log_sum, tangent_ledger
-from brainfed.imaging.tangent.shrunk_correlation import mean_correlation
-from brainfed.imaging.tangent.symmetric import spectral, to_triangles
-from brainfed.imaging.tangent.vectors import displacements, tangent_of_all, tangent_of_fold
+from brainfed.cohort.sources.files import shard_name
+from brainfed.imaging.tangent import (
+    covariances,
+    displacements,
+    load_covariances,
+    log_sum,
+    mean_correlation,
+    spectral,
+    tangent_ledger,
+    tangent_of_all,
+    tangent_of_fold,
+    to_triangles,
+    write_covariances,
+)
 
 SHARDS, COMPARED = 8, 64
 

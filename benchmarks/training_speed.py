@@ -19,11 +19,11 @@ import torch
 from made_up_cohort import CC200_FEATURES, MadeUpCohort
 from matrix_rate import Stopwatch
 
-from brainfed.inpainting.fusing.fused import FusedGraph
-from brainfed.methods.inpainter import inpainter_of
+from brainfed.inpainting.inputs import FusedGraph
+from brainfed.methods.method import inpainter_of
 from brainfed.methods.registry import METHODS, SHIPPED_VARIANTS
 from brainfed.runtime.entry import resolve
-from brainfed.runtime.jobs.run import Run
+from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.runtime.settings import restore
 from brainfed.samples.inputs import MethodInputs
 

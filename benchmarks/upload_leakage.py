@@ -34,11 +34,11 @@ from graphs_speed import table
 from numpy.typing import NDArray
 from two_worlds import allowed_area, allowed_true_positives, area, epsilon_bound, gaussian_area, true_positives
 
-from brainfed.federation.privacy.accounting import epsilon_spent
-from brainfed.federation.privacy.schedule import PrivateSchedule
-from brainfed.graphs.connectome.normalised import normalised_adjacency
-from brainfed.models.logistic_regression import LogisticRegression
-from brainfed.models.st_gcn import STGCN
+from brainfed.federation.accounting import epsilon_spent
+from brainfed.federation.settings import PrivateSchedule
+from brainfed.graphs.connectome import normalised_adjacency
+from brainfed.models.classifier import LogisticRegression
+from brainfed.models.fglbc import STGCN
 from brainfed.runtime.streams import Streams
 
 LOGISTIC, ST_GCN = "logistic", "st-gcn"

@@ -21,6 +21,8 @@ exclude_patterns = [".venv", ".snakemake", "results", "resources", "tests", "wor
 extensions = ["myst_parser"]
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 4
+# The diagram of the architecture: hosts of code draw it, this site prints its text.
+suppress_warnings = ["misc.highlighting_failure"]
 html_theme = "furo"
 html_title = "brainfed"
 html_show_copyright = False

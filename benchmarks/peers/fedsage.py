@@ -15,13 +15,12 @@ from made_up_cohort import MadeUpCohort
 from torch import Tensor
 from torch.nn.functional import smooth_l1_loss
 
-from brainfed.inpainting.fedsage.draws import Draws
-from brainfed.inpainting.fedsage.owner import Owner, owners_of
-from brainfed.inpainting.fedsage.settings import FedSageSettings
+from brainfed.inpainting.fedsage.local import Draws, Owner, owners_of
 from brainfed.inpainting.fedsage.training import train
 from brainfed.inpainting.inputs import InpaintingInputs
-from brainfed.models.fedsage_generator import FeatureGenerator, GeneratorShape, MissingNeighbourGenerator
-from brainfed.runtime.jobs.run import Run
+from brainfed.inpainting.settings import FedSageSettings
+from brainfed.models.fedsage import FeatureGenerator, GeneratorShape, MissingNeighbourGenerator
+from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.runtime.seeded import seeded
 from peers.comparison import Comparison, Result, agreed, compared, named, timed
 

@@ -19,11 +19,10 @@ from torch_geometric.utils import to_torch_csr_tensor
 
 from brainfed.methods.gcfl.declaration import GCFLSettings
 from brainfed.methods.gcfl.train import train_gcfl
-from brainfed.models.gin import GIN
-from brainfed.runtime.jobs.run import Run
+from brainfed.models.gcfl import GIN
+from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.runtime.streams import Streams
-from brainfed.samples.graph_inputs import GraphInputs
-from brainfed.samples.graph_samples import GraphSamples
+from brainfed.samples.graphs import GraphInputs, GraphSamples
 from brainfed.samples.inputs import UNTESTED
 from brainfed.samples.labelled_subjects import hidden_labels
 from peers.comparison import Comparison, Result, agreed, compared, named, timed

@@ -11,8 +11,7 @@ from torch_geometric.nn.conv.gcn_conv import gcn_norm
 from torch_geometric.utils import subgraph
 
 from brainfed.models.classifier import Classifier
-from brainfed.models.gcn import GCN
-from brainfed.models.mlp import MLP
+from brainfed.models.fedni import GCN, MLP
 from brainfed.samples.inputs import MethodInputs
 
 HIDDEN, CLASSES = (64, 32), 2

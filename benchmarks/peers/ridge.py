@@ -16,8 +16,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from brainfed.methods.linear.declaration import ALPHAS, RidgeSettings
-from brainfed.methods.linear.train_ridge import train
-from brainfed.runtime.jobs.run import Run
+from brainfed.methods.linear.train import train_ridge
+from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.samples.inner_folds import institution_folds
 from brainfed.samples.inputs import MethodInputs
 from brainfed.samples.labelled_subjects import hidden_labels
@@ -82,7 +82,7 @@ def _compared(
         return margins
 
     def ours() -> Result:
-        return np.stack([train(inputs, settings, Run()).scores[..., 1] for inputs in repeats])
+        return np.stack([train_ridge(inputs, settings, Run()).scores[..., 1] for inputs in repeats])
 
     shape = f"{len(rows)} subjects, {rows.shape[1]:,} features"
     runs = f"{len(ALPHAS)} penalties, {sum(map(len, models))} runs"

@@ -12,9 +12,8 @@ from sklearn.covariance import LedoitWolf
 from tangent_speed import made_up
 from threadpoolctl import threadpool_limits
 
-from brainfed.imaging.series.standardise import standardised
-from brainfed.imaging.tangent.covariances import covariances
-from brainfed.imaging.tangent.vectors import tangent_at
+from brainfed.imaging.series.joined import standardised
+from brainfed.imaging.tangent import covariances, tangent_at
 from peers.comparison import Comparison, Result, compared, named, timed
 
 TOLERANCE = 1e-5

@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping
 
 from brainfed.engines.stacked.first_layer import DENSE_NUMBERS
 from brainfed.engines.stacked.training import STACK_BYTES
-from brainfed.graphs.population.embedding import EXACT_RANK
-from brainfed.graphs.population.randomised import BLOCK_ENTRIES, OVERSAMPLES
+from brainfed.graphs.embedding import BLOCK_ENTRIES, EXACT_RANK, OVERSAMPLES
 from brainfed.graphs.settings import GraphSettings
 from brainfed.methods.gcn.declaration import FedGCNSettings
 from scale.work import Axis, Changed, Work

@@ -32,8 +32,8 @@ def compute_connectivity(folder: Path, work: Work) -> Costs:
 def build_graph(folder: Path, work: Work) -> Costs:
     """The population graph; also its number of edges, in both directions."""
     import brainfed.cohort.splits.training_labels
-    import brainfed.graphs.population.build
-    import brainfed.graphs.population.known_phenotypes  # noqa: F401
+    import brainfed.graphs.population
+    import brainfed.graphs.propagation  # noqa: F401
 
     found = before_work()
     files = {name: str(folder / f"{name}.parquet") for name in ("split", "participants")}
@@ -57,7 +57,7 @@ def train(folder: Path, work: Work) -> Costs:
 
     from brainfed.methods.gcn.declaration import FedGCNSettings
     from brainfed.methods.gcn.train import train_fedgcn
-    from brainfed.runtime.jobs.run import Run
+    from brainfed.runtime.jobs.checkpoints import Run
     from brainfed.runtime.streams import Streams
     from brainfed.samples.assemble import assemble
 

@@ -11,10 +11,9 @@ import numpy as np
 import torch
 from torch.nn.functional import cross_entropy
 
-from brainfed.federation.privacy.weight_noise import normal
-from brainfed.models.gcn import GCN
-from brainfed.models.logistic_regression import LogisticRegression
-from brainfed.models.mlp import MLP
+from brainfed.federation.noise import normal
+from brainfed.models.classifier import LogisticRegression
+from brainfed.models.fedni import GCN, MLP
 
 
 def module_of(features, hidden, classes, graph, skip):

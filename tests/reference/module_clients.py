@@ -16,9 +16,9 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from brainfed.engines.clients import Batches, Curves, parameters_by_wire_name, wire_name
-from brainfed.federation.clients import Arrays
+from brainfed.federation.loop import Arrays
 from brainfed.federation.message import GRADIENT_NORM, Message
-from brainfed.federation.schedule import FederationSettings
+from brainfed.federation.settings import FederationSettings
 from brainfed.models.classifier import class_probabilities
 from brainfed.runtime.seeded import seeded
 from brainfed.runtime.streams import Streams

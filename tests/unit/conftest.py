@@ -2,9 +2,8 @@
 
 import pytest
 
-from brainfed.federation.pace import Pace
-from brainfed.runtime.jobs.checkpoints import Checkpoint, checkpoint_path
-from brainfed.runtime.jobs.run import Run
+from brainfed.federation.link import Pace
+from brainfed.runtime.jobs.checkpoints import Checkpoint, Run, checkpoint_path
 
 
 class CutOffError(Exception):

@@ -21,7 +21,7 @@ BLOCKS = [
     for path in DOCUMENTS
     for number, block in enumerate(re.findall(r"```yaml\n(.*?)```", path.read_text(encoding="utf-8"), re.DOTALL))
 ]
-FENCES = {"html", "bash", "text", "yaml", "python"}
+FENCES = {"html", "mermaid", "bash", "text", "yaml", "python"}
 """Languages of a fence: `bash` holds commands to run from the root of the repository, `text` their output."""
 LONGEST_README = 120
 

@@ -41,10 +41,10 @@ NEEDS = {"centroids": ("connectomes",), "lags": ("series",), "share": ("series",
 IMPORTS = """
 import numpy as np
 
-from brainfed.graphs.connectome.normalised import normalised_adjacency
-from brainfed.samples.class_scores import of_two_classes
+from brainfed.graphs.connectome import normalised_adjacency
+from brainfed.samples.labelled_subjects import of_two_classes
 from brainfed.samples.inputs import Outcome
-from brainfed.samples.windows import test_offsets, training_offset, window, wrapped
+from brainfed.samples.series import test_offsets, training_offset, window, wrapped
 """
 CENTRES = """
 

@@ -15,7 +15,7 @@ from typing import IO, Any
 import nibabel as nib
 import numpy as np
 
-from brainfed.cohort.sources.listed import shard_name
+from brainfed.cohort.sources.files import shard_name
 from brainfed.runtime.records.contents import as_list, content
 from workflow.hostile_project import CONFIG, SHARDS
 from workflow.project import Project

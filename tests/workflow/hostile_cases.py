@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import yaml
 
-from brainfed.configuration.names import TABLE_ENDINGS
+from brainfed.configuration.project import TABLE_ENDINGS
 from workflow.hostile_acts import (
     ATLAS,
     CONFOUNDS,
@@ -234,7 +234,7 @@ CASES = [
          "reference": "quick"}})), SCORED),
     Case("its memory deleted, an older scan put in", then(forget, older(SCAN, darker)), below(shard(ONE))),
     Case("its memory deleted, code edited", then(forget,
-         function("brainfed/graphs/neighbours/similarity.py", "similarity")), below("build_graph")),
+         function("brainfed/graphs/neighbours.py", "similarity")), below("build_graph")),
     Case("results copied without times or memory", copy_results, NOTHING),
     Case("results copied, k changed", then(copy_results, config(graph={"k": 5})), below("build_graph")),
     Case("one record deleted", delete(record(PREDICTIONS["quick"])), below("train_method:quick")),
@@ -362,13 +362,13 @@ CASES = [
          config(library_versions="rerun")),
          below("train_method:quick")),
     # Code.
-    Case("code of graphs", function("brainfed/graphs/neighbours/similarity.py", "similarity"), below("build_graph")),
-    Case("code that no job reaches", then(code("brainfed/graphs/neighbours/similarity.py"),
+    Case("code of graphs", function("brainfed/graphs/neighbours.py", "similarity"), below("build_graph")),
+    Case("code that no job reaches", then(code("brainfed/graphs/neighbours.py"),
          code("brainfed/runtime/artefacts.py"), code("brainfed/federation/loop.py", "\ndef added(): ...\n")), NOTHING),
-    Case("code of one method", function("brainfed/methods/linear/train_ridge.py", "train"), RIDGE),
+    Case("code of one method", function("brainfed/methods/linear/train.py", "train_ridge"), RIDGE),
     Case("code of generated nodes", function("brainfed/inpainting/fedni/drawing.py", "load"), below("fuse_graph")),
     Case("code of graphs edited while they are built, and put back",
-         edited_meanwhile("brainfed/graphs/neighbours/similarity.py", GRAPH_OF_LAB), below("build_graph")),
+         edited_meanwhile("brainfed/graphs/neighbours.py", GRAPH_OF_LAB), below("build_graph")),
     Case("a script edited before its job starts, and put back",
          edited_meanwhile("scripts/build_graph.py", GRAPH_OF_LAB), below("build_graph")),
     Case("code of the log edited during a run",
@@ -376,15 +376,15 @@ CASES = [
     Case("code of a script", code("scripts/extract_series.py"), EXTRACTED_TWICE),
     Case("code of the scores", function("brainfed/evaluation/experiment.py", "score_experiment"),
          both(SCORED, below("score_experiment", cohort="demo"))),
-    Case("code of the page", function("brainfed/reporting/software.py", "software_of"), REPORT),
+    Case("code of the page", function("brainfed/reporting/citations.py", "software_of"), REPORT),
     Case("code of a panel that a family brings",
-         function("brainfed/methods/gcfl/paper/gains.py", "read_gains"), REPORT),
-    Case("a template of such a panel", code("brainfed/methods/gcfl/paper/templates/gains.html.j2", "\n"), REPORT),
+         function("brainfed/papers/gcfl.py", "read_gains"), REPORT),
+    Case("a template of such a panel", code("brainfed/papers/templates/gcfl/gains.html.j2", "\n"), REPORT),
     Case("a template", code("brainfed/reporting/templates/style.css", "\n"), REPORT),
     Case("a caption", code("report/flow.rst", "\nMore.\n"), REPORT),
     Case("code of the check before a run", function("brainfed/checking/finding.py", "boundary"), NOTHING),
-    Case("a comment and a docstring", then(code("brainfed/graphs/neighbours/similarity.py", "\n# A comment.\n"),
-         lambda project: project.edit("brainfed/methods/linear/train_ridge.py", '"""', '"""Reworded. ')), NOTHING),
+    Case("a comment and a docstring", then(code("brainfed/graphs/neighbours.py", "\n# A comment.\n"),
+         lambda project: project.edit("brainfed/methods/linear/train.py", '"""', '"""Reworded. ')), NOTHING),
     Case("code of logs", function("brainfed/runtime/logs.py", "configure"), NOTHING),
     Case("all code touched", touch("workflow/**/*.py"), NOTHING),
     # The run itself.

@@ -38,7 +38,7 @@ def configure(project: Project, **settings: object) -> None:
 def finished(tmp_path_factory) -> Project:
     """A whole run of the tables; states are kept as often as their cost allows."""
     project = new_project(tmp_path_factory.mktemp("fglbc"), subjects=0)
-    project.edit("brainfed/federation/pace.py", "CHECKPOINT_SECONDS = 20", "CHECKPOINT_SECONDS = 0")
+    project.edit("brainfed/federation/link.py", "CHECKPOINT_SECONDS = 20", "CHECKPOINT_SECONDS = 0")
     configure(project)
     project.snakemake("--cores", "1", "tables")
     return project

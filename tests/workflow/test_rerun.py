@@ -58,12 +58,12 @@ def test_a_change_of_one_learning_rate_reruns_one_method(project):
 
 
 def test_an_edit_of_the_graph_module_reruns_graphs_and_their_readers(project):
-    project.edit_function("brainfed/graphs/neighbours/similarity.py", "similarity")
+    project.edit_function("brainfed/graphs/neighbours.py", "similarity")
     assert project.planned() == Counter(build_graph=1, train_method=1, score_experiment=1)
 
 
 def test_an_edit_of_one_methods_module_reruns_that_method(project):
-    project.edit_function("brainfed/methods/linear/train_ridge.py", "train")
+    project.edit_function("brainfed/methods/linear/train.py", "train_ridge")
     assert project.planned() == Counter(train_method=1, score_experiment=1)
 
 
@@ -73,7 +73,7 @@ def test_an_edit_of_the_federated_rounds_reruns_the_federated_methods(project):
 
 
 def test_code_that_no_job_reaches_reruns_nothing(project):
-    for file in ("graphs/neighbours/similarity", "federation/loop", "runtime/artefacts", "samples/assemble"):
+    for file in ("graphs/neighbours", "federation/loop", "runtime/artefacts", "samples/assemble"):
         project.edit(
             f"brainfed/{file}.py", "\n\ndef ", "\n\nUNUSED = 1\n\n\ndef unused():\n    return UNUSED\n\n\ndef "
         )
@@ -81,7 +81,7 @@ def test_code_that_no_job_reaches_reruns_nothing(project):
 
 
 def test_a_comment_or_docstring_reruns_nothing(project):
-    project.edit("brainfed/graphs/neighbours/similarity.py", '"""', '"""Reworded. ')
+    project.edit("brainfed/graphs/neighbours.py", '"""', '"""Reworded. ')
     project.edit("brainfed/federation/loop.py", "\n\ndef ", "\n\n# A new comment.\ndef ")
     assert project.planned() == Counter()
 

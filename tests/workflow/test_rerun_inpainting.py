@@ -93,7 +93,7 @@ def test_the_inductive_protocol_trains_a_generator_a_fold(project):
 
 
 def test_an_edit_of_fusing_reruns_fused_graphs_and_their_readers(project):
-    project.edit_function("brainfed/inpainting/fusing/fuse.py", "fuse")
+    project.edit_function("brainfed/inpainting/fusing.py", "fuse")
     assert project.planned() == Counter(fuse_graph=2, train_method=3, score_experiment=1)
 
 
@@ -103,7 +103,7 @@ def test_an_edit_of_the_masks_reruns_the_generator_and_the_steps_after_it(projec
 
 
 def test_an_edit_of_the_classifier_on_fused_graphs_reruns_it_alone(project):
-    project.edit_function("brainfed/samples/inpainting/generated_nodes.py", "with_generated")
+    project.edit_function("brainfed/samples/inputs.py", "with_generated")
     assert project.planned() == Counter(train_method=3, score_experiment=1)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from brainfed.configuration.layout.locks import lock_files
+from brainfed.configuration.layout.layout import lock_files
 from brainfed.runtime.scheduling.one_run import hold
 from workflow.project import Project
 

@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 from brainfed.evaluation.patterns import read_patterns
-from brainfed.graphs.connectome.edges import matrices
+from brainfed.graphs.connectome import matrices
 from brainfed.runtime.artefacts import read_arrays
-from brainfed.samples.graph_samples import read_graph_samples
+from brainfed.samples.graphs import read_graph_samples
 from workflow.added_methods import COHORT, COMPARED, configure, with_added_methods
 from workflow.project import Project, participants_of
 

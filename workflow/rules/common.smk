@@ -34,8 +34,8 @@ if Path(brainfed.__file__).resolve().parents[1] != BASE.resolve():
         "run `make install` here and activate this .venv."
     )
 
-from brainfed.cohort.phenotype.columns import ALL, FIELDS
-from brainfed.cohort.sources.known_atlases import FOLDER
+from brainfed.cohort.phenotype.participant import ALL, FIELDS
+from brainfed.cohort.sources.files import FOLDER
 from brainfed.cohort.sources.listing import list_cohort
 from brainfed.configuration.layout.at_a_site import (
     is_joint,
@@ -50,10 +50,10 @@ from brainfed.configuration.layout.cohort_inputs import (
     data_sets_to_fetch,
     exported_folders,
 )
-from brainfed.configuration.layout.kept import kept_parameters
+from brainfed.configuration.layout.cohort_inputs import kept_parameters
 from brainfed.configuration.layout.layout import Layout
-from brainfed.configuration.layout.locks import lock_files
-from brainfed.configuration.layout.paths import (
+from brainfed.configuration.layout.layout import lock_files
+from brainfed.configuration.layout.layout import (
     BETWEEN,
     covariance_pattern,
     graphs_file,
@@ -66,44 +66,44 @@ from brainfed.configuration.layout.paths import (
     timing_of,
 )
 from brainfed.configuration.loading import load_plan
-from brainfed.configuration.outline.clusters import (
+from brainfed.configuration.outline import (
     clustered_experiments,
     clustered_histories,
     clustered_variants,
     local_twins,
 )
-from brainfed.configuration.outline.experiment import figure_outline, groups_drawn_as
-from brainfed.configuration.outline.figure_names import PAPER_FIGURES
-from brainfed.configuration.outline.graphs import (
+from brainfed.configuration.outline import figure_outline, groups_drawn_as
+from brainfed.configuration.outline import PAPER_FIGURES
+from brainfed.configuration.outline import (
     drawn_graphs,
     experiments_that_cut,
     scope_inputs,
 )
-from brainfed.configuration.outline.ledgers import ledger_variants
-from brainfed.configuration.outline.patterns import (
+from brainfed.configuration.outline import ledger_variants
+from brainfed.configuration.outline import (
     explained_experiments,
     explained_files,
     explained_variants,
     truth_file,
 )
-from brainfed.configuration.outline.report import (
+from brainfed.configuration.outline import (
     outline_files,
     report_files,
     report_outline,
 )
-from brainfed.configuration.outline.variant import shown_variant
-from brainfed.configuration.planning.kept import REPEAT
+from brainfed.configuration.outline import shown_variant
+from brainfed.configuration.planning.experiments import REPEAT
 from brainfed.configuration.planning.plan import split_content
-from brainfed.configuration.stages.inpainting import max_generated
+from brainfed.configuration.stages.graphs import max_generated
 from brainfed.configuration.stages.registry import KINDS
 from brainfed.configuration.twins import twins_of
-from brainfed.configuration.unique_keys import refuse_rewritten
-from brainfed.configuration.targets import reports_of, targets_of
+from brainfed.configuration.loading import refuse_rewritten
+from brainfed.configuration.loading import reports_of, targets_of
 from brainfed.runtime.devices.lease import missing_gpu, unusable_gpu
 from brainfed.runtime.records.digests import code_digest
 from brainfed.runtime.records.imported import state_sources
 from brainfed.runtime.errors import UserError
-from brainfed.runtime.devices.gpu_limit import announce, gpus
+from brainfed.runtime.devices.driver import announce, gpus
 from brainfed.runtime.provenance import versions
 from brainfed.runtime.devices.slots import jobs_per_gpu
 from brainfed.runtime.records.records import Records, install

@@ -390,7 +390,7 @@ rule write_report:
         results=lambda wc: [] if FETCHING else report_files(outline_of(wc)),
         captions=files_of_the_workflow("report", "*.rst"),
         templates=files_of_the_workflow(
-            "brainfed", "reporting/templates/**/*.*", "methods/*/paper/templates/*"
+            "brainfed", "reporting/templates/**/*.*", "papers/templates/*/*"
         ),
     output:
         report=report(

@@ -5,7 +5,7 @@ from snakemake.exceptions import WorkflowError
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.forking.measured import measure_forked_jobs
 from brainfed.runtime.forking.shell import job_shell
-from brainfed.runtime.jobs.limits import require_room
+from brainfed.runtime.jobs.memory import require_room
 from brainfed.runtime.scheduling.ending import end_when_asked
 from brainfed.runtime.scheduling.timer import keep_one_timer
 

@@ -3,7 +3,7 @@
 from brainfed.scripting.job import job
 
 with job(snakemake) as running:
-    from brainfed.evaluation.audit.audit import audit_experiment
+    from brainfed.evaluation.audit import audit_experiment
 
     params, files = running.params, snakemake.input
     audit_experiment(

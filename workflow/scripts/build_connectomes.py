@@ -3,8 +3,8 @@
 from brainfed.scripting.job import job
 
 with job(snakemake) as running:
-    from brainfed.graphs.connectome.build import read_connectivity, write_connectomes
-    from brainfed.graphs.connectome.settings import ConnectomeSettings
+    from brainfed.graphs.connectome import read_connectivity, write_connectomes
+    from brainfed.graphs.settings import ConnectomeSettings
     from brainfed.runtime.artefacts import canonical_json, read_arrays, read_table, write_text
 
     files, settings = snakemake.input, running.params.settings

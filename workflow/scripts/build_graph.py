@@ -6,13 +6,12 @@ with job(snakemake) as running:
     import numpy as np
 
     from brainfed.cohort.splits.training_labels import training_labels
-    from brainfed.graphs.population.build import build_graph
-    from brainfed.graphs.population.known_phenotypes import known_phenotypes
+    from brainfed.graphs.population import build_graph
+    from brainfed.graphs.propagation import known_phenotypes
     from brainfed.graphs.settings import GraphSettings
     from brainfed.runtime.artefacts import canonical_json, write_arrays, write_text
     from brainfed.runtime.streams import Streams
-    from brainfed.samples.reading.aligned import read_features
-    from brainfed.samples.reading.people import phenotypes_of, read_people
+    from brainfed.samples.reading import phenotypes_of, read_features, read_people
 
     files, params = snakemake.input, running.params
     people = read_people(files.split, files.participants or None).drop(columns="diagnosis", errors="ignore")

@@ -6,7 +6,7 @@ with job(snakemake) as running:
     import pandas as pd
 
     from brainfed.imaging.connectivity import connectivity
-    from brainfed.imaging.series.files import load_runs, load_series
+    from brainfed.imaging.series.shards import load_runs, load_series
     from brainfed.imaging.settings import FeatureSettings
     from brainfed.runtime.artefacts import read_table, write_arrays
     from brainfed.runtime.errors import UserError

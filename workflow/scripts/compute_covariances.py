@@ -3,8 +3,8 @@
 from brainfed.scripting.job import job
 
 with job(snakemake) as running:
-    from brainfed.imaging.series.files import load_runs
-    from brainfed.imaging.tangent.covariances import covariances, write_covariances
+    from brainfed.imaging.series.shards import load_runs
+    from brainfed.imaging.tangent import covariances, write_covariances
     from brainfed.runtime.artefacts import read_arrays
 
     params, series = running.params, read_arrays(snakemake.input.series)

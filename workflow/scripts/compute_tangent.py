@@ -3,9 +3,7 @@
 from brainfed.scripting.job import job
 
 with job(snakemake) as running:
-    from brainfed.imaging.tangent.covariances import load_covariances
-    from brainfed.imaging.tangent.reference import crossings_of_all
-    from brainfed.imaging.tangent.vectors import tangent_at_identity, tangent_of_all
+    from brainfed.imaging.tangent import crossings_of_all, load_covariances, tangent_at_identity, tangent_of_all
     from brainfed.runtime.artefacts import read_table, write_arrays
     from brainfed.scripting.at_site import link_of
 

@@ -3,9 +3,9 @@
 from brainfed.scripting.job import job
 
 with job(snakemake) as running:
-    from brainfed.cohort.class_words import class_words
-    from brainfed.cohort.settings.flags import FlagSettings
-    from brainfed.reporting.figures.cohort.gallery import draw_cohort
+    from brainfed.cohort.classes import class_words
+    from brainfed.cohort.settings.cohort import FlagSettings
+    from brainfed.reporting.figures.cohort import draw_cohort
 
     draw_cohort(
         snakemake.input.participants,

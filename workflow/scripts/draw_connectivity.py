@@ -3,8 +3,8 @@
 from brainfed.scripting.job import job
 
 with job(snakemake) as running:
-    from brainfed.cohort.class_words import class_words
-    from brainfed.reporting.figures.connectivity.gallery import draw_connectivity
+    from brainfed.cohort.classes import class_words
+    from brainfed.reporting.figures.brains import draw_connectivity
 
     files = snakemake.input
     draw_connectivity(

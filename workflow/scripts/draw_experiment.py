@@ -3,8 +3,8 @@
 from brainfed.scripting.job import job
 
 with job(snakemake) as running:
-    from brainfed.cohort.class_words import class_words
-    from brainfed.methods.papers.beside import BESIDE
+    from brainfed.cohort.classes import class_words
+    from brainfed.papers.beside import BESIDE
     from brainfed.reporting.charts.gallery import draw_experiment
     from brainfed.reporting.variants import read_variant
 

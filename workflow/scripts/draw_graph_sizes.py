@@ -3,8 +3,8 @@
 from brainfed.scripting.job import job
 
 with job(snakemake) as running:
-    from brainfed.cohort.class_words import class_words
-    from brainfed.reporting.figures.graphs.sizes import draw_sizes
+    from brainfed.cohort.classes import class_words
+    from brainfed.reporting.figures.sizes import draw_sizes
 
     files = snakemake.input
     draw_sizes(

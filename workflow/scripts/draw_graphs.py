@@ -3,8 +3,8 @@
 from brainfed.scripting.job import job
 
 with job(snakemake) as running:
-    from brainfed.cohort.class_words import class_words
-    from brainfed.reporting.figures.graphs.gallery import draw_graphs
+    from brainfed.cohort.classes import class_words
+    from brainfed.reporting.figures.graphs import draw_graphs
 
     draw_graphs(
         running.params.stages,

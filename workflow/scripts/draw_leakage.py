@@ -3,8 +3,8 @@
 from brainfed.scripting.job import job
 
 with job(snakemake) as running:
-    from brainfed.cohort.class_words import class_words
-    from brainfed.reporting.figures.scores.leakage import draw_leakage
+    from brainfed.cohort.classes import class_words
+    from brainfed.reporting.figures.leakage import draw_leakage
     from brainfed.reporting.variants import read_variant
 
     files, params = snakemake.input, running.params

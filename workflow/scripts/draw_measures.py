@@ -3,8 +3,8 @@
 from brainfed.scripting.job import job
 
 with job(snakemake) as running:
-    from brainfed.cohort.class_words import class_words
-    from brainfed.reporting.figures.connectivity.measure_effects import draw_measures
+    from brainfed.cohort.classes import class_words
+    from brainfed.reporting.figures.connectivity import draw_measures
 
     files = snakemake.input
     draw_measures(

@@ -3,8 +3,8 @@
 from brainfed.scripting.job import job
 
 with job(snakemake) as running:
-    from brainfed.cohort.class_words import class_words
-    from brainfed.reporting.figures.patterns.gallery import draw_patterns
+    from brainfed.cohort.classes import class_words
+    from brainfed.reporting.figures.brains import draw_patterns
     from brainfed.reporting.variants import read_variant
 
     files = snakemake.input

@@ -3,7 +3,7 @@
 from brainfed.scripting.job import job
 
 with job(snakemake) as running:
-    from brainfed.reporting.figures.graphs.scopes import draw_scopes
+    from brainfed.reporting.figures.scopes import draw_scopes
 
     files = snakemake.input
     draw_scopes(files.cut, next(iter(files.own), None), files.split, snakemake.output.scopes)

@@ -4,10 +4,10 @@ from brainfed.scripting.job import job
 
 with job(snakemake) as running:
     from brainfed.cohort.settings.cohort import CohortSettings
-    from brainfed.cohort.sources.scan_run import BidsRun
+    from brainfed.cohort.sources.bids_tree import BidsRun
     from brainfed.imaging.extraction.bids_extraction import SubjectRuns, extract_bids_shard
     from brainfed.imaging.scans.atlas import load_atlas
-    from brainfed.imaging.series.shard import ShardFiles
+    from brainfed.imaging.series.shards import ShardFiles
     from brainfed.runtime.settings import restore
 
     settings = restore(CohortSettings, {"source": "bids", **running.params.settings})

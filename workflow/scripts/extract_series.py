@@ -4,10 +4,10 @@ from brainfed.scripting.job import job
 
 with job(snakemake) as running:
     from brainfed.cohort.settings.cohort import CohortSettings
-    from brainfed.imaging.extraction.extract_shard import extract_shard
+    from brainfed.imaging.extraction.bids_extraction import extract_shard
     from brainfed.imaging.extraction.extraction import ScanFiles
     from brainfed.imaging.scans.atlas import load_atlas
-    from brainfed.imaging.series.shard import ShardFiles
+    from brainfed.imaging.series.shards import ShardFiles
     from brainfed.runtime.settings import restore
 
     settings = restore(CohortSettings, {"source": "nifti", **running.params.settings})

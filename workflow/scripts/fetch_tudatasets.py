@@ -3,7 +3,7 @@
 from brainfed.scripting.job import job
 
 with job(snakemake) as running:
-    from brainfed.cohort.sources.tudataset.fetch import fetch_data_sets
+    from brainfed.cohort.sources.tudataset_download import fetch_data_sets
 
     for folder, names in running.params.data_sets.items():
         fetch_data_sets(names, folder, running.progress)

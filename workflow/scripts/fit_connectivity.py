@@ -3,14 +3,11 @@
 from brainfed.scripting.job import job
 
 with job(snakemake) as running:
-    from brainfed.cohort.splits.acquisition import read_acquisition
-    from brainfed.cohort.splits.training_labels import training_labels
+    from brainfed.cohort.splits.training_labels import read_acquisition, training_labels
     from brainfed.imaging.settings import FeatureSettings
-    from brainfed.imaging.tangent.covariances import load_covariances
-    from brainfed.imaging.tangent.reference import tangent_ledger
-    from brainfed.imaging.tangent.vectors import tangent_of_fold
+    from brainfed.imaging.tangent import load_covariances, tangent_ledger, tangent_of_fold
     from brainfed.runtime.artefacts import canonical_json, read_arrays, read_table, write_arrays, write_text
-    from brainfed.samples.reading.aligned import read_features
+    from brainfed.samples.reading import read_features
     from brainfed.scripting.at_site import link_of, study_of
 
     files, params = snakemake.input, running.params

@@ -3,8 +3,8 @@
 from brainfed.scripting.job import job
 
 with job(snakemake) as running:
-    from brainfed.cohort.class_words import class_words
-    from brainfed.reporting.tables.subjects.follow import write_followed
+    from brainfed.cohort.classes import class_words
+    from brainfed.reporting.tables.follow import write_followed
 
     files, params = snakemake.input, running.params
     runs = [(variant, repeat) for variant in params.variants for repeat in range(params.repeats)]

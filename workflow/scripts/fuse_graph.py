@@ -6,16 +6,16 @@ with job(snakemake, gpu=True) as running:
     from dataclasses import fields
 
     from brainfed.graphs.settings import GraphSettings
-    from brainfed.inpainting.fedni.count_scale import warn_of_sites
-    from brainfed.inpainting.fusing.fuse import fuse
-    from brainfed.inpainting.fusing.true_neighbours import crossings_of
+    from brainfed.inpainting.fedni.drawing import warn_of_sites
+    from brainfed.inpainting.fusing import fuse
+    from brainfed.inpainting.new_nodes import crossings_of
     from brainfed.inpainting.settings import FusingSettings
     from brainfed.runtime.artefacts import canonical_json, read_arrays, write_arrays, write_text
     from brainfed.runtime.entry import resolve
-    from brainfed.runtime.jobs.run import Run
+    from brainfed.runtime.jobs.checkpoints import Run
     from brainfed.runtime.settings import restore
     from brainfed.runtime.streams import Streams
-    from brainfed.samples.inpainting.inpainting_inputs import inpainting_inputs, read_cut
+    from brainfed.samples.inpainting import inpainting_inputs, read_cut
     from brainfed.scripting.at_site import link_of, placed
 
     params, files = running.params, snakemake.input

@@ -3,8 +3,8 @@
 from brainfed.scripting.job import job
 
 with job(snakemake) as running:
-    from brainfed.cohort.phenotype.columns import values_of
     from brainfed.cohort.phenotype.ingest import participants_table, people_of_table
+    from brainfed.cohort.phenotype.participant import values_of
     from brainfed.cohort.settings.cohort import CohortSettings
     from brainfed.runtime.artefacts import write_table
     from brainfed.runtime.settings import restore

@@ -4,7 +4,7 @@ from brainfed.scripting.job import job
 
 with job(snakemake) as running:
     from brainfed.imaging.series.joined import write_series
-    from brainfed.imaging.series.settings import SeriesSettings
+    from brainfed.imaging.settings import SeriesSettings
     from brainfed.runtime.artefacts import read_table
 
     files, settings = snakemake.input, running.params.settings

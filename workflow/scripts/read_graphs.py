@@ -3,7 +3,7 @@
 from brainfed.scripting.job import job
 
 with job(snakemake) as running:
-    from brainfed.graphs.tudataset.write import GraphFiles, write_graphs
+    from brainfed.graphs.tudataset import GraphFiles, write_graphs
 
     write_graphs(
         running.params.folders,

@@ -4,8 +4,8 @@ from brainfed.scripting.job import job
 
 with job(snakemake) as running:
     from brainfed.cohort.settings.cohort import CohortSettings
-    from brainfed.imaging.morphometry.measures import write_measures
-    from brainfed.imaging.series.shard import ShardFiles
+    from brainfed.imaging.morphometry.features import write_measures
+    from brainfed.imaging.series.shards import ShardFiles
     from brainfed.runtime.settings import restore
 
     write_measures(

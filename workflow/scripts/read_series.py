@@ -4,8 +4,7 @@ from brainfed.scripting.job import job
 
 with job(snakemake) as running:
     from brainfed.cohort.settings.cohort import CohortSettings
-    from brainfed.imaging.series.read_shard import read_shard
-    from brainfed.imaging.series.shard import ShardFiles
+    from brainfed.imaging.series.shards import ShardFiles, read_shard
     from brainfed.runtime.settings import restore
 
     listed = running.params.subjects

@@ -4,12 +4,12 @@ from brainfed.scripting.job import job
 
 with job(snakemake) as running:
     from brainfed.graphs.settings import GraphSettings
-    from brainfed.inpainting.fidelity.comparison import fidelity
-    from brainfed.inpainting.fusing.fused import read_fused
+    from brainfed.inpainting.fidelity import fidelity
+    from brainfed.inpainting.inputs import read_fused
     from brainfed.runtime.artefacts import canonical_json, write_text
     from brainfed.runtime.settings import restore
     from brainfed.runtime.streams import Streams
-    from brainfed.samples.inpainting.inpainting_inputs import inpainting_inputs, read_cut
+    from brainfed.samples.inpainting import inpainting_inputs, read_cut
 
     params, files = running.params, snakemake.input
     inputs = inpainting_inputs(

@@ -3,7 +3,7 @@
 from brainfed.scripting.job import job
 
 with job(snakemake) as running:
-    from brainfed.evaluation.scorings import score_institutions
+    from brainfed.evaluation.scores import score_institutions
 
     params, files = running.params, snakemake.input
     histories = iter(files.histories)

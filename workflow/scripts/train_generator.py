@@ -8,11 +8,10 @@ with job(snakemake, gpu=True) as running:
     from brainfed.graphs.settings import GraphSettings
     from brainfed.runtime.artefacts import canonical_json, write_arrays, write_table, write_text
     from brainfed.runtime.entry import resolve
-    from brainfed.runtime.jobs.checkpoints import inputs_digest
-    from brainfed.runtime.jobs.run import Run
+    from brainfed.runtime.jobs.checkpoints import Run, inputs_digest
     from brainfed.runtime.settings import restore
     from brainfed.runtime.streams import Streams
-    from brainfed.samples.inpainting.inpainting_inputs import inpainting_inputs
+    from brainfed.samples.inpainting import inpainting_inputs
     from brainfed.scripting.at_site import link_of, placed
 
     params, files = running.params, snakemake.input

@@ -8,7 +8,7 @@ with job(snakemake) as running:
     from brainfed.prediction.card import card
     from brainfed.prediction.model_file import read_model
     from brainfed.runtime.artefacts import atomic, read_table, write_text
-    from brainfed.samples.reading.people import read_people
+    from brainfed.samples.reading import read_people
 
     files = snakemake.input
     people = read_people(files.split, files.participants)

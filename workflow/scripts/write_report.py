@@ -3,8 +3,8 @@
 from brainfed.scripting.job import job
 
 with job(snakemake) as running:
-    from brainfed.methods.papers.beside import BESIDE
-    from brainfed.methods.papers.pages import PAPERS
+    from brainfed.papers.beside import BESIDE
+    from brainfed.papers.pages import PAPERS
     from brainfed.reporting.document import write_report
     from brainfed.reporting.outline import read_outline
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from brainfed.cohort.settings.bids import BidsSettings
 from brainfed.cohort.settings.cohort import CohortSettings
+from brainfed.cohort.settings.sources import BidsSettings
 from brainfed.cohort.sources.listing import list_cohort
 from brainfed.runtime.errors import UserError
 from support.files.bids_dataset import Derivative, write_atlas

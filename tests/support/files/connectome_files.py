@@ -4,10 +4,10 @@ from pathlib import Path
 
 import numpy as np
 
-from brainfed.graphs.connectome.build import read_connectivity, write_connectomes
-from brainfed.graphs.connectome.settings import ConnectomeSettings
+from brainfed.graphs.connectome import read_connectivity, write_connectomes
+from brainfed.graphs.settings import ConnectomeSettings
 from brainfed.runtime.artefacts import write_arrays
-from brainfed.samples.graph_samples import GraphSamples, read_graph_samples
+from brainfed.samples.graphs import GraphSamples, read_graph_samples
 
 
 def ids(subjects: int) -> list[str]:

@@ -8,7 +8,7 @@ import nibabel as nib
 import numpy as np
 
 from brainfed.cohort.settings.cohort import CohortSettings
-from brainfed.cohort.sources.path_patterns import filled
+from brainfed.cohort.sources.files import filled
 from brainfed.configuration.project import ProjectSettings
 from support.files.bids_dataset import AFFINE, MOTION, SHAPE, Derivative, confounds, write_atlas
 from support.files.freesurfer_project import REGIONS, write_table

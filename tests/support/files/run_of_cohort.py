@@ -5,13 +5,11 @@ from brainfed.cohort.quality.inclusion import include, join_quality
 from brainfed.cohort.quality.issues import list_issues
 from brainfed.cohort.quality.measures import measure
 from brainfed.cohort.sources.listing import list_cohort
-from brainfed.imaging.extraction.bids_extraction import SubjectRuns, extract_bids_shard
-from brainfed.imaging.extraction.extract_shard import extract_shard
+from brainfed.imaging.extraction.bids_extraction import SubjectRuns, extract_bids_shard, extract_shard
 from brainfed.imaging.extraction.extraction import ScanFiles
-from brainfed.imaging.morphometry.measures import write_measures
+from brainfed.imaging.morphometry.features import write_measures
 from brainfed.imaging.scans.atlas import load_atlas
-from brainfed.imaging.series.read_shard import read_shard
-from brainfed.imaging.series.shard import ShardFiles
+from brainfed.imaging.series.shards import ShardFiles, read_shard
 from brainfed.runtime.artefacts import read_arrays, read_table
 from brainfed.runtime.errors import UserError
 

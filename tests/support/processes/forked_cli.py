@@ -49,7 +49,7 @@ OURS = (
     "brainfed.__main__",
     "brainfed.checking.images",
     "brainfed.configuration.layout.layout",
-    "brainfed.configuration.outline.report",
+    "brainfed.configuration.outline",
 )
 SECONDS = 3600
 """After which a command is ended, as by `timeout`."""

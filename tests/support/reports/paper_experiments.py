@@ -6,12 +6,11 @@ from typing import Any
 from matplotlib.backends.backend_agg import FigureCanvasAgg, RendererAgg
 from matplotlib.figure import Figure
 
-from brainfed.methods.papers.figures import FIGURES, PRINTINGS
-from brainfed.reporting.figures.paper import gallery
+from brainfed.papers.figures import FIGURES, PRINTINGS
+from brainfed.reporting.figures import of_papers
 from brainfed.reporting.figures.style import drawing
 from brainfed.reporting.outline import ExperimentOutline
-from brainfed.reporting.page_tests import PageTests
-from brainfed.reporting.scored import read_scored
+from brainfed.reporting.scored import PageTests, read_scored
 from support.reports.report_experiments import experiment, read, some_readings, variant_outline, write_fidelity
 
 KS = (3, 5, 10, 40)
@@ -137,7 +136,7 @@ EXPERIMENTS = {"bars": bars, "line": line, "surface": plane, "rounds": rounds, "
 
 def figure_of(outline: ExperimentOutline) -> Figure:
     """The figure of an experiment, with the kinds and printed numbers of all families."""
-    return gallery.figure_of(outline.figure, outline, FIGURES, PRINTINGS)
+    return of_papers.figure_of(outline.figure, outline, FIGURES, PRINTINGS)
 
 
 def page_tests(outline: ExperimentOutline) -> PageTests:

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from brainfed.configuration.shipped import shipped_settings
+from brainfed.configuration.loading import shipped_settings
 from brainfed.configuration.stages.registry import stage_settings
 from brainfed.graphs.settings import GraphSettings
 from brainfed.imaging.settings import FeatureSettings
 from brainfed.inpainting.settings import FusingSettings
-from brainfed.methods.inpainter import inpainter_of
-from brainfed.methods.papers.beside import BESIDE
+from brainfed.methods.method import inpainter_of
 from brainfed.methods.registry import METHODS
+from brainfed.papers.beside import BESIDE
 from brainfed.reporting.outline import ExperimentOutline, read_experiment
 from brainfed.runtime.artefacts import canonical_json, read_arrays, write_arrays, write_table, write_text, write_tsv
 

@@ -13,35 +13,33 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.cohort.class_words import ClassWords, class_words
-from brainfed.cohort.quality.crossings import crossings_of_checksums, crossings_of_likeness
-from brainfed.cohort.quality.measures import measure
-from brainfed.cohort.settings.flags import FlagSettings
-from brainfed.configuration.outline.figure_names import EXPERIMENT_FIGURES
-from brainfed.configuration.shipped import shipped_settings
+from brainfed.cohort.classes import ClassWords, class_words
+from brainfed.cohort.quality.measures import crossings_of_checksums, crossings_of_likeness, measure
+from brainfed.cohort.settings.cohort import FlagSettings
+from brainfed.configuration.loading import shipped_settings
+from brainfed.configuration.outline import EXPERIMENT_FIGURES
 from brainfed.configuration.stages.registry import stage_settings
-from brainfed.evaluation.audit.audit import audit_experiment
+from brainfed.evaluation.audit import audit_experiment
 from brainfed.evaluation.experiment import score_experiment
 from brainfed.graphs.settings import GraphSettings
 from brainfed.imaging.quality.qc_fc import relate_motion
 from brainfed.imaging.quality.typicality import typicality
 from brainfed.imaging.settings import FeatureSettings
-from brainfed.inpainting.fedsage.settings import FedSageSettings
-from brainfed.inpainting.settings import FusingSettings, InpaintingSettings
-from brainfed.methods.papers.beside import BESIDE
-from brainfed.methods.papers.figures import FIGURES as PAPER_FIGURES
-from brainfed.methods.papers.figures import PRINTINGS
-from brainfed.methods.papers.pages import PAPERS
+from brainfed.inpainting.settings import FedSageSettings, FusingSettings, InpaintingSettings
 from brainfed.methods.registry import METHODS as KNOWN
+from brainfed.papers.beside import BESIDE
+from brainfed.papers.figures import FIGURES as PAPER_FIGURES
+from brainfed.papers.figures import PRINTINGS
+from brainfed.papers.pages import PAPERS
 from brainfed.reporting.charts.gallery import draw_experiment
 from brainfed.reporting.document import render, write_report
-from brainfed.reporting.figures.cohort.gallery import draw_cohort
-from brainfed.reporting.figures.connectivity.gallery import draw_connectivity
-from brainfed.reporting.figures.graphs.gallery import draw_graphs
-from brainfed.reporting.figures.paper.gallery import draw
-from brainfed.reporting.figures.scores.leakage import draw_leakage
+from brainfed.reporting.figures.brains import draw_connectivity
+from brainfed.reporting.figures.cohort import draw_cohort
+from brainfed.reporting.figures.graphs import draw_graphs
+from brainfed.reporting.figures.leakage import draw_leakage
+from brainfed.reporting.figures.of_papers import draw
 from brainfed.reporting.outline import ReportOutline, read_experiment, read_outline
-from brainfed.reporting.tables.subjects.follow import write_followed
+from brainfed.reporting.tables.follow import write_followed
 from brainfed.reporting.variants import read_variant
 from brainfed.runtime.artefacts import canonical_json, write_arrays, write_table, write_text, write_tsv
 from support.processes.made_once import made_once

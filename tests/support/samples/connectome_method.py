@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 import pytest
 
-from brainfed.configuration.planning import plan, sweeps, variants
+from brainfed.configuration.planning import experiments, plan
 from brainfed.methods.method import Capabilities
 from brainfed.methods.registry import METHODS
 
@@ -23,6 +23,6 @@ def register(monkeypatch: pytest.MonkeyPatch) -> None:
     """Add the method and its variant to the registry, wherever it is imported."""
     methods = MappingProxyType({**METHODS, "reader": READER})
     shipped = MappingProxyType({**plan.SHIPPED_VARIANTS, "reader": {"method": "reader"}})
-    for module in (plan, sweeps, variants):
+    for module in (plan, experiments, experiments):
         monkeypatch.setattr(module, "METHODS", methods)
     monkeypatch.setattr(plan, "SHIPPED_VARIANTS", shipped)

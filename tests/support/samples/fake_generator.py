@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from brainfed.graphs.graph import Graph
-from brainfed.graphs.population.build import build_graph
+from brainfed.graphs.population import build_graph
+from brainfed.graphs.propagation import Graph
 from brainfed.graphs.settings import GraphSettings
 from brainfed.inpainting.inputs import Generated, InpaintingInputs
 from brainfed.inpainting.settings import FusingSettings

@@ -5,9 +5,9 @@ from dataclasses import replace
 import torch
 
 from brainfed.inpainting.fedsage import training as fedsage
-from brainfed.inpainting.fedsage.settings import FedSageSettings
+from brainfed.inpainting.settings import FedSageSettings
 from brainfed.runtime.artefacts import ArrayFile
-from brainfed.runtime.jobs.run import Run
+from brainfed.runtime.jobs.checkpoints import Run
 from support.samples.inpainting_inputs import inpainting_inputs
 
 CPU = torch.device("cpu")

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from brainfed.inpainting.fusing.fused import FusedGraph
+from brainfed.inpainting.inputs import FusedGraph
 
 
 def with_fused(inputs):

@@ -4,10 +4,9 @@ from dataclasses import fields, replace
 
 import numpy as np
 
-from brainfed.graphs.connectome.edges import adjacency, matrices, strongest
-from brainfed.graphs.connectome.settings import ConnectomeSettings
-from brainfed.samples.graph_inputs import GraphInputs
-from brainfed.samples.graph_samples import GraphSamples
+from brainfed.graphs.connectome import adjacency, matrices, strongest
+from brainfed.graphs.settings import ConnectomeSettings
+from brainfed.samples.graphs import GraphInputs, GraphSamples
 from brainfed.samples.labelled_subjects import LabelledSubjects
 from support.samples.method_inputs import diagnosis_of, method_inputs
 

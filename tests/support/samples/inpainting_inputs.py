@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from brainfed.graphs.graph import Graph
-from brainfed.graphs.population.build import build_graph
+from brainfed.graphs.population import build_graph
+from brainfed.graphs.propagation import Graph
 from brainfed.graphs.settings import GraphSettings
-from brainfed.inpainting.fedni.institution import drawn_mask, masked_graph
+from brainfed.inpainting.fedni.masking import drawn_mask, masked_graph
 from brainfed.inpainting.inputs import InpaintingInputs
 from brainfed.runtime.streams import Streams
 

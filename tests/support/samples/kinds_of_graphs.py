@@ -3,8 +3,7 @@
 import numpy as np
 
 from brainfed.runtime.streams import Streams
-from brainfed.samples.graph_inputs import GraphInputs
-from brainfed.samples.graph_samples import GraphSamples
+from brainfed.samples.graphs import GraphInputs, GraphSamples
 from brainfed.samples.labelled_subjects import hidden_labels
 
 DENSE, ALIKE, SPARSE = "dense", "alike", "sparse"

@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from sklearn.model_selection import StratifiedKFold
 
-from brainfed.graphs.graph import Graph
+from brainfed.graphs.propagation import Graph
 from brainfed.runtime.streams import Streams
 from brainfed.samples.inputs import IntArray, MethodInputs
-from brainfed.samples.reading.people import Phenotypes
+from brainfed.samples.reading import Phenotypes
 
 NEIGHBOURS = 3
 

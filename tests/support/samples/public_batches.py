@@ -2,8 +2,8 @@
 
 import torch
 
-from brainfed.federation.distillation.batch import PublicBatch
-from brainfed.federation.distillation.gcna import initial_weights
+from brainfed.federation.distillation.gahfl import initial_weights
+from brainfed.federation.distillation.objective import PublicBatch
 from brainfed.runtime.streams import Streams
 
 FOLDS, ROWS, SAMPLES = 3, 12, 8

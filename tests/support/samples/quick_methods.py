@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from brainfed.methods.inpainter import inpainter_of
+from brainfed.methods.method import inpainter_of
 from brainfed.methods.registry import METHODS
 from brainfed.runtime.entry import resolve
-from brainfed.runtime.jobs.run import Run
+from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.runtime.records.digests import import_closure
 from brainfed.runtime.records.source_tree import SourceTree
 from support.samples.fused_inputs import with_fused

@@ -5,8 +5,7 @@ from dataclasses import fields, replace
 import numpy as np
 
 from brainfed.samples.labelled_subjects import LabelledSubjects
-from brainfed.samples.public_series_inputs import PublicSeriesInputs
-from brainfed.samples.series_inputs import SeriesInputs
+from brainfed.samples.series import PublicSeriesInputs, SeriesInputs
 from support.samples.method_inputs import method_inputs
 
 REGIONS = 5

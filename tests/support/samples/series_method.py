@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 import pytest
 
-from brainfed.configuration.planning import plan, sweeps, variants
+from brainfed.configuration.planning import experiments, plan
 from brainfed.methods.registry import METHODS
 
 LISTENER = replace(METHODS["majority"], name="listener", title="Listener", needs=("series",), variants={"listener": {}})
@@ -17,6 +17,6 @@ def register(monkeypatch: pytest.MonkeyPatch) -> None:
     added = {method.name: method for method in (LISTENER, SHARER)}
     methods = MappingProxyType({**METHODS, **added})
     shipped = MappingProxyType({**plan.SHIPPED_VARIANTS, **{name: {"method": name} for name in added}})
-    for module in (plan, sweeps, variants):
+    for module in (plan, experiments, experiments):
         monkeypatch.setattr(module, "METHODS", methods)
     monkeypatch.setattr(plan, "SHIPPED_VARIANTS", shipped)

@@ -9,8 +9,8 @@ import numpy as np
 from brainfed.deployment.at_home import at_home
 from brainfed.federation.apart.coordinator import Coordinator
 from brainfed.federation.apart.home import Home
-from brainfed.graphs.graph import Graph
-from brainfed.samples.reading.people import Phenotypes
+from brainfed.graphs.propagation import Graph
+from brainfed.samples.reading import Phenotypes
 
 WAIT = 120
 """Seconds after which a test of a site that is never answered fails."""

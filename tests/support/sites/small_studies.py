@@ -8,8 +8,7 @@ from brainfed.methods.fedtangent.declaration import FederatedRidgeSettings
 from brainfed.methods.fedtangent.train import train_ridge_federated
 from brainfed.methods.mlp.declaration import FedMLPSettings
 from brainfed.methods.mlp.train import train_fedmlp
-from brainfed.runtime.jobs.checkpoints import Checkpoint
-from brainfed.runtime.jobs.run import Run
+from brainfed.runtime.jobs.checkpoints import Checkpoint, Run
 from support.samples.method_inputs import method_inputs
 from support.sites.apart_sites import only_nodes
 from support.sites.sites_in_threads import NAMES, Site

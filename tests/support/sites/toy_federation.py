@@ -5,9 +5,8 @@ import torch
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.loop import federate
 from brainfed.federation.message import Message
-from brainfed.federation.privacy.weight_noise import WeightNoise
-from brainfed.federation.strategies.alone import Alone
-from brainfed.federation.strategies.fedavg import FedAvg
+from brainfed.federation.noise import WeightNoise
+from brainfed.federation.strategies.fedavg import Alone, FedAvg
 from brainfed.federation.strategies.similarity_weighted import SimilarityWeighted
 from brainfed.federation.wire import Wire
 from brainfed.runtime.jobs.checkpoints import Checkpoint

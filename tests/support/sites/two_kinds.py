@@ -5,9 +5,8 @@ import torch
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.loop import federate
 from brainfed.federation.message import Message
-from brainfed.federation.privacy.weight_noise import WeightNoise
-from brainfed.federation.strategies.gcfl import GCFL
-from brainfed.federation.strategies.similarity import GRADIENT_NORM, GradientNorms, UpdateCosine
+from brainfed.federation.noise import WeightNoise
+from brainfed.federation.strategies.gcfl import GCFL, GRADIENT_NORM, GradientNorms, UpdateCosine
 from brainfed.federation.wire import Wire
 from brainfed.runtime.jobs.checkpoints import Checkpoint
 from brainfed.runtime.streams import Streams

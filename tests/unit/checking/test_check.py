@@ -31,8 +31,7 @@ from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.settings.splits import SplitSettings
 from brainfed.cohort.sources.listing import list_cohort
 from brainfed.cohort.splits.institutions import split as split_of_job
-from brainfed.configuration.loading import load_plan, overlay
-from brainfed.configuration.unique_keys import read_yaml
+from brainfed.configuration.loading import load_plan, overlay, read_yaml
 from brainfed.configuration.validation import validate
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams

@@ -18,7 +18,7 @@ import scipy.io
 
 from brainfed.checking.cohort import check_cohort
 from brainfed.cohort.settings.cohort import CohortSettings
-from brainfed.imaging.series.arrays import NUMBERS, array_format, read_array
+from brainfed.imaging.series.arrays import NUMBER_CLASSES, array_format, read_array
 from brainfed.imaging.series.roi_series import read_roi_series
 from brainfed.runtime.errors import UserError
 from support.broken import series_formats
@@ -155,7 +155,7 @@ def test_matrices_that_matlab_wrote_are_read_as_scipy_reads_them():
     for file in (one for one in sorted(folder.glob("test*_*.mat")) if array_format(one) == "mat"):
         for name, shape, kind in scipy.io.whosmat(file):
             content = scipy.io.loadmat(file, variable_names=[name])[name]
-            if kind in NUMBERS and len(shape) == 2 and np.isrealobj(content) and content.size:
+            if kind in NUMBER_CLASSES and len(shape) == 2 and np.isrealobj(content) and content.size:
                 found, names = read_array("s", file, name, (), None)
                 np.testing.assert_array_equal(found, content)
                 assert names == ()

@@ -15,7 +15,7 @@ import pytest
 
 from brainfed.checking.cohort import check_cohort
 from brainfed.cohort.settings.cohort import CohortSettings
-from brainfed.cohort.settings.freesurfer import FreeSurferSettings
+from brainfed.cohort.settings.sources import FreeSurferSettings
 from brainfed.cohort.sources.listing import list_cohort
 from brainfed.configuration.layout.cohort_inputs import CohortInputs
 from brainfed.runtime.errors import UserError

@@ -12,8 +12,8 @@ import pytest
 
 from brainfed.checking.cohort import SeriesCheck
 from brainfed.cohort.settings.cohort import CohortSettings
-from brainfed.cohort.sources.listed import ListedSubject
-from brainfed.imaging.series.read_shard import read_shard
+from brainfed.cohort.sources.files import ListedSubject
+from brainfed.imaging.series.shards import read_shard
 from brainfed.runtime.artefacts import read_arrays, read_table
 from brainfed.runtime.errors import UserError
 from support.files.run_of_cohort import parts_of

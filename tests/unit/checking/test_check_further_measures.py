@@ -6,7 +6,7 @@ import pytest
 
 from brainfed.checking.cohort import check_cohort
 from brainfed.cohort.settings.cohort import CohortSettings
-from brainfed.cohort.sources.freesurfer.further import further_identities
+from brainfed.cohort.sources.freesurfer import further_identities
 from brainfed.cohort.sources.listing import list_cohort
 from brainfed.configuration.layout.cohort_inputs import CohortInputs, cohorts_yielding
 from brainfed.configuration.validation import validate

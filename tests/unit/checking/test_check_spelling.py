@@ -13,7 +13,7 @@ from snakemake.cli import parse_config
 
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.settings.splits import SplitSettings
-from brainfed.configuration.unique_keys import read_yaml, refuse_rewritten
+from brainfed.configuration.loading import read_yaml, refuse_rewritten
 from brainfed.configuration.validation import mistakes, validate
 from brainfed.runtime.errors import UserError
 from support.broken.broken_inputs import notes_of, sentences, series_cohort

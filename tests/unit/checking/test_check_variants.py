@@ -14,9 +14,8 @@ from brainfed.checking.people import Checked, Person
 from brainfed.checking.project import check_project
 from brainfed.checking.split import SplitCheck
 from brainfed.cohort.settings.splits import SplitSettings
-from brainfed.configuration.layout.paths import split_file
-from brainfed.configuration.loading import load_plan
-from brainfed.configuration.unique_keys import read_yaml
+from brainfed.configuration.layout.layout import split_file
+from brainfed.configuration.loading import load_plan, read_yaml
 from brainfed.deployment.attendance.released import Released, Stated, released_by, require_accepted
 from brainfed.deployment.places import StudyPlace
 from brainfed.runtime.artefacts import write_table

@@ -10,13 +10,12 @@ import pytest
 import yaml
 
 from brainfed.checking.project import check_config, check_project
-from brainfed.cohort.phenotype.text import read_table_text
+from brainfed.cohort.phenotype.table import read_table_text
 from brainfed.cohort.settings.cohort import CohortSettings
-from brainfed.cohort.sources.listed import shard_name
+from brainfed.cohort.sources.files import shard_name
 from brainfed.configuration.loading import extended, read_config
 from brainfed.configuration.validation import validate
-from brainfed.imaging.series.files import shared_regions
-from brainfed.imaging.series.read_shard import read_shard
+from brainfed.imaging.series.shards import read_shard, shared_regions
 from brainfed.runtime.artefacts import write_tsv
 from brainfed.runtime.errors import UserError
 from support.broken.broken_inputs import edit

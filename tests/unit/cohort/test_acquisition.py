@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.cohort.splits.acquisition import read_acquisition
+from brainfed.cohort.splits.training_labels import read_acquisition
 from brainfed.imaging.fitted.combat import harmonised
 from brainfed.imaging.fitted.rfe import select_features
 from brainfed.imaging.settings import FeatureSettings

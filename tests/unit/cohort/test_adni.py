@@ -12,7 +12,7 @@ from brainfed.cohort.phenotype.ingest import ingest
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.sources.listing import list_cohort
 from brainfed.configuration.validation import validate
-from brainfed.imaging.morphometry.measures import write_measures
+from brainfed.imaging.morphometry.features import write_measures
 from brainfed.runtime.artefacts import read_arrays
 from brainfed.runtime.errors import UserError
 from support.files.run_of_cohort import parts_of

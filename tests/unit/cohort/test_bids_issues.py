@@ -5,8 +5,8 @@ import math
 import pandas as pd
 import pytest
 
-from brainfed.cohort.phenotype.framewise_displacement import displacement_problem, mean_displacement
 from brainfed.cohort.phenotype.ingest import ingest
+from brainfed.cohort.phenotype.participant import displacement_problem, mean_displacement
 from brainfed.cohort.quality.measures import measure
 from brainfed.cohort.settings.cohort import CohortSettings, ColumnSettings
 from support.files.bids_dataset import confounds

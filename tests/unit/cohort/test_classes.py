@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from brainfed.checking.files import read_roster, remarks
-from brainfed.cohort.class_words import DIAGNOSIS_WORDS, class_words
+from brainfed.cohort.classes import DIAGNOSIS_WORDS, class_words
 from brainfed.cohort.phenotype.ingest import ingest
 from brainfed.cohort.quality.differences import classes_by_site
 from brainfed.cohort.settings.cohort import CodeSettings, CohortSettings

@@ -3,8 +3,7 @@
 import pytest
 
 from brainfed.cohort.settings.cohort import CohortSettings, ExtractionSettings
-from brainfed.cohort.settings.simulation import SimulatedSite, SimulateSettings
-from brainfed.cohort.settings.tudataset import TUDatasetSettings
+from brainfed.cohort.settings.sources import SimulatedSite, SimulateSettings, TUDatasetSettings
 from brainfed.configuration.validation import validate
 from brainfed.runtime.errors import UserError
 

@@ -6,12 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.cohort.phenotype.columns import ALL, FIELDS, values_of
 from brainfed.cohort.phenotype.ingest import participants_table
-from brainfed.cohort.phenotype.participant import Participant
+from brainfed.cohort.phenotype.participant import ALL, FIELDS, Participant, values_of
 from brainfed.configuration.layout.layout import OF_METHODS
 from brainfed.methods.registry import METHODS
-from brainfed.samples.reading.people import Phenotypes, phenotypes_of, read_people
+from brainfed.samples.reading import Phenotypes, phenotypes_of, read_people
 
 PEOPLE = [
     ("a", Participant("north", 31.0, "male", 1, 0.25), ""),

@@ -9,13 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from brainfed.cohort.quality.exclusion import RULES, exclusion, exclusion_kind
+from brainfed.cohort.quality.inclusion import RULES, exclusion, exclusion_kind
 from brainfed.cohort.quality.issues import reason_kind
 from brainfed.cohort.quality.measures import MEASURES, measure
-from brainfed.cohort.settings.cohort import CohortSettings
-from brainfed.cohort.settings.exclusion import ExclusionSettings
+from brainfed.cohort.settings.cohort import CohortSettings, ExclusionSettings
 from brainfed.cohort.settings.splits import SplitSettings
-from brainfed.cohort.sources.listed import Absence
+from brainfed.cohort.sources.files import Absence
 from brainfed.cohort.splits.institutions import split
 from brainfed.reporting.tables.flow import flow_steps
 from brainfed.runtime.streams import Streams

@@ -10,7 +10,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from brainfed.cohort.settings.splits import SplitSettings
-from brainfed.cohort.splits.holdout import spread_evenly
+from brainfed.cohort.splits.folds import spread_evenly
 from brainfed.cohort.splits.institutions import split
 from brainfed.evaluation.experiment import ratio_of_splits
 from brainfed.runtime.artefacts import write_table

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from brainfed.cohort.settings.public import PublicSettings
-from brainfed.cohort.settings.splits import SplitSettings
+from brainfed.cohort.settings.splits import PublicSettings, SplitSettings
 from brainfed.cohort.splits.institutions import split
 from brainfed.cohort.splits.public import draw_public
 from brainfed.runtime.errors import UserError

@@ -12,7 +12,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from brainfed.cohort.settings.splits import SplitSettings
-from brainfed.cohort.splits.even_folds import even_folds, halves
+from brainfed.cohort.splits.folds import even_folds, halves
 from brainfed.cohort.splits.institutions import split
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams

@@ -11,14 +11,14 @@ from brainfed.cohort.settings.splits import SplitSettings
 from brainfed.cohort.splits.institutions import split
 from brainfed.cohort.splits.training_labels import training_labels
 from brainfed.graphs.settings import GraphSettings
-from brainfed.methods.inpainter import inpainter_of
+from brainfed.methods.method import inpainter_of
 from brainfed.methods.registry import METHODS
 from brainfed.runtime.artefacts import read_table, write_arrays, write_table
 from brainfed.runtime.entry import resolve
-from brainfed.runtime.jobs.run import Run
+from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.runtime.streams import Streams
 from brainfed.samples.assemble import assemble
-from brainfed.samples.inpainting.inpainting_inputs import inpainting_inputs
+from brainfed.samples.inpainting import inpainting_inputs
 from brainfed.samples.results import check, predictions_table
 from support.files.quality_tables import people_table, quality_table
 from support.files.run_of_cohort import decide

@@ -12,11 +12,10 @@ from random import Random
 import pytest
 import yaml
 
-from brainfed.configuration import names
-from brainfed.configuration.layout.paths import table_pattern
-from brainfed.configuration.loading import load_plan, overlay
-from brainfed.configuration.names import FILES, RESERVED_EXPERIMENTS, TABLE_ENDINGS
-from brainfed.configuration.targets import config_of, reports_of, swept_split, targets_of
+from brainfed.configuration import project as names
+from brainfed.configuration.layout.layout import table_pattern
+from brainfed.configuration.loading import config_of, load_plan, overlay, reports_of, swept_split, targets_of
+from brainfed.configuration.project import FILES, RESERVED_EXPERIMENTS, TABLE_ENDINGS
 from brainfed.runtime.errors import UserError
 
 REPOSITORY = Path(__file__).resolve().parents[3]

@@ -15,9 +15,7 @@ from brainfed.configuration.layout.cohort_inputs import (
     cohorts_yielding,
     exported_folders,
 )
-from brainfed.configuration.layout.layout import Layout
-from brainfed.configuration.layout.locks import lock_files
-from brainfed.configuration.layout.paths import covariance_pattern, stage_pattern, timing_of
+from brainfed.configuration.layout.layout import Layout, covariance_pattern, lock_files, stage_pattern, timing_of
 from brainfed.configuration.loading import load_plan, overlay
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.scheduling.one_run import hold

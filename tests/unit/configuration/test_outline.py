@@ -8,21 +8,25 @@ from brainfed.cohort.sources.listing import list_cohort
 from brainfed.configuration.layout.cohort_inputs import CohortInputs
 from brainfed.configuration.layout.layout import Layout
 from brainfed.configuration.loading import load_plan
-from brainfed.configuration.outline.clusters import (
+from brainfed.configuration.outline import (
     clustered_experiments,
     clustered_histories,
     clustered_variants,
-    local_twins,
-)
-from brainfed.configuration.outline.experiment import experiment_outline, figure_outline, groups_drawn_as
-from brainfed.configuration.outline.graphs import drawn_graphs, experiments_that_cut, scope_inputs
-from brainfed.configuration.outline.patterns import (
+    drawn_graphs,
+    experiment_outline,
+    experiments_that_cut,
     explained_experiments,
     explained_files,
     explained_variants,
+    figure_outline,
+    groups_drawn_as,
+    local_twins,
+    outline_files,
+    report_files,
+    report_outline,
+    scope_inputs,
     truth_file,
 )
-from brainfed.configuration.outline.report import outline_files, report_files, report_outline
 from brainfed.reporting.outline import read_outline
 
 CONFIG = """

@@ -4,8 +4,8 @@ import pytest
 import yaml
 
 from brainfed.configuration.loading import load_plan, overlay
-from brainfed.configuration.stages.inpainting import max_generated
-from brainfed.methods.inpainter import inpainter_of
+from brainfed.configuration.stages.graphs import max_generated
+from brainfed.methods.method import inpainter_of
 from brainfed.runtime.errors import UserError
 from support.samples.parameter_ids import in_order
 

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 import pytest
 import yaml
 
-from brainfed.configuration.layout.locks import lock_files
+from brainfed.configuration.layout.layout import lock_files
 from brainfed.configuration.loading import load_plan, overlay
 from brainfed.configuration.prune import kept_folders, stale_folders
 from brainfed.runtime.scheduling.one_run import hold

@@ -3,7 +3,7 @@
 import pytest
 
 from brainfed.configuration.loading import load_plan
-from brainfed.configuration.planning.variants import check_definition
+from brainfed.configuration.planning.experiments import check_definition
 from brainfed.methods.registry import SHIPPED_VARIANTS
 from brainfed.runtime.errors import UserError
 

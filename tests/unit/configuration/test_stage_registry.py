@@ -6,12 +6,11 @@ from types import MappingProxyType
 import pytest
 import yaml
 
-from brainfed.configuration.layout.layout import Layout
-from brainfed.configuration.layout.paths import stage_pattern
+from brainfed.configuration.layout.layout import Layout, stage_pattern
 from brainfed.configuration.loading import load_plan
 from brainfed.configuration.manual import manual
-from brainfed.configuration.outline.variant import variant_outline
-from brainfed.configuration.planning import sweeps, variants
+from brainfed.configuration.outline import variant_outline
+from brainfed.configuration.planning import experiments
 from brainfed.configuration.prune import kept_folders, stage_folders
 from brainfed.configuration.stages import registry
 from brainfed.configuration.stages.registry import kinds_of
@@ -61,8 +60,8 @@ def echo(monkeypatch):
     looped = replace(METHODS["fedgcn"], name="looped", needs=("features", "echo"), variants={})
     methods = MappingProxyType({**METHODS, "looped": looped})
     monkeypatch.setattr(registry, "KINDS", (*registry.KINDS, Echo()))
-    monkeypatch.setattr(sweeps, "METHODS", methods)
-    monkeypatch.setattr(variants, "METHODS", methods)
+    monkeypatch.setattr(experiments, "METHODS", methods)
+    monkeypatch.setattr(experiments, "METHODS", methods)
     return load_plan(yaml.safe_load(CONFIG))
 
 

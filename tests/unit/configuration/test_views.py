@@ -8,13 +8,14 @@ import yaml
 
 from brainfed.configuration.layout.layout import Layout
 from brainfed.configuration.loading import load_plan
-from brainfed.configuration.outline.variant import variant_outline
-from brainfed.configuration.planning import sweeps, variants
+from brainfed.configuration.outline import variant_outline
+from brainfed.configuration.planning import experiments as sweeps
+from brainfed.configuration.planning import experiments as variants
 from brainfed.configuration.prune import kept_folders
 from brainfed.configuration.stages.features import width
 from brainfed.methods.method import Capabilities
 from brainfed.methods.registry import METHODS
-from brainfed.reporting.sweep_titles import without_sweep
+from brainfed.reporting.variants import without_sweep
 from brainfed.runtime.errors import UserError
 
 VIEWS = {

@@ -19,8 +19,7 @@ from brainfed.federation.apart.packet import Packet
 from brainfed.federation.apart.recipes import recipe_of
 from brainfed.federation.apart.session import Session
 from brainfed.federation.apart.site_error import DifferingSitesError, SiteError
-from brainfed.federation.selection import Selection
-from brainfed.federation.strategies.fedavg import FedAvg
+from brainfed.federation.strategies.fedavg import FedAvg, Selection
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
 from support.sites.apart_sites import only_nodes

@@ -23,7 +23,7 @@ from brainfed.federation.apart.site_error import SiteError
 from brainfed.methods.logistic_federated.declaration import FederatedLogisticSettings
 from brainfed.methods.logistic_federated.train import train as train_logistic
 from brainfed.runtime.errors import UserError
-from brainfed.runtime.jobs.run import Run
+from brainfed.runtime.jobs.checkpoints import Run
 from support.sites.apart_sites import only_nodes
 from support.sites.secure_sites import Sites
 from support.sites.sites_in_threads import NAMES, Desks, Site, conversation, numbers

@@ -11,16 +11,13 @@ from brainfed.engines.stacked.stack import normalised
 from brainfed.engines.stacked.training import StackedClients, StackedTraining
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.loop import federate
-from brainfed.federation.privacy.weight_noise import WeightNoise
-from brainfed.federation.schedule import FederationSettings
-from brainfed.federation.strategies.alone import Alone
-from brainfed.federation.strategies.fedavg import FedAvg
+from brainfed.federation.noise import WeightNoise
+from brainfed.federation.settings import FederationSettings
+from brainfed.federation.strategies.fedavg import Alone, FedAvg
 from brainfed.federation.wire import Wire
 from brainfed.methods.gcn.declaration import FEDGCN
-from brainfed.models.gcn import GCN
-from brainfed.models.mlp import MLP
-from brainfed.runtime.jobs.checkpoints import Checkpoint
-from brainfed.runtime.jobs.run import Run
+from brainfed.models.fedni import GCN, MLP
+from brainfed.runtime.jobs.checkpoints import Checkpoint, Run
 from reference.loop_federation import client_of, symmetric
 from reference.module_clients import Cohort, ModuleClients, _check_shares
 from support.samples.method_inputs import method_inputs

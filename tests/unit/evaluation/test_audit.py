@@ -8,10 +8,16 @@ import pytest
 from scipy.special import expit, logit
 from scipy.stats import norm
 
-from brainfed.evaluation.audit.attacks import likelihood_ratio, loss_threshold
-from brainfed.evaluation.audit.audit import COLUMNS, audit, audit_experiment, other_people
-from brainfed.evaluation.audit.shadow_runs import shadow_runs
-from brainfed.evaluation.audit.success import success
+from brainfed.evaluation.audit import (
+    COLUMNS,
+    audit,
+    audit_experiment,
+    likelihood_ratio,
+    loss_threshold,
+    other_people,
+    shadow_runs,
+    success,
+)
 from brainfed.evaluation.metrics import auc
 from brainfed.runtime.artefacts import write_table
 from brainfed.runtime.errors import UserError
@@ -164,7 +170,7 @@ def test_replicates_in_smaller_parts_give_the_same_interval(monkeypatch):
     rng = np.random.default_rng(4)
     statistic, member = rng.standard_normal((2, 3, 40)), rng.random((2, 3, 40)) < 0.7
     whole = success(statistic, member, ~member, np.arange(40))
-    monkeypatch.setattr("brainfed.evaluation.audit.success.NUMBERS", 1000)
+    monkeypatch.setattr("brainfed.evaluation.audit.NUMBERS", 1000)
     assert success(statistic, member, ~member, np.arange(40)) == whole
 
 

@@ -5,10 +5,8 @@ import pandas as pd
 import pytest
 import sklearn.metrics as sk
 
-from brainfed.evaluation.class_metrics import class_metrics
-from brainfed.evaluation.metrics import METRICS
-from brainfed.evaluation.pooled.confusion import confusion_table
-from brainfed.evaluation.predictions import against_rest, class_names, class_scores, predicted, read_predictions
+from brainfed.evaluation.class_metrics import class_metrics, confusion_table
+from brainfed.evaluation.metrics import METRICS, against_rest, class_names, class_scores, predicted, read_predictions
 from brainfed.evaluation.scores import score_runs
 from brainfed.runtime.artefacts import write_table
 from brainfed.runtime.errors import UserError

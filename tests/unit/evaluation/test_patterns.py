@@ -9,20 +9,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from brainfed.cohort.settings.cohort import CohortSettings
-from brainfed.cohort.settings.simulation import SimulatedSite, SimulateSettings
-from brainfed.cohort.sources.simulated.atlas import simulate_atlas
-from brainfed.cohort.sources.simulated.connectivity import simulate_connectome
-from brainfed.cohort.sources.simulated.phenotype import simulate_subjects
-from brainfed.cohort.sources.simulated.simulate import region_signals, write_participants
+from brainfed.cohort.settings.sources import SimulatedSite, SimulateSettings
+from brainfed.cohort.sources.simulated_scans import (
+    region_signals,
+    simulate_atlas,
+    simulate_connectome,
+    write_participants,
+)
+from brainfed.cohort.sources.simulated_subjects import simulate_subjects
 from brainfed.evaluation.patterns import Patterns, planted_connections, precision_at, read_patterns, stability
 from brainfed.imaging.connectivity import connectivity
 from brainfed.imaging.settings import FeatureSettings, ViewSettings
 from brainfed.imaging.views import join_views
 from brainfed.methods.linear.declaration import RidgeSettings
-from brainfed.methods.linear.train_ridge import train
+from brainfed.methods.linear.train import train_ridge
 from brainfed.runtime.artefacts import write_arrays
 from brainfed.runtime.errors import UserError
-from brainfed.runtime.jobs.run import Run
+from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.runtime.streams import Streams
 from brainfed.samples.inputs import Outcome
 from brainfed.samples.results import named_patterns
@@ -228,7 +231,7 @@ def test_the_strongest_connections_of_ridge_are_the_planted_ones(tmp_path, train
     for effect in (0.2, 0.0):
         features, labels, names, truth = simulated(tmp_path / f"{effect}", effect)
         inputs = method_inputs(160, features.shape[1], 2, diagnosis=labels, features=features)
-        patterns = train(inputs, RidgeSettings(training=training), Run()).patterns
+        patterns = train_ridge(inputs, RidgeSettings(training=training), Run()).patterns
         path = write(tmp_path / f"{effect}.safetensors", patterns, regions=list(names))
         table = stability(read_patterns([path]))
         found[effect] = precision_at(table, planted_connections(truth), [10, 20, 40]).set_index("k")

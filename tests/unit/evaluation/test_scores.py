@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.calibration import calibration_curve as sklearn_curve
 
-from brainfed.evaluation.pooled.calibration import brier_scores, calibration_curve
-from brainfed.evaluation.pooled.roc import mean_roc, sensitivities
+from brainfed.evaluation.pooled import brier_scores, calibration_curve, mean_roc, sensitivities
 from brainfed.evaluation.scores import PREDICTION_COLUMNS, RUN_COLUMNS, gain_over_twins, score_runs, summarise
 from brainfed.runtime.errors import UserError
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from brainfed.evaluation.scorings import LAST, PAPER, institution_table, kept_models, read_histories
+from brainfed.evaluation.scores import LAST, PAPER_SCORING, institution_table, kept_models, read_histories
 from brainfed.runtime.artefacts import write_table
 from brainfed.runtime.errors import UserError
 from reference.cached_models import best_of_cache
@@ -50,14 +50,14 @@ def row(table, variant, scoring):
 def test_the_paper_takes_the_best_of_the_models_before_a_cut_and_after_the_end():
     scored = runs(gcfl=ACCURACY[-1], selftrain=TWIN, ridge=(0.5, 0.5, 0.5))
     table = institution_table(scored, {"gcfl": history()}, {"gcfl": "selftrain"})
-    last, paper = row(table, "gcfl", LAST), row(table, "gcfl", PAPER)
+    last, paper = row(table, "gcfl", LAST), row(table, "gcfl", PAPER_SCORING)
     np.testing.assert_allclose(last["accuracy"], (0.6 + 0.7 + 0.4) / 3)
     np.testing.assert_allclose(paper["accuracy"], (0.6 + 0.8 + 0.6) / 3)
     np.testing.assert_allclose([last["min_gain"], paper["min_gain"]], [-0.1, 0.1])
     assert (last["improved"], last["equal"], last["institutions"], last["twin"]) == (1, 1, 3, "selftrain")
     assert (paper["improved"], paper["equal"]) == (3, 0)
     for variant in ("selftrain", "ridge"):
-        one, other = row(table, variant, LAST), row(table, variant, PAPER)
+        one, other = row(table, variant, LAST), row(table, variant, PAPER_SCORING)
         assert one["accuracy"] == other["accuracy"]
         assert np.isnan(one["min_gain"]) and pd.isna(one["improved"])
 
@@ -79,13 +79,13 @@ def test_an_old_history_without_clusters_is_one_cluster(tmp_path):
     found = read_histories({"gcfl": [str(path)]})
     assert found["gcfl"]["cluster"].isna().all()
     table = institution_table(runs(gcfl=ACCURACY[-1]), found, {})
-    assert row(table, "gcfl", LAST)["accuracy"] == row(table, "gcfl", PAPER)["accuracy"]
+    assert row(table, "gcfl", LAST)["accuracy"] == row(table, "gcfl", PAPER_SCORING)["accuracy"]
 
 
 def test_a_site_that_only_the_last_round_scores_has_its_last_model():
     unseen = np.where(np.arange(4)[:, None] < 3, np.nan, ACCURACY)
     table = institution_table(runs(gcfl=ACCURACY[-1]), {"gcfl": history(unseen)}, {})
-    assert row(table, "gcfl", LAST)["accuracy"] == row(table, "gcfl", PAPER)["accuracy"]
+    assert row(table, "gcfl", LAST)["accuracy"] == row(table, "gcfl", PAPER_SCORING)["accuracy"]
 
 
 def test_a_history_of_other_predictions_is_refused():
@@ -95,7 +95,7 @@ def test_a_history_of_other_predictions_is_refused():
 
 @st.composite
 def trainings(draw):
-    """(T, M) clusters, cut in two at random as `federation.strategies.clusters` numbers them, and accuracies."""
+    """(T, M) clusters, cut in two at random as `federation.strategies.gcfl` numbers them, and accuracies."""
     institutions, rounds = draw(st.integers(1, 7)), draw(st.integers(1, 6))
     current, clusters = np.zeros(institutions, dtype=np.int64), []
     for _ in range(rounds):
@@ -118,7 +118,7 @@ def test_the_scoring_is_a_servers_that_keeps_models(training):
     table = institution_table(runs(names, gcfl=accuracy[-1]), {"gcfl": history(accuracy, clusters, names)}, {})
     partitions = [[set(np.flatnonzero(of_round == one)) for one in np.unique(of_round)] for of_round in clusters]
     expected = best_of_cache(partitions, [dict(enumerate(of_round)) for of_round in accuracy])
-    last, paper = row(table, "gcfl", LAST)["accuracy"], row(table, "gcfl", PAPER)["accuracy"]
+    last, paper = row(table, "gcfl", LAST)["accuracy"], row(table, "gcfl", PAPER_SCORING)["accuracy"]
     np.testing.assert_allclose(paper, np.mean(list(expected.values())))
     assert paper >= last - 1e-12
     if (clusters == 0).all():

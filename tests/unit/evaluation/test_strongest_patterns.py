@@ -5,9 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brainfed.evaluation import strongest_patterns
-from brainfed.evaluation.patterns import Patterns, planted_connections, precision_at, stability
-from brainfed.evaluation.strongest_patterns import COLUMNS, planted_table, strongest_table
+from brainfed.evaluation import patterns as strongest_patterns
+from brainfed.evaluation.patterns import (
+    STRONGEST_COLUMNS,
+    Patterns,
+    planted_connections,
+    planted_table,
+    precision_at,
+    stability,
+    strongest_table,
+)
 
 PAIRS = [["a", "b"], ["a", "c"], ["b", "c"]]
 
@@ -22,7 +29,7 @@ def test_the_table_by_hand(monkeypatch):
     monkeypatch.setattr(strongest_patterns, "FEWEST", 1)
     places = {"a": np.array([-1.0, 2, 3]), "b": np.array([4.0, 5, 6])}
     table = strongest_table("ridge", of([[1, -2, 0], [3, -2.5, 0]]), places)
-    assert tuple(table.columns) == COLUMNS
+    assert tuple(table.columns) == STRONGEST_COLUMNS
     assert table[["rank", "from", "to"]].to_numpy().tolist() == [[1, "a", "c"], [2, "a", "b"], [3, "b", "c"]]
     assert table["mean"].tolist() == [-2.25, 2, 0]
     # The first run's strongest is a to c, the second's a to b.

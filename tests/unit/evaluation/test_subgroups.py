@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from brainfed.evaluation.pooled.subgroups import FEWEST, group_labels, subgroup_scores
+from brainfed.evaluation.pooled import FEWEST, group_labels, subgroup_scores
 
 
 def cohort(count=120):

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from brainfed.evaluation import view_importance as module
+from brainfed.evaluation import patterns
 from brainfed.evaluation.metrics import auc
-from brainfed.evaluation.view_importance import COLUMNS, ViewParts, read_parts, view_importance
+from brainfed.evaluation.patterns import IMPORTANCE_COLUMNS, ViewParts, read_parts, view_importance
 from brainfed.runtime.artefacts import write_arrays, write_table
 from brainfed.runtime.streams import Streams
 from brainfed.samples.inputs import Outcome
@@ -40,7 +40,7 @@ def plain(found, seed, repeat=0):
             for place, view in enumerate(found.views):
                 stream = Streams(seed, repeat).numpy("permuted view", view, fold, institution)
                 draws = []
-                for _ in range(module.PERMUTATIONS):
+                for _ in range(patterns.PERMUTATIONS):
                     mixed = found.parts[rows, 0].copy()
                     mixed[:, place] = mixed[stream.permutation(len(rows)), place]
                     draws.append(auc(labels, mixed.sum(axis=1)))
@@ -56,7 +56,7 @@ def test_it_is_the_loss_of_a_loop(seed, ties):
     found = parts_of(seed, ties=ties)
     table = view_importance("x", [found], 7)
     expected = plain(found, 7)
-    assert tuple(table.columns) == COLUMNS
+    assert tuple(table.columns) == IMPORTANCE_COLUMNS
     np.testing.assert_allclose(table["auc"], expected[:, 0].mean())
     loss = expected[:, :1] - expected[:, 1:]
     np.testing.assert_allclose(table["loss"], loss.mean(axis=0), atol=1e-12)

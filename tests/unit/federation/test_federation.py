@@ -9,17 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from brainfed.engines.stacked import training
-from brainfed.federation.aggregation import average, institution_weights
 from brainfed.federation.ledger import Ledger, UndeclaredCrossing
+from brainfed.federation.link import Pace
 from brainfed.federation.message import Message
-from brainfed.federation.pace import Pace
-from brainfed.federation.privacy.weight_noise import WeightNoise, normal
-from brainfed.federation.selection import choose
-from brainfed.federation.strategies.fedavg import FedAvg
+from brainfed.federation.noise import WeightNoise, normal
+from brainfed.federation.strategies.fedavg import FedAvg, average, choose, institution_weights
 from brainfed.methods.gcn.declaration import FEDGCN, FedGCNSettings, LocalGCNSettings
 from brainfed.methods.gcn.train import train_fedgcn, train_localgcn
-from brainfed.runtime.jobs.checkpoints import Checkpoint, checkpoint_path
-from brainfed.runtime.jobs.run import Run
+from brainfed.runtime.jobs.checkpoints import Checkpoint, Run, checkpoint_path
 from brainfed.runtime.logs import PROGRESS
 from brainfed.runtime.streams import Streams
 from reference.loop_federation import train_by_loops

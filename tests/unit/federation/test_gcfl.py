@@ -7,8 +7,7 @@ import torch
 from brainfed.federation.ledger import UndeclaredCrossing
 from brainfed.federation.message import Message
 from brainfed.federation.strategies.fedavg import FedAvg
-from brainfed.federation.strategies.gcfl import GCFL
-from brainfed.federation.strategies.similarity import GRADIENT_NORM, GradientNorms, UpdateCosine
+from brainfed.federation.strategies.gcfl import GCFL, GRADIENT_NORM, GradientNorms, UpdateCosine
 from brainfed.runtime.errors import UserError
 from support.sites.two_kinds import ABSENT, KINDS, ROUNDS, SIMILARITIES, run
 

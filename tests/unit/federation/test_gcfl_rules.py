@@ -9,9 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from brainfed.federation.message import Message
-from brainfed.federation.strategies.clusters import CUTS, balanced, minimum_cut, split
-from brainfed.federation.strategies.gcfl import GCFL
-from brainfed.federation.strategies.similarity import GRADIENT_NORM, GradientNorms, UpdateCosine, dtw
+from brainfed.federation.strategies.gcfl import (
+    CUTS,
+    GCFL,
+    GRADIENT_NORM,
+    GradientNorms,
+    UpdateCosine,
+    balanced,
+    dtw,
+    minimum_cut,
+    split,
+)
 from reference.clustered_federation import cut_sum, recursive_dtw, smallest_cut, train
 
 NUMBERS = st.lists(st.floats(0, 100), min_size=1, max_size=7)

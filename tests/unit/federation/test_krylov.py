@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from brainfed.federation.message import Message
-from brainfed.federation.strategies.krylov import Krylov
-from brainfed.federation.strategies.krylov_space import KrylovSpaces
+from brainfed.federation.strategies.krylov import Krylov, KrylovSpaces
 from reference.haufe import dense_pattern
 
 PENALTIES = (0.03, 0.5, 10.0)

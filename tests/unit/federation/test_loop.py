@@ -7,16 +7,15 @@ import torch
 from brainfed.engines.stacked.stack import normalised
 from brainfed.engines.stacked.training import StackedTraining
 from brainfed.federation.ledger import Ledger
+from brainfed.federation.link import Pace
 from brainfed.federation.loop import federate
 from brainfed.federation.message import Message
-from brainfed.federation.pace import Pace
-from brainfed.federation.privacy.weight_noise import WeightNoise
+from brainfed.federation.noise import WeightNoise
 from brainfed.federation.strategies.fedavg import FedAvg
 from brainfed.federation.wire import Wire
 from brainfed.methods.gcn.declaration import FEDGCN, FedGCNSettings
-from brainfed.models.gcn import GCN
-from brainfed.runtime.jobs.checkpoints import Checkpoint, checkpoint_path
-from brainfed.runtime.jobs.run import Run
+from brainfed.models.fedni import GCN
+from brainfed.runtime.jobs.checkpoints import Checkpoint, Run, checkpoint_path
 from brainfed.runtime.streams import Streams
 from support.samples.method_inputs import method_inputs
 from support.sites.toy_federation import AXES, CODES, PEOPLE, ROUNDS, SERVERS, TARGETS, Clients, run

@@ -6,9 +6,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from brainfed.federation.aggregation import average
 from brainfed.federation.message import Message
-from brainfed.federation.strategies.fedavg import FedAvg
+from brainfed.federation.strategies.fedavg import FedAvg, average
 from brainfed.federation.strategies.similarity_weighted import (
     SimilarityWeighted,
     similarities,

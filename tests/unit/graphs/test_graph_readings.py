@@ -5,16 +5,15 @@ import pytest
 from scipy.spatial.distance import pdist, squareform
 
 from brainfed.configuration.validation import validate
-from brainfed.graphs.graph import Graph
-from brainfed.graphs.neighbours import search as neighbours
-from brainfed.graphs.neighbours.similarity import Nodes, imaging_similarity, mean_pairwise_distance, similarity
-from brainfed.graphs.population import fitting
-from brainfed.graphs.population.build import build_graph
+from brainfed.graphs import neighbours, population
+from brainfed.graphs.neighbours import Nodes, imaging_similarity, mean_pairwise_distance, similarity
+from brainfed.graphs.population import build_graph
+from brainfed.graphs.propagation import Graph
 from brainfed.graphs.settings import GraphSettings
 from brainfed.methods.gcn.declaration import FedGCNSettings
 from brainfed.methods.gcn.train import train_fedgcn
 from brainfed.runtime.errors import UserError
-from brainfed.runtime.jobs.run import Run
+from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.runtime.streams import Streams
 from reference.population_graph import dense_graph, mean_correlation_distance
 from support.samples.method_inputs import method_inputs
@@ -125,8 +124,7 @@ def test_correlation_graphs_of_many_and_few_subjects_are_equal(monkeypatch):
     """The search by products uses Euclidean distances; for correlations, blocks cover all pairs."""
     cohort = subjects(9)
     few = build(cohort, distance="correlation")
-    for module in ("search", "similarity"):
-        monkeypatch.setattr(f"brainfed.graphs.neighbours.{module}.MANY", 10)
+    monkeypatch.setattr(neighbours, "MANY", 10)
     monkeypatch.setattr(neighbours, "_nearest_of_probable", None)
     many = build(cohort, entries=60, distance="correlation")
     np.testing.assert_array_equal(dense(many), dense(few))
@@ -136,7 +134,7 @@ def test_correlation_graphs_of_many_and_few_subjects_are_equal(monkeypatch):
 @pytest.mark.parametrize("multiple", [0.5, 2.0])
 def test_sigma_is_a_multiple_of_the_mean_distance_by_products_too(monkeypatch, multiple):
     cohort = subjects(9)
-    monkeypatch.setattr("brainfed.graphs.neighbours.search.MANY", 10)
+    monkeypatch.setattr("brainfed.graphs.neighbours.MANY", 10)
     found = build(cohort, sigma=multiple)
     np.testing.assert_allclose(dense(found), plain(cohort, list(range(30)), [], multiple=multiple), atol=1e-6)
 
@@ -166,7 +164,7 @@ def test_components_do_not_replace_features_under_the_correlation_distance():
 
 
 def test_too_many_whole_features_are_refused(monkeypatch):
-    monkeypatch.setattr(fitting, "COMPARED_WHOLE", 100)
+    monkeypatch.setattr(population, "COMPARED_WHOLE", 100)
     with pytest.raises(UserError, match=r"graph.embedding: expected at most 100 numbers.*30 subjects of 8 features"):
         build(subjects(0))
 

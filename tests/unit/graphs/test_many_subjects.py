@@ -6,13 +6,10 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from brainfed.graphs.neighbours import probable, products, similarity
-from brainfed.graphs.neighbours import search as neighbours
-from brainfed.graphs.neighbours.search import nearest
-from brainfed.graphs.neighbours.similarity import Nodes, mean_pairwise_distance
-from brainfed.graphs.population import embedding, randomised
-from brainfed.graphs.population.build import build_graph
-from brainfed.graphs.population.embedding import fit_projection, fit_scaled_projection
+from brainfed.graphs import embedding, neighbours, population
+from brainfed.graphs.embedding import fit_projection, fit_scaled_projection
+from brainfed.graphs.neighbours import Nodes, mean_distance_by_products, mean_pairwise_distance, nearest
+from brainfed.graphs.population import build_graph
 from brainfed.graphs.settings import GraphSettings
 from brainfed.runtime.streams import Streams
 
@@ -22,11 +19,8 @@ PHENOTYPES = [(), ("sex",), ("age",), ("site",), ("sex", "age"), ("sex", "age", 
 @pytest.fixture
 def small_tiles(monkeypatch):
     """Use products for any number of subjects, in tiles of 7 x 16 pairs."""
-    for module in (neighbours, similarity):
-        monkeypatch.setattr(module, "MANY", 0)
-    for module in (probable, products):
-        monkeypatch.setattr(module, "TILE_ROWS", 7)
-        monkeypatch.setattr(module, "TILE_COLUMNS", 16)
+    for name, value in {"MANY": 0, "TILE_ROWS": 7, "TILE_COLUMNS": 16}.items():
+        monkeypatch.setattr(neighbours, name, value)
 
 
 def random_nodes(rng, count, phenotypes, dimensions=5):
@@ -56,8 +50,8 @@ def test_edges_by_products_are_those_of_the_plain_search_to_the_bit(seed, count,
     sigma = float(rng.uniform(0.5, 5))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(neighbours, "MANY", 0)
-        patch.setattr(probable, "TILE_ROWS", 7)
-        patch.setattr(probable, "TILE_COLUMNS", 16)
+        patch.setattr(neighbours, "TILE_ROWS", 7)
+        patch.setattr(neighbours, "TILE_COLUMNS", 16)
         found = [nearest(nodes, among, sigma, k=k, age_gap=2.0) for among in (None, others)]
     for edges, among in zip(found, (None, others), strict=True):
         assert_same_edges(edges, nearest(nodes, among, sigma, k=k, age_gap=2.0))
@@ -83,7 +77,7 @@ def test_no_queries_have_no_edges(small_tiles):
 def test_few_pairs_are_weighed():
     rng = np.random.default_rng(1)
     nodes = Nodes(rng.standard_normal((6000, 8)), {"sex": rng.integers(0, 2, 6000), "age": rng.uniform(8, 80, 6000)})
-    pairs = sum(len(row) for row, _ in probable.probable_neighbours(nodes, nodes, 3.0, k=10, age_gap=2.0))
+    pairs = sum(len(row) for row, _ in neighbours.probable_neighbours(nodes, nodes, 3.0, k=10, age_gap=2.0))
     assert 10 * 6000 <= pairs < 10.1 * 6000
 
 
@@ -91,18 +85,18 @@ def test_a_remote_subject_does_not_widen_the_search_of_others():
     rng = np.random.default_rng(1)
     nodes = Nodes(rng.standard_normal((6000, 8)), {"sex": rng.integers(0, 2, 6000)})
     nodes.embedding[17] = 365
-    rows = np.concatenate([row for row, _ in probable.probable_neighbours(nodes, nodes, 3.0, k=10, age_gap=2.0)])
+    rows = np.concatenate([row for row, _ in neighbours.probable_neighbours(nodes, nodes, 3.0, k=10, age_gap=2.0)])
     assert 10 * 5999 <= (rows != 17).sum() < 10.1 * 5999
 
 
 def test_pairs_are_weighed_in_slices(small_tiles, monkeypatch):
     nodes = random_nodes(np.random.default_rng(5), 300, ("sex", "age"))
     nodes.embedding[3] = 365  # none of its similarities is above 0, so all pairs remain
-    sizes = []
+    sizes, paired_similarity = [], neighbours.paired_similarity
 
     def paired(left, right, sigma, age_gap):
         sizes.append(len(left))
-        return similarity.paired_similarity(left, right, sigma, age_gap)
+        return paired_similarity(left, right, sigma, age_gap)
 
     monkeypatch.setattr(neighbours, "paired_similarity", paired)
     found = nearest(nodes, None, 1.0, k=3, age_gap=2.0, entries=100)
@@ -115,7 +109,7 @@ def test_pairs_are_weighed_in_slices(small_tiles, monkeypatch):
 def test_the_mean_distance_by_products_equals_that_of_the_pairs(small_tiles, count):
     points = np.random.default_rng(count).standard_normal((count, 4)) + 100
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(similarity, "MANY", 10**9)
+        patch.setattr(neighbours, "MANY", 10**9)
         expected = mean_pairwise_distance(points)
     assert mean_pairwise_distance(points) == pytest.approx(expected, rel=1e-11)
 
@@ -129,7 +123,7 @@ def test_components_by_blocks_equal_the_exact_ones(monkeypatch, fit, dtype):
     features[:, 7] = 4.0
     exact = fit(features, 3)
     monkeypatch.setattr(embedding, "EXACT_RANK", 100)
-    monkeypatch.setattr(randomised, "BLOCK_ENTRIES", 200 * 37)
+    monkeypatch.setattr(embedding, "BLOCK_ENTRIES", 200 * 37)
     found = fit(features, 3)
     accuracy = {np.float32: 1e-5, np.float64: 1e-9}[dtype]
     scale = np.abs(exact.components).max()
@@ -185,6 +179,8 @@ def test_a_graph_by_products_equals_the_plain_one(small_tiles, scope, inductive)
 
     found = build()
     with pytest.MonkeyPatch.context() as patch:
+        # The same sigma: products round otherwise than pairs.
+        patch.setattr(population, "mean_pairwise_distance", lambda points, *_: mean_distance_by_products(points))
         patch.setattr(neighbours, "MANY", 10**9)
         expected = build()
     for name in ("row", "column", "weight", "embedding", "sigma"):

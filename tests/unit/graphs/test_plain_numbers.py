@@ -8,18 +8,17 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 from sklearn.decomposition import PCA
 
-from brainfed.graphs.neighbours.search import largest_in_rows
-from brainfed.graphs.neighbours.similarity import (
+from brainfed.graphs import embedding
+from brainfed.graphs.embedding import fit_projection
+from brainfed.graphs.neighbours import (
     Nodes,
     imaging_similarity,
+    largest_in_rows,
     mean_pairwise_distance,
     phenotype_similarity,
     similarity,
 )
-from brainfed.graphs.population import embedding
-from brainfed.graphs.population.build import PopulationGraph
-from brainfed.graphs.population.embedding import fit_projection
-from brainfed.graphs.population.homophily import homophily, random_pair
+from brainfed.graphs.population import PopulationGraph, homophily, random_pair
 from brainfed.graphs.propagation import block_edges, dense_block, edges_by_block, normalised_adjacency
 from reference.population_graph import best_partners, mean_distance
 

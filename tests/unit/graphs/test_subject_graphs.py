@@ -9,12 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from brainfed.graphs.connectome.build import read_connectivity, write_connectomes
-from brainfed.graphs.connectome.edges import matrices
-from brainfed.graphs.connectome.normalised import normalised_adjacency
-from brainfed.graphs.connectome.settings import ConnectomeSettings
+from brainfed.graphs.connectome import matrices, normalised_adjacency, read_connectivity, write_connectomes
+from brainfed.graphs.settings import ConnectomeSettings
 from brainfed.imaging.connectivity import to_matrices
-from brainfed.imaging.tangent.vectors import displacements
+from brainfed.imaging.tangent import displacements
 from brainfed.runtime.artefacts import read_arrays
 from brainfed.runtime.errors import UserError
 from reference import connectome

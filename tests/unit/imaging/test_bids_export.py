@@ -8,8 +8,8 @@ import pytest
 
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.imaging.bids_export import ExportFiles, export_bids
-from brainfed.imaging.series.region_series import RegionSeries
-from brainfed.imaging.series.shard import write_shard
+from brainfed.imaging.series.roi_series import RegionSeries
+from brainfed.imaging.series.shards import write_shard
 from support.files.run_of_cohort import parts_of
 
 REGIONS = ("A", "B", "C", "-L|+R")

@@ -5,12 +5,11 @@ from dataclasses import replace
 import pytest
 
 from brainfed.cohort.settings.cohort import CohortSettings, ColumnSettings
-from brainfed.cohort.settings.freesurfer import FreeSurferSettings
-from brainfed.cohort.sources.freesurfer.files import measure_files
+from brainfed.cohort.settings.sources import FreeSurferSettings
+from brainfed.cohort.sources.freesurfer import measure_files
 from brainfed.cohort.sources.listing import list_cohort
-from brainfed.imaging.morphometry.features import read_morphometry
-from brainfed.imaging.morphometry.freesurfer_stats import read_stats
-from brainfed.imaging.morphometry.measures import read_subjects_dir
+from brainfed.imaging.morphometry.features import read_morphometry, read_subjects_dir
+from brainfed.imaging.morphometry.tables import read_stats
 from brainfed.runtime.errors import UserError
 from support.files.freesurfer_project import write_subject
 

@@ -11,11 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from brainfed.cohort.settings.cohort import CohortSettings, ColumnSettings
-from brainfed.cohort.settings.freesurfer import FreeSurferSettings
-from brainfed.imaging.morphometry.features import read_morphometry
-from brainfed.imaging.morphometry.freesurfer_table import read_freesurfer_table
-from brainfed.imaging.morphometry.measure_names import is_feature, measure_of
-from brainfed.imaging.morphometry.measures import write_measures
+from brainfed.cohort.settings.sources import FreeSurferSettings
+from brainfed.imaging.morphometry.features import read_morphometry, write_measures
+from brainfed.imaging.morphometry.tables import is_feature, measure_of, read_freesurfer_table
 from brainfed.runtime.artefacts import read_arrays
 from brainfed.runtime.errors import UserError
 from support.files.freesurfer_project import write_table, write_tables

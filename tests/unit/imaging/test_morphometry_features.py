@@ -8,16 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from brainfed.cohort.settings.freesurfer import FreeSurferSettings
+from brainfed.cohort.settings.sources import FreeSurferSettings
 from brainfed.configuration.loading import load_plan
 from brainfed.configuration.validation import validate
-from brainfed.graphs.population.build import build_graph
-from brainfed.graphs.population.embedding import fit_projection, fit_scaled_projection
+from brainfed.graphs.embedding import fit_projection, fit_scaled_projection
+from brainfed.graphs.population import build_graph
 from brainfed.graphs.settings import GraphSettings
 from brainfed.methods.registry import METHODS
 from brainfed.runtime.entry import resolve
 from brainfed.runtime.errors import UserError
-from brainfed.runtime.jobs.run import Run
+from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.runtime.streams import Streams
 from support.samples.method_inputs import method_inputs
 

@@ -14,20 +14,19 @@ from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import StandardScaler
 
 from brainfed.cohort.splits.training_labels import training_labels
-from brainfed.graphs.graph import Graph
-from brainfed.graphs.population.build import build_graph
-from brainfed.graphs.population.fitting import fit_parts
+from brainfed.graphs.population import build_graph, fit_parts
+from brainfed.graphs.propagation import Graph
 from brainfed.graphs.settings import GraphSettings
 from brainfed.imaging.connectivity import connectivity
 from brainfed.imaging.fitted.rfe import elimination_ranks, select_features
 from brainfed.imaging.settings import FeatureSettings
 from brainfed.methods.gcn.declaration import FedGCNSettings
 from brainfed.methods.gcn.train import train_fedgcn
-from brainfed.methods.linear import train_ridge as ridge
+from brainfed.methods.linear import train
 from brainfed.methods.linear.declaration import RidgeSettings
 from brainfed.runtime.artefacts import read_arrays, read_table, write_arrays, write_table
 from brainfed.runtime.errors import UserError
-from brainfed.runtime.jobs.run import Run
+from brainfed.runtime.jobs.checkpoints import Run
 from support.processes.script_runner import SCRIPTS, run_scripts
 from support.samples.method_inputs import balanced, method_inputs
 
@@ -319,7 +318,7 @@ class TestLeakage:
             plain = method_inputs(100, institutions=5, folds=5, diagnosis=labels, features=noise, seed=draw)
             honest = with_rfe(plain, plain.labels)
             for name, scores in (
-                ("ridge", ridge.train(honest, RidgeSettings(alphas=(1.0,)), Run()).scores[..., 1]),
+                ("ridge", train.train_ridge(honest, RidgeSettings(alphas=(1.0,)), Run()).scores[..., 1]),
                 ("fedgcn", train_fedgcn(honest, QUICK, Run()).scores[..., 1]),
             ):
                 inside[name].append(mean_auc(honest, labels, scores))
@@ -327,7 +326,7 @@ class TestLeakage:
                 continue
             cheating = with_rfe(plain, np.tile(labels, (5, 1)))
             outside.append(
-                mean_auc(plain, labels, ridge.train(cheating, RidgeSettings(alphas=(1.0,)), Run()).scores[..., 1])
+                mean_auc(plain, labels, train.train_ridge(cheating, RidgeSettings(alphas=(1.0,)), Run()).scores[..., 1])
             )
         for aucs in inside.values():
             margin = student.ppf(0.975, 7) * np.std(aucs, ddof=1) / np.sqrt(8)

@@ -10,17 +10,28 @@ from sklearn.covariance import LedoitWolf
 
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.sharing import of_institutions
-from brainfed.imaging.series.standardise import standardised
-from brainfed.imaging.tangent.covariances import (
+from brainfed.imaging.series.joined import standardised
+from brainfed.imaging.tangent import (
+    BLOCK,
     Covariances,
     covariances,
+    crossings_of_all,
+    displacements,
+    from_triangles,
     load_covariances,
+    log_sum,
+    mean_correlation,
+    shrunk_correlation,
+    spectral,
+    tangent_at_identity,
+    tangent_ledger,
+    tangent_of_all,
+    tangent_of_fold,
+    to_triangles,
+    triangle_length,
+    whitening_of_fold,
     write_covariances,
 )
-from brainfed.imaging.tangent.reference import crossings_of_all, log_sum, tangent_ledger, whitening_of_fold
-from brainfed.imaging.tangent.shrunk_correlation import mean_correlation, shrunk_correlation
-from brainfed.imaging.tangent.symmetric import BLOCK, from_triangles, spectral, to_triangles, triangle_length
-from brainfed.imaging.tangent.vectors import displacements, tangent_at_identity, tangent_of_all, tangent_of_fold
 from brainfed.runtime.artefacts import read_arrays
 from brainfed.runtime.errors import UserError
 from reference import tangent as plain

@@ -7,8 +7,8 @@ from brainfed.imaging.settings import ViewSettings
 from brainfed.imaging.views import join_views
 from brainfed.runtime.artefacts import write_arrays
 from brainfed.runtime.errors import UserError
-from brainfed.samples.reading.aligned import read_features
-from brainfed.samples.views import read_views
+from brainfed.samples.inputs import read_views
+from brainfed.samples.reading import read_features
 
 REFERENCE = {"stage": "features", "name": "tangent-reference", "direction": "upload", "bytes": 8}
 VIEWS = {

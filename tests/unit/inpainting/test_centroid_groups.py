@@ -5,13 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from brainfed.inpainting.centroids.microaggregation import groups_of
-from brainfed.inpainting.centroids.settings import CentroidSettings
-from brainfed.inpainting.centroids.training import coordinates, load, train
-from brainfed.inpainting.fusing.fuse import fuse
-from brainfed.inpainting.settings import FusingSettings
+from brainfed.inpainting.centroids import coordinates, groups_of, load, train
+from brainfed.inpainting.fusing import fuse
+from brainfed.inpainting.settings import CentroidSettings, FusingSettings
 from brainfed.runtime.artefacts import ArrayFile
-from brainfed.runtime.jobs.run import Run
+from brainfed.runtime.jobs.checkpoints import Run
 from support.samples.inpainting_inputs import inpainting_inputs
 
 

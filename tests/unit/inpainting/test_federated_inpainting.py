@@ -8,19 +8,16 @@ import pytest
 import torch
 
 from brainfed.federation.strategies.fedavg import FedAvg
-from brainfed.graphs.population.build import build_graph
+from brainfed.graphs.population import build_graph
 from brainfed.inpainting.fedni import drawing
 from brainfed.inpainting.fedni import training as fedni
-from brainfed.inpainting.fedni.adversarial_step import LENGTHS, LOSSES
-from brainfed.inpainting.fedni.clients import InpaintingClients
-from brainfed.inpainting.fedni.count_scale import count_scale, warn_of_sites
-from brainfed.inpainting.fedni.institution import institution_of, normalised
-from brainfed.inpainting.fedni.masking import draw_mask
-from brainfed.inpainting.fedni.shared_tensors import DISCRIMINATOR_TENSORS, GENERATOR_TENSORS, SIZE_TENSORS
-from brainfed.inpainting.fedni.starts import new_generator
-from brainfed.inpainting.settings import InpaintingSettings
+from brainfed.inpainting.fedni.adversarial_step import LENGTHS, LOSSES, new_generator
+from brainfed.inpainting.fedni.drawing import count_scale, warn_of_sites
+from brainfed.inpainting.fedni.masking import draw_mask, institution_of, normalised
+from brainfed.inpainting.fedni.training import InpaintingClients
+from brainfed.inpainting.settings import DISCRIMINATOR_TENSORS, GENERATOR_TENSORS, SIZE_TENSORS, InpaintingSettings
 from brainfed.runtime.artefacts import ArrayFile, canonical_json
-from brainfed.runtime.jobs.run import Run
+from brainfed.runtime.jobs.checkpoints import Run
 from reference.inpainting_step import plain_gradients
 from support.samples.inpainting_inputs import inpainting_inputs, mask_of_epoch
 

@@ -7,21 +7,20 @@ import numpy as np
 import pytest
 import torch
 
-from brainfed.inpainting.fedni.adversarial_step import paired, train_step
-from brainfed.inpainting.fedni.institution import institution_of
+from brainfed.inpainting.fedni.adversarial_step import new_generator, paired, train_step
 from brainfed.inpainting.fedni.losses import (
     Phenotype,
+    Upstream,
+    WideLayers,
     count_loss,
     discriminator_loss,
     generator_loss,
     phenotype_loss,
 )
-from brainfed.inpainting.fedni.starts import new_generator
-from brainfed.inpainting.fedni.wide_layers import Upstream, WideLayers
+from brainfed.inpainting.fedni.masking import institution_of
 from brainfed.inpainting.settings import InpaintingSettings
-from brainfed.models.discriminator import Discriminator
-from brainfed.models.generator import Generator
-from brainfed.models.products import Products
+from brainfed.models.classifier import Products
+from brainfed.models.fedni import Discriminator, Generator
 from reference.inpainting_step import plain_gradients
 from support.samples.inpainting_inputs import inpainting_inputs, mask_of_epoch
 

@@ -9,21 +9,33 @@ from hypothesis import example, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from brainfed.federation.privacy.weight_noise import WeightNoise
-from brainfed.graphs.graph import Graph
+from brainfed.federation.noise import WeightNoise
+from brainfed.graphs.propagation import Graph
 from brainfed.inpainting.fedsage import training as fedsage
-from brainfed.inpainting.fedsage.draws import Draws
-from brainfed.inpainting.fedsage.losses import count_loss, nearest_missing
-from brainfed.inpainting.fedsage.owner import hidden_nodes, owners_of, row_normalised, scaled_members
-from brainfed.inpainting.fedsage.settings import FedSageSettings
-from brainfed.inpainting.fedsage.shared_tensors import RAW_TENSORS, SUMMED_TENSORS
-from brainfed.inpainting.fedsage.wide import FEW_NODES, Targets, WideOutput
-from brainfed.inpainting.fusing.fuse import fuse
-from brainfed.inpainting.scaling import scaling_of
-from brainfed.inpainting.settings import FusingSettings, InpaintingSettings
+from brainfed.inpainting.fedsage.local import (
+    FEW_NODES,
+    Draws,
+    Targets,
+    WideOutput,
+    count_loss,
+    hidden_nodes,
+    nearest_missing,
+    owners_of,
+    row_normalised,
+    scaled_members,
+)
+from brainfed.inpainting.fusing import fuse
+from brainfed.inpainting.inputs import scaling_of
+from brainfed.inpainting.settings import (
+    RAW_TENSORS,
+    SUMMED_TENSORS,
+    FedSageSettings,
+    FusingSettings,
+    InpaintingSettings,
+)
 from brainfed.methods.fedsage.declaration import FEDSAGE
-from brainfed.models.fedsage_generator import GeneratorShape, MissingNeighbourGenerator
-from brainfed.runtime.jobs.run import Run
+from brainfed.models.fedsage import GeneratorShape, MissingNeighbourGenerator
+from brainfed.runtime.jobs.checkpoints import Run
 from reference.fedsage import greedy_feature_loss, hidden_neighbours, smooth_l1
 from support.samples.fedsage_inputs import CPU, DOUBLE, QUICK, cohort, loaded, widened
 

@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from brainfed.federation.pace import Pace
+from brainfed.federation.link import Pace
 from brainfed.inpainting.fedsage import training as fedsage
-from brainfed.inpainting.fedsage.draws import Draws
-from brainfed.inpainting.fedsage.owner import hidden_nodes, owners_of
-from brainfed.runtime.jobs.checkpoints import Checkpoint, checkpoint_path
-from brainfed.runtime.jobs.run import Run
+from brainfed.inpainting.fedsage.local import Draws, hidden_nodes, owners_of
+from brainfed.runtime.jobs.checkpoints import Checkpoint, Run, checkpoint_path
 from reference.fedsage import PlainOwner, train_generators_by_loops
 from support.samples.fedsage_inputs import CPU, DOUBLE, QUICK, cohort
 

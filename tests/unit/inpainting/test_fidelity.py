@@ -10,14 +10,13 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from brainfed.graphs.graph import Graph
-from brainfed.graphs.neighbours.search import Edges
-from brainfed.graphs.population.build import build_graph
+from brainfed.graphs.neighbours import Edges
+from brainfed.graphs.population import build_graph
+from brainfed.graphs.propagation import Graph
 from brainfed.graphs.settings import GraphSettings
-from brainfed.inpainting.fidelity.comparison import fidelity
-from brainfed.inpainting.fidelity.features import BASELINES
-from brainfed.inpainting.fusing.fused import FusedGraph
-from brainfed.inpainting.inputs import InpaintingInputs
+from brainfed.inpainting.fidelity import fidelity
+from brainfed.inpainting.inputs import FusedGraph, InpaintingInputs
+from brainfed.inpainting.matching import BASELINES
 from brainfed.runtime.streams import Streams
 
 STREAMS = Streams(seed=5)

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from brainfed.configuration.loading import load_plan
-from brainfed.graphs.neighbours.search import Edges
-from brainfed.graphs.population.build import build_graph
-from brainfed.inpainting.fusing.edges import neighbours_of_a_node
-from brainfed.inpainting.fusing.fuse import fuse
-from brainfed.inpainting.fusing.true_neighbours import crossings_of
+from brainfed.graphs.neighbours import Edges
+from brainfed.graphs.population import build_graph
+from brainfed.inpainting.fusing import fuse, neighbours_of_a_node
 from brainfed.inpainting.inputs import Generated
+from brainfed.inpainting.new_nodes import crossings_of
 from brainfed.inpainting.settings import FusingSettings
 from brainfed.runtime.errors import UserError
 from support.samples.fake_generator import NO_CAP, FakeGenerator, dense, inputs_of, line

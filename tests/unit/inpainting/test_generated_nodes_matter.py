@@ -5,20 +5,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from brainfed.inpainting.centroids import training as centroids
-from brainfed.inpainting.centroids.settings import CentroidSettings
+from brainfed.inpainting import centroids
 from brainfed.inpainting.fedni import drawing
 from brainfed.inpainting.fedni import training as fedni
 from brainfed.inpainting.fedsage import training as fedsage
-from brainfed.inpainting.fedsage.settings import FedSageSettings
-from brainfed.inpainting.fusing.fuse import fuse
-from brainfed.inpainting.settings import FusingSettings, InpaintingSettings
+from brainfed.inpainting.fusing import fuse
+from brainfed.inpainting.settings import CentroidSettings, FedSageSettings, FusingSettings, InpaintingSettings
 from brainfed.methods.fedni import train as fedni_training
 from brainfed.methods.fedni.declaration import FedNISettings
 from brainfed.methods.fedsage import train as fedsage_training
 from brainfed.methods.fedsage.declaration import FedSagePlusSettings
 from brainfed.runtime.artefacts import ArrayFile
-from brainfed.runtime.jobs.run import Run
+from brainfed.runtime.jobs.checkpoints import Run
 from support.samples.inpainting_inputs import inpainting_inputs
 from support.samples.method_inputs import method_inputs
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from brainfed.inpainting.fusing.fuse import fuse
+from brainfed.inpainting.fusing import fuse
 from brainfed.inpainting.settings import FusingSettings
 from brainfed.runtime.streams import Streams
 from support.samples.fake_generator import FakeGenerator, cohort, dense, inputs_of

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from brainfed.inpainting.fedni.clients import InpaintingClients
-from brainfed.inpainting.fedni.stacked import training as stacked_training
+from brainfed.inpainting.fedni import stacked_training
+from brainfed.inpainting.fedni.training import InpaintingClients
 from brainfed.inpainting.settings import InpaintingSettings
-from brainfed.runtime.jobs.run import Run
+from brainfed.runtime.jobs.checkpoints import Run
 from support.samples.inpainting_inputs import inpainting_inputs
 
 

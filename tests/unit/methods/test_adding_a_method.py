@@ -11,9 +11,9 @@ import pytest
 
 from brainfed.configuration.validation import validate
 from brainfed.methods.registry import METHODS
-from brainfed.reporting.papers.collected import templates_of
+from brainfed.reporting.papers import templates_of
 from brainfed.reporting.variants import ShownVariant
-from brainfed.runtime.jobs.run import Run
+from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.samples.results import check
 from support.samples.method_inputs import method_inputs
 
@@ -55,8 +55,8 @@ def test_the_example_scores_every_tested_subject(guide, split):
 
 def test_the_example_panel_lists_the_variants_with_its_setting(monkeypatch):
     (template,) = blocks("html")
-    monkeypatch.setattr(jinja2, "PackageLoader", lambda _: jinja2.DictLoader({"small-groups.html.j2": template}))
-    module = ModuleType("brainfed.methods.mine.paper.paper")
+    monkeypatch.setattr(jinja2, "PackageLoader", lambda *_: jinja2.DictLoader({"small-groups.html.j2": template}))
+    module = ModuleType("brainfed.papers.mine")
     exec(compile(blocks("python")[2], str(GUIDE), "exec"), module.__dict__)
     (panel,) = module.PAPER.panels
     variants = [

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from brainfed.engines.graphs.clients import GraphClients, GraphCohort
-from brainfed.federation.schedule import FederationSettings
-from brainfed.models.gin import GIN
+from brainfed.federation.settings import FederationSettings
+from brainfed.models.gcfl import GIN
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
-from brainfed.samples.graph_samples import GraphSamples
+from brainfed.samples.graphs import GraphSamples
 from brainfed.samples.results import check
 from reference.module_clients import ModuleClients
 from reference.plain_graphs import plain_cohort

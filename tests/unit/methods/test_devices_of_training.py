@@ -9,9 +9,9 @@ import torch
 from brainfed.engines.stacked.stack import normalised
 from brainfed.engines.stacked.training import StackedTraining
 from brainfed.federation.ledger import Ledger
-from brainfed.federation.schedule import FederationSettings
-from brainfed.models.gcn import GCN
-from brainfed.runtime.jobs.run import Run
+from brainfed.federation.settings import FederationSettings
+from brainfed.models.fedni import GCN
+from brainfed.runtime.jobs.checkpoints import Run
 from support.samples.method_inputs import method_inputs
 from support.samples.quick_methods import METHOD_OF, outcome_of
 from unit.methods.test_leakage_trained import ON_FEATURES

@@ -13,7 +13,7 @@ from brainfed.methods.gcn.train import train_centralgcn, train_fedgcn
 from brainfed.methods.mlp.declaration import FedMLPSettings, LocalMLPSettings
 from brainfed.methods.mlp.train import train_fedmlp, train_localmlp
 from brainfed.runtime.errors import UserError
-from brainfed.runtime.jobs.run import Run
+from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.runtime.streams import Streams
 from reference.loop_federation import train_by_loops
 from support.samples.method_inputs import method_inputs

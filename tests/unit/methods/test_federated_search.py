@@ -11,17 +11,17 @@ from sklearn.linear_model import RidgeClassifier
 from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import StandardScaler
 
-from brainfed.graphs.population.build import build_graph
+from brainfed.graphs.population import build_graph
 from brainfed.graphs.settings import GraphSettings
 from brainfed.methods.gcn.declaration import FedGCNSettings
 from brainfed.methods.gcn.train import train_fedgcn
-from brainfed.methods.linear import train_ridge as ridge
+from brainfed.methods.linear import train
 from brainfed.methods.linear.declaration import RidgeSettings
 from brainfed.methods.logistic_federated import train as logistic_federated
 from brainfed.methods.logistic_federated.declaration import FederatedLogisticSettings
 from brainfed.runtime.artefacts import write_arrays, write_table, write_text
 from brainfed.runtime.errors import UserError
-from brainfed.runtime.jobs.run import Run
+from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.samples.inputs import Outcome
 from support.samples.method_inputs import diagnosis_of, method_inputs, scrambled
 
@@ -45,7 +45,7 @@ COMPETING = (
         FederatedLogisticSettings(solver="fedavg", **SHORT, learning_rate=0.05),
     ),
     Candidate("federated", "graph", train_fedgcn, FedGCNSettings(**SHORT, learning_rate=0.05, skip="linear")),
-    *(Candidate(REFERENCE, f"{a}", ridge.train, RidgeSettings(alphas=(a,))) for a in (0.01, 1.0, 100.0)),
+    *(Candidate(REFERENCE, f"{a}", train.train_ridge, RidgeSettings(alphas=(a,))) for a in (0.01, 1.0, 100.0)),
 )
 FEDERATED, RIDGE = COMPETING[:3], COMPETING[3:]
 

@@ -9,9 +9,8 @@ from brainfed.methods.fedni import train as fedni
 from brainfed.methods.fedni.declaration import FEDNI, FedNISettings
 from brainfed.methods.gcn.declaration import FedGCNSettings
 from brainfed.methods.gcn.train import train_fedgcn
-from brainfed.runtime.jobs.run import Run
-from brainfed.samples.inpainting.generated_nodes import with_generated
-from brainfed.samples.inputs import GENERATED
+from brainfed.runtime.jobs.checkpoints import Run
+from brainfed.samples.inputs import GENERATED, with_generated
 from reference.loop_federation import train_by_loops
 from support.samples.fused_inputs import with_fused, without_nodes
 from support.samples.method_inputs import method_inputs

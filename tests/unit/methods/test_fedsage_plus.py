@@ -8,13 +8,12 @@ import torch
 from torch_geometric.nn import SAGEConv
 
 from brainfed.engines.stacked import training
-from brainfed.graphs.graph import Graph
-from brainfed.graphs.neighbour_mean import neighbour_mean
+from brainfed.graphs.propagation import Graph, neighbour_mean
 from brainfed.methods.fedsage import train as fedsage_plus
 from brainfed.methods.fedsage.declaration import FEDSAGE, FEDSAGE_PLUS, FedSagePlusSettings
 from brainfed.methods.registry import METHODS
-from brainfed.runtime.jobs.run import Run
-from brainfed.samples.inpainting.generated_nodes import with_generated
+from brainfed.runtime.jobs.checkpoints import Run
+from brainfed.samples.inputs import with_generated
 from reference.fedsage import train_sage_by_loops
 from support.samples.fused_inputs import with_fused, without_nodes
 from support.samples.method_inputs import method_inputs

@@ -8,13 +8,12 @@ import pytest
 import torch
 
 from brainfed.configuration.validation import validate
-from brainfed.federation.privacy.accounting import epsilon_spent
+from brainfed.federation.accounting import epsilon_spent
 from brainfed.methods.fglbc.declaration import FGLBC, QUICK_STGCN, FedGNNSettings, FGLBCSettings, LocalSTGCNSettings
 from brainfed.methods.fglbc.train import SeriesTraining
 from brainfed.runtime.artefacts import canonical_json
 from brainfed.runtime.errors import UserError
-from brainfed.runtime.jobs.checkpoints import Checkpoint
-from brainfed.runtime.jobs.run import Run
+from brainfed.runtime.jobs.checkpoints import Checkpoint, Run
 from brainfed.samples.results import check, history_table
 from support.samples.method_inputs import diagnosis_of
 from unit.methods.test_fglbc import CENTRAL, LOCAL, PLAIN, PRIVATE, both_splits, cohort, outcome_of

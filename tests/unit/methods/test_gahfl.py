@@ -9,15 +9,15 @@ import torch
 from sklearn.metrics import roc_auc_score
 
 from brainfed.engines.distilling.clients import RecurrentClients, logit_defence
-from brainfed.federation.distillation.fedet import variance_weighted
+from brainfed.federation.distillation.fedgems import variance_weighted
 from brainfed.federation.ledger import Ledger
-from brainfed.federation.robustness_settings import RobustnessSettings
+from brainfed.federation.settings import RobustnessSettings
 from brainfed.methods.gahfl.declaration import KINDS, AssignmentSettings
 from brainfed.methods.registry import METHODS, SHIPPED_VARIANTS
-from brainfed.models.recurrent import KINDS as KNOWN
+from brainfed.models.gahfl import KINDS as KNOWN
 from brainfed.runtime.entry import resolve
 from brainfed.runtime.errors import UserError
-from brainfed.runtime.jobs.run import Run
+from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.samples.results import check, members_table
 from reference.distilled_federation import scores
 from support.samples.method_inputs import diagnosis_of

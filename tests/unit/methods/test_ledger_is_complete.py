@@ -11,29 +11,31 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.cohort.quality.crossings import crossings_of_checksums, crossings_of_inclusion, crossings_of_likeness
+from brainfed.cohort.quality.measures import crossings_of_checksums, crossings_of_inclusion, crossings_of_likeness
 from brainfed.engines.crossings import in_order, sizes_of
 from brainfed.federation.ledger import ENTRY_BYTES, OF_SUBJECTS, Ledger, UndeclaredCrossing
 from brainfed.federation.sharing import of_institutions
-from brainfed.graphs.population.build import build_graph
+from brainfed.graphs.population import build_graph
 from brainfed.graphs.settings import GraphSettings
 from brainfed.imaging.connectivity import connectivity
 from brainfed.imaging.fitted.combat import harmonised
 from brainfed.imaging.fitted.rfe import select_features
 from brainfed.imaging.quality.typicality import typicality
 from brainfed.imaging.settings import FeatureSettings
-from brainfed.imaging.tangent.covariances import covariances
-from brainfed.imaging.tangent.reference import crossings_of_all, tangent_ledger
-from brainfed.imaging.tangent.vectors import tangent_at_identity, tangent_of_all, tangent_of_fold
-from brainfed.inpainting.centroids import training as centroids
-from brainfed.inpainting.centroids.settings import CentroidSettings
+from brainfed.imaging.tangent import (
+    covariances,
+    crossings_of_all,
+    tangent_at_identity,
+    tangent_ledger,
+    tangent_of_all,
+    tangent_of_fold,
+)
+from brainfed.inpainting import centroids
 from brainfed.inpainting.fedni import training as fedni
-from brainfed.inpainting.fedni.shared_tensors import SIZE_TENSORS
 from brainfed.inpainting.fedsage import training as fedsage
-from brainfed.inpainting.fedsage.settings import FedSageSettings
-from brainfed.inpainting.settings import InpaintingSettings
+from brainfed.inpainting.settings import SIZE_TENSORS, CentroidSettings, FedSageSettings, InpaintingSettings
 from brainfed.methods.registry import METHODS
-from brainfed.runtime.jobs.run import Run
+from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.runtime.streams import Streams
 from support.samples.inpainting_inputs import inpainting_inputs
 from support.samples.method_inputs import diagnosis_of, method_inputs, relabelled

@@ -7,18 +7,16 @@ from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from brainfed.methods.linear import train_logistic as logistic
-from brainfed.methods.linear import train_ridge as ridge
-from brainfed.methods.linear import train_svm as svm
+from brainfed.methods.linear import train
 from brainfed.methods.linear.declaration import LOGISTIC, RIDGE, SVM, LogisticSettings, RidgeSettings, SVMSettings
 from brainfed.methods.linear.dual import training_span
 from brainfed.methods.linear.fitting import TrainingSet
 from brainfed.runtime.errors import UserError
-from brainfed.runtime.jobs.run import Run
+from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.samples.inner_folds import choose_cost, inner_folds, twin_groups
 from support.samples.method_inputs import diagnosis_of, method_inputs, relabelled
 
-TRAIN = {"ridge": ridge.train, "svm": svm.train, "logistic": logistic.train}
+TRAIN = {"ridge": train.train_ridge, "svm": train.train_svm, "logistic": train.train_logistic}
 MORE_FEATURES_THAN_SUBJECTS, FEWER = (30, 80), (60, 7)
 FEW = (0.1, 1.0, 10.0)
 
@@ -57,10 +55,10 @@ cases = pytest.mark.parametrize(
 @pytest.mark.parametrize(
     ("fit", "model", "bounds"),
     [
-        (ridge.fit_ridge, lambda alpha: RidgeClassifier(alpha=alpha, solver="cholesky"), {"rtol": 1e-9, "atol": 1e-10}),
-        (svm.fit_svm, lambda cost: SVC(C=cost, kernel="linear", tol=1e-10), {"rtol": 0, "atol": 1e-5}),
+        (train.fit_ridge, lambda alpha: RidgeClassifier(alpha=alpha, solver="cholesky"), {"rtol": 1e-9, "atol": 1e-10}),
+        (train.fit_svm, lambda cost: SVC(C=cost, kernel="linear", tol=1e-10), {"rtol": 0, "atol": 1e-5}),
         (
-            logistic.fit_logistic,
+            train.fit_logistic,
             lambda cost: LogisticRegression(C=cost, solver="newton-cholesky", tol=1e-12),
             {"rtol": 0, "atol": 1e-8},
         ),
@@ -79,7 +77,7 @@ def test_it_is_the_model_of_scikit_learn_on_explicit_features(fit, model, bounds
 def test_inner_svms_of_larger_costs_are_the_one_of_a_hard_margin(shape, is_hard_at, seed, monkeypatch):
     _, labels, subjects = training_set(*shape, seed=seed)
     costs, seen, made = (0.1, 1.0, 10.0, 30.0, 100.0), [], []
-    machine, choose = svm._machine, svm.choose_cost
+    machine, choose = train._machine, train.choose_cost
 
     def watched(costs, labels, fold, margins, loss):
         def watch(cost, kept, held_out):
@@ -88,9 +86,9 @@ def test_inner_svms_of_larger_costs_are_the_one_of_a_hard_margin(shape, is_hard_
 
         return choose(costs, labels, fold, watch, loss)
 
-    monkeypatch.setattr(svm, "choose_cost", watched)
-    monkeypatch.setattr(svm, "_machine", lambda cost: made.append(cost) or machine(cost))
-    svm.fit_svm(subjects, costs)
+    monkeypatch.setattr(train, "choose_cost", watched)
+    monkeypatch.setattr(train, "_machine", lambda cost: made.append(cost) or machine(cost))
+    train.fit_svm(subjects, costs)
     gram = subjects.span.gram
     for cost, kept, held_out, margins in seen:
         plain = SVC(C=cost, kernel="precomputed", tol=1e-8).fit(gram[np.ix_(kept, kept)], labels[kept])
@@ -109,7 +107,7 @@ def test_ridge_chooses_the_penalty_of_the_leave_one_out_of_scikit_learn(shape, s
         vectors = explicit(features, standardise)
         reference = RidgeClassifierCV(alphas=alphas).fit(vectors, labels)
         chosen.add(float(reference.alpha_))
-        scores = ridge.fit_ridge(subjects, alphas.tolist()).scores(features)
+        scores = train.fit_ridge(subjects, alphas.tolist()).scores(features)
         np.testing.assert_allclose(scores, reference.decision_function(vectors), rtol=1e-8, atol=1e-9)
     assert len(chosen) > 1
 
@@ -118,7 +116,7 @@ def test_leave_one_out_errors_are_those_of_refitting_without_the_subject_and_its
     features, labels, subjects = training_set(20, 40, twins=[(0, 5), (3, 7), (3, 11)])
     vectors, targets = explicit(features, "institution"), 2.0 * labels - 1
     values, basis = np.linalg.eigh(subjects.span.gram)
-    errors = ridge.left_out_errors(values, basis, targets, subjects.twins, 0.7)
+    errors = train.left_out_errors(values, basis, targets, subjects.twins, 0.7)
     for subject in range(20):
         kept = subjects.twins != subjects.twins[subject]
         assert kept.sum() == 20 - {0: 2, 5: 2, 3: 3, 7: 3, 11: 3}.get(subject, 1)
@@ -271,9 +269,9 @@ def test_local_models_cross_only_to_an_institution_without_one(name):
 def test_features_of_a_fold_are_used_in_that_fold():
     inputs = method_inputs()
     noise = np.random.default_rng(5).standard_normal((60, 30)).astype(np.float32)
-    shared = ridge.train(inputs, RidgeSettings(), Run()).scores[..., 1]
+    shared = train.train_ridge(inputs, RidgeSettings(), Run()).scores[..., 1]
     features = tuple(noise if fold == 2 else inputs.features[0] for fold in range(3))
-    scores = ridge.train(replace(inputs, features=features), RidgeSettings(), Run()).scores[..., 1]
+    scores = train.train_ridge(replace(inputs, features=features), RidgeSettings(), Run()).scores[..., 1]
     for fold in range(3):
         assert (scores[fold].tobytes() == shared[fold].tobytes()) == (fold != 2)
 

@@ -11,20 +11,17 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from brainfed.federation.ledger import Ledger
-from brainfed.federation.pace import Pace
-from brainfed.methods.linear import train_logistic as pooled
+from brainfed.federation.link import Pace
+from brainfed.methods.linear import train
 from brainfed.methods.linear.declaration import LogisticSettings
-from brainfed.methods.linear.dual import training_span
+from brainfed.methods.linear.dual import Fits, training_span
 from brainfed.methods.linear.fitting import TrainingSet
-from brainfed.methods.linear.logistic_fits import Fits
-from brainfed.methods.linear.train_logistic import fit_logistic
+from brainfed.methods.linear.train import fit_logistic
 from brainfed.methods.logistic_federated import train as federated
-from brainfed.methods.logistic_federated.clients import LogisticClients
 from brainfed.methods.logistic_federated.declaration import LOGISTIC_FEDERATED, FederatedLogisticSettings
-from brainfed.methods.logistic_federated.design import designs
-from brainfed.methods.logistic_federated.patterns import MARGIN_SUMS, haufe_patterns, margin_sums
-from brainfed.runtime.jobs.checkpoints import Checkpoint
-from brainfed.runtime.jobs.run import Run
+from brainfed.methods.logistic_federated.rows import MARGIN_SUMS, designs, haufe_patterns, margin_sums
+from brainfed.methods.logistic_federated.train import LogisticClients
+from brainfed.runtime.jobs.checkpoints import Checkpoint, Run
 from brainfed.samples.inner_folds import inner_folds
 from brainfed.samples.inputs import MethodInputs
 from support.samples.method_inputs import diagnosis_of, method_inputs, relabelled
@@ -53,7 +50,7 @@ def test_it_equals_the_pooled_model(cost, strength):
     inputs = with_common_signal(method_inputs(60, 100, folds=2, effect=0.4), strength)
     settings = FederatedLogisticSettings(costs=(cost,), standardise="none", tolerance=1e-9, max_rounds=5000)
     found = federated.train(inputs, settings, DOUBLE).scores
-    expected = pooled.train(inputs, LogisticSettings(costs=(cost,), standardise="none"), DOUBLE).scores
+    expected = train.train_logistic(inputs, LogisticSettings(costs=(cost,), standardise="none"), DOUBLE).scores
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
 
 
@@ -94,7 +91,7 @@ def test_a_common_signal_costs_nothing_where_averaged_steps_of_adam_fail():
     losses = {"fedavg": [], "lbfgs": []}
     for seed in range(3):
         inputs = with_common_signal(method_inputs(150, 1000, effect=0.4, institutions=5, seed=seed), 1.5)
-        best = auc_of(pooled.train(inputs, LogisticSettings(), Run()), inputs)
+        best = auc_of(train.train_logistic(inputs, LogisticSettings(), Run()), inputs)
         for solver, found in losses.items():
             outcome = federated.train(inputs, FederatedLogisticSettings(solver=solver), Run())
             found.append(best - auc_of(outcome, inputs))
@@ -167,7 +164,7 @@ def test_without_scaling_the_pattern_is_that_of_the_pooled_model():
     inputs = method_inputs(90, 40, effect=0.4)
     settings = FederatedLogisticSettings(costs=(0.3,), standardise="none", tolerance=1e-9, max_rounds=5000)
     found = federated.train(inputs, settings, DOUBLE).patterns
-    expected = pooled.train(inputs, LogisticSettings(costs=(0.3,), standardise="none"), DOUBLE).patterns
+    expected = train.train_logistic(inputs, LogisticSettings(costs=(0.3,), standardise="none"), DOUBLE).patterns
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
@@ -212,7 +209,7 @@ def test_patterns_of_three_classes_are_those_of_the_pooled_models():
     three = replace(relabelled(inputs, np.random.default_rng(3).permutation(np.arange(90) % 3)), classes=3)
     settings = FederatedLogisticSettings(costs=(0.3,), standardise="none", tolerance=1e-9, max_rounds=5000)
     found = federated.train(three, settings, DOUBLE).patterns
-    expected = pooled.train(three, LogisticSettings(costs=(0.3,), standardise="none"), DOUBLE).patterns
+    expected = train.train_logistic(three, LogisticSettings(costs=(0.3,), standardise="none"), DOUBLE).patterns
     assert found.shape == (3, 3, 12)
     np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
 

@@ -8,14 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.evaluation.audit.audit import audit
-from brainfed.evaluation.audit.shadow_runs import shadow_runs
+from brainfed.evaluation.audit import audit, shadow_runs
 from brainfed.methods.registry import METHODS
 from brainfed.runtime.entry import resolve
-from brainfed.runtime.jobs.run import Run
+from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.samples.labelled_subjects import LabelledSubjects, hidden_labels
 from brainfed.samples.results import check, members_table, predictions_table
-from brainfed.samples.series_inputs import SeriesInputs
+from brainfed.samples.series import SeriesInputs
 from support.samples.method_inputs import diagnosis_of, method_inputs
 from support.samples.quick_methods import (
     METHOD_OF,

@@ -2,13 +2,13 @@
 
 import pytest
 
-from brainfed.configuration.outline.figure_names import PAPER_FIGURES
-from brainfed.methods.papers.beside import BESIDE
-from brainfed.methods.papers.figures import FIGURES
-from brainfed.methods.papers.pages import PAPERS
+from brainfed.configuration.outline import PAPER_FIGURES
 from brainfed.methods.registry import METHODS, SHIPPED_VARIANTS
-from brainfed.reporting.figures.paper.gallery import KINDS
-from brainfed.reporting.papers.collected import templates_of, works_of
+from brainfed.papers.beside import BESIDE
+from brainfed.papers.figures import FIGURES
+from brainfed.papers.pages import PAPERS
+from brainfed.reporting.figures.of_papers import KINDS
+from brainfed.reporting.papers import templates_of, works_of
 
 NAMES = [paper.name for paper in PAPERS]
 

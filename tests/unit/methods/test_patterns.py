@@ -5,19 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from brainfed.methods.linear import train_logistic as logistic
-from brainfed.methods.linear import train_ridge as ridge
-from brainfed.methods.linear import train_svm as svm
+from brainfed.methods.linear import train
 from brainfed.methods.linear.declaration import LogisticSettings, RidgeSettings, SVMSettings
 from brainfed.methods.linear.dual import training_span
 from brainfed.methods.linear.fitting import TrainingSet
 from brainfed.methods.registry import METHODS
 from brainfed.runtime.entry import resolve
-from brainfed.runtime.jobs.run import Run
+from brainfed.runtime.jobs.checkpoints import Run
 from reference.haufe import dense_pattern
 from support.samples.method_inputs import diagnosis_of, method_inputs, relabelled, scrambled
 
-FIT = {"ridge": ridge.fit_ridge, "svm": svm.fit_svm, "logistic": logistic.fit_logistic}
+FIT = {"ridge": train.fit_ridge, "svm": train.fit_svm, "logistic": train.fit_logistic}
 DECLARED = [name for name, method in METHODS.items() if method.capabilities.patterns]
 every_method = pytest.mark.parametrize("name", FIT)
 both_trainings = pytest.mark.parametrize("training", ["local", "central"])

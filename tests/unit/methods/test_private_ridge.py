@@ -9,14 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
-from brainfed.federation.privacy.accounting import epsilon_spent
-from brainfed.federation.privacy.calibration import noise_multiplier
-from brainfed.methods.private_linear.clients import GradientClients, Member, Noise
+from brainfed.federation.accounting import epsilon_spent, noise_multiplier
+from brainfed.methods.private_linear.clients import GradientClients, Member, Noise, unit_rows
 from brainfed.methods.private_linear.declaration import PrivateRidgeSettings
-from brainfed.methods.private_linear.rows import unit_rows
-from brainfed.methods.private_linear.train_ridge import train_ridge_dp
+from brainfed.methods.private_linear.train import train_ridge_dp
 from brainfed.runtime.errors import UserError
-from brainfed.runtime.jobs.run import Run
+from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.runtime.streams import Streams
 from brainfed.samples.results import check
 from reference.private_ridge import scores_of

@@ -13,11 +13,11 @@ from brainfed.federation.message import Message
 from brainfed.methods.fedtangent.declaration import FederatedRidgeSettings
 from brainfed.methods.fedtangent.train import train_fedtangent, train_ridge_federated
 from brainfed.methods.linear.declaration import RidgeSettings
-from brainfed.methods.linear.train_ridge import train as train_ridge
-from brainfed.runtime.jobs.run import Run
+from brainfed.methods.linear.train import train_ridge as train_ridge
+from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.samples.inner_folds import institution_folds
-from brainfed.samples.view_scaling import fit_scaling, scaled
-from brainfed.samples.views import View
+from brainfed.samples.inputs import View
+from brainfed.samples.scaling import fit_scaling, scaled
 from support.samples.method_inputs import method_inputs
 
 ALPHAS = (0.01, 0.1, 1.0, 10.0)

@@ -5,12 +5,12 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from brainfed.engines.stacked import training
-from brainfed.federation.robustness_settings import RobustnessSettings
+from brainfed.federation.settings import RobustnessSettings
 from brainfed.methods.fedtangent.declaration import FederatedRidgeSettings
 from brainfed.methods.fedtangent.train import train_ridge_federated
 from brainfed.methods.mlp.declaration import FedMLPSettings
 from brainfed.methods.mlp.train import train_fedmlp
-from brainfed.runtime.jobs.run import Run
+from brainfed.runtime.jobs.checkpoints import Run
 from support.samples.method_inputs import diagnosis_of, method_inputs
 
 QUICK = {"rounds": 3, "local_epochs": 4, "learning_rate": 0.02, "hidden": (6, 3)}

@@ -10,37 +10,33 @@ import pytest
 from scipy.stats import t as student
 
 from brainfed.cohort.settings.cohort import CohortSettings
-from brainfed.cohort.settings.simulation import SimulatedSite, SimulateSettings
+from brainfed.cohort.settings.sources import SimulatedSite, SimulateSettings
 from brainfed.cohort.settings.splits import SplitSettings
-from brainfed.cohort.sources.simulated.atlas import simulate_atlas
-from brainfed.cohort.sources.simulated.connectivity import simulate_connectome
-from brainfed.cohort.sources.simulated.phenotype import simulate_subjects
-from brainfed.cohort.sources.simulated.simulate import region_signals
+from brainfed.cohort.sources.simulated_scans import region_signals, simulate_atlas, simulate_connectome
+from brainfed.cohort.sources.simulated_subjects import simulate_subjects
 from brainfed.cohort.splits.institutions import split
 from brainfed.configuration.stages.registry import stage_settings
 from brainfed.evaluation.metrics import auc
-from brainfed.graphs.graph import Graph
-from brainfed.graphs.population.build import build_graph
+from brainfed.graphs.population import build_graph
+from brainfed.graphs.propagation import Graph
 from brainfed.graphs.settings import GraphSettings
-from brainfed.inpainting.fusing.fuse import fuse
-from brainfed.inpainting.fusing.fused import FusedGraph
-from brainfed.inpainting.inputs import InpaintingInputs
+from brainfed.inpainting.fusing import fuse
+from brainfed.inpainting.inputs import FusedGraph, InpaintingInputs
 from brainfed.inpainting.settings import FusingSettings
 from brainfed.methods.fglbc.declaration import RegionGNNSettings, STGCNSettings
 from brainfed.methods.gahfl.declaration import CropSettings
 from brainfed.methods.gcfl.declaration import GINSettings
-from brainfed.methods.inpainter import Inpainter, inpainter_of
-from brainfed.methods.method import Method
+from brainfed.methods.method import Inpainter, Method, inpainter_of
 from brainfed.methods.private_linear.declaration import PrivateNetworkSettings, PrivateRidgeSettings
 from brainfed.methods.registry import METHODS
 from brainfed.runtime.artefacts import ArrayFile
 from brainfed.runtime.entry import resolve
-from brainfed.runtime.jobs.run import Run
+from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.runtime.streams import Streams
-from brainfed.samples.graph_inputs import GraphInputs
+from brainfed.samples.graphs import GraphInputs
 from brainfed.samples.inputs import MethodInputs
-from brainfed.samples.reading.people import Phenotypes
-from brainfed.samples.series_inputs import SeriesInputs
+from brainfed.samples.reading import Phenotypes
+from brainfed.samples.series import SeriesInputs
 from support.samples.graph_cohort import connectome_inputs
 from support.samples.quick_methods import fields_of
 from support.samples.series_cohort import inputs_for as inputs_for_method

@@ -25,7 +25,7 @@ from brainfed.cohort.settings.splits import SplitSettings
 from brainfed.cohort.splits.institutions import split
 from brainfed.methods.linear.dual import training_span
 from brainfed.methods.linear.fitting import TrainingSet
-from brainfed.methods.linear.train_ridge import fit_ridge
+from brainfed.methods.linear.train import fit_ridge
 from brainfed.runtime.streams import Streams
 
 SITES, SIZE, DIMENSIONS, REPEATS, FOLDS = 10, 20, 1500, 12, 5

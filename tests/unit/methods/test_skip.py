@@ -12,11 +12,11 @@ from brainfed.engines.stacked.stack import normalised
 from brainfed.engines.stacked.training import StackedTraining
 from brainfed.engines.training import train_networks
 from brainfed.federation.ledger import Ledger
-from brainfed.graphs.graph import Graph
+from brainfed.graphs.propagation import Graph
 from brainfed.methods.gcn.declaration import FEDGCN, FedGCNSettings
 from brainfed.methods.gcn.train import train_fedgcn
-from brainfed.models.gcn import GCN
-from brainfed.runtime.jobs.run import Run
+from brainfed.models.fedni import GCN
+from brainfed.runtime.jobs.checkpoints import Run
 from reference.loop_federation import train_by_loops
 from support.samples.method_inputs import diagnosis_of, method_inputs, scrambled
 

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from brainfed.engines.stacked import stack
 from brainfed.engines.stacked.first_layer import SparsePropagation, institution_blocks, row_sums
-from brainfed.graphs.graph import Graph
+from brainfed.graphs.propagation import Graph
 from brainfed.methods.fedsage.declaration import FedSagePlusSettings
 from brainfed.methods.fedsage.train import train_sage
 from brainfed.methods.gcn.declaration import CentralGCNSettings, FedGCNSettings, LocalGCNSettings
 from brainfed.methods.gcn.train import train_centralgcn, train_fedgcn, train_localgcn
-from brainfed.runtime.jobs.run import Run
+from brainfed.runtime.jobs.checkpoints import Run
 from reference.loop_federation import train_by_loops
 from support.samples.method_inputs import method_inputs
 

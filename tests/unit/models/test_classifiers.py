@@ -6,11 +6,9 @@ import torch
 from torch.nn.functional import elu
 from torch_geometric.nn import GCNConv, SAGEConv
 
-from brainfed.models.classifier import class_probabilities
-from brainfed.models.gcn import GCN
-from brainfed.models.graphsage import GraphSAGE
-from brainfed.models.logistic_regression import LogisticRegression
-from brainfed.models.mlp import MLP
+from brainfed.models.classifier import LogisticRegression, class_probabilities
+from brainfed.models.fedni import GCN, MLP
+from brainfed.models.fedsage import GraphSAGE
 from brainfed.runtime.streams import Streams
 from reference.fedsage import neighbour_means
 from reference.loop_federation import symmetric

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from brainfed.models.gin import GIN, SHARED
+from brainfed.models.gcfl import GIN, SHARED
 from brainfed.runtime.streams import Streams
 from reference.graph_cohorts import random_graphs
 from reference.graph_federation import logits_of, matrices

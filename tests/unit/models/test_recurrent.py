@@ -5,8 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from brainfed.models.recurrent import KINDS, RecurrentClassifier
-from brainfed.models.recurrent_folds import SCORED, Workspace, fold_logits
+from brainfed.models.gahfl import KINDS, SCORED, RecurrentClassifier, Workspace, fold_logits
 from brainfed.runtime.streams import Streams
 
 FOLDS, REGIONS, HIDDEN, CLASSES = 3, 11, 8, 3

@@ -11,12 +11,12 @@ from brainfed.imaging.settings import FeatureSettings
 from brainfed.methods.fedtangent.declaration import FederatedRidgeSettings
 from brainfed.methods.fedtangent.train import train_ridge_federated
 from brainfed.methods.linear.declaration import RIDGE, RidgeSettings
-from brainfed.methods.linear.train_ridge import train as train_local
+from brainfed.methods.linear.train import train_ridge as train_local
 from brainfed.prediction.keeping import keep
 from brainfed.prediction.model_file import EVERYBODY, read_model
 from brainfed.runtime.artefacts import write_arrays
-from brainfed.runtime.jobs.run import Run
-from brainfed.samples.standardise import training_moments
+from brainfed.runtime.jobs.checkpoints import Run
+from brainfed.samples.scaling import training_moments
 from support.samples.method_inputs import diagnosis_of, method_inputs
 
 INPUTS = method_inputs(subjects=41, dimensions=15, folds=5)

@@ -6,7 +6,7 @@ import pytest
 from brainfed.prediction.model_file import EVERYBODY, KeptFile, Part, part_name, read_model, write_model
 from brainfed.runtime.artefacts import write_arrays
 from brainfed.runtime.errors import UserError
-from brainfed.samples.kept.fitted_model import FittedModel
+from brainfed.samples.inputs import FittedModel
 
 KEPT = KeptFile(
     {"method": "fedmlp", "regions": ["a", "b"]},

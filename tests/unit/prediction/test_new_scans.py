@@ -5,14 +5,12 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from brainfed.prediction.command import guesses, predictions
-from brainfed.prediction.distances import FAR, ScanLengths, distance_of, spread_of
-from brainfed.prediction.model_file import EVERYBODY, KeptFile, Part
-from brainfed.prediction.patients import read_patients
+from brainfed.prediction.command import guesses, predictions, read_patients
+from brainfed.prediction.model_file import EVERYBODY, FAR, KeptFile, Part, ScanLengths, distance_of, spread_of
 from brainfed.runtime.artefacts import write_arrays
 from brainfed.runtime.errors import UserError
-from brainfed.samples.kept.fitted_model import FittedModel
-from brainfed.samples.standardise import training_moments
+from brainfed.samples.inputs import FittedModel
+from brainfed.samples.scaling import training_moments
 
 VALUES = np.random.default_rng(0).standard_normal((9, 3)).astype(np.float32)
 

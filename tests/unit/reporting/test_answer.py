@@ -8,13 +8,25 @@ import pandas as pd
 import pytest
 
 from brainfed.reporting.intervals import Interval, interval
-from brainfed.reporting.page_tests import PageTests
-from brainfed.reporting.scored import Scored
-from brainfed.reporting.text.answer import ALONE, NO_IMAGING, POOLED, REFERENCE, TWIN_ALONE, TWIN_POOLED, find_answer
-from brainfed.reporting.text.answer_words import graded, sentences, verdict
-from brainfed.reporting.text.baselines import beside_sentence, find_beside
-from brainfed.reporting.text.null_control import null_sentences, null_verdict, permutation_means
-from brainfed.reporting.text.poison_words import poison_sentences
+from brainfed.reporting.scored import PageTests, Scored
+from brainfed.reporting.text.answer import (
+    ALONE,
+    NO_IMAGING,
+    POOLED,
+    REFERENCE,
+    TWIN_ALONE,
+    TWIN_POOLED,
+    beside_sentence,
+    find_answer,
+    find_beside,
+    graded,
+    null_sentences,
+    null_verdict,
+    permutation_means,
+    sentences,
+    verdict,
+)
+from brainfed.reporting.text.first_screen import poison_sentences
 from brainfed.reporting.variants import ShownVariant, Twin
 from support.reports.made_up_scores import runs_of
 

@@ -7,10 +7,8 @@ import pytest
 from brainfed.evaluation.experiment import compare_with_reference
 from brainfed.evaluation.statistics import compare
 from brainfed.reporting.charts.scores import headline_chart
-from brainfed.reporting.page_tests import PageTests
-from brainfed.reporting.scored import Scored
-from brainfed.reporting.text.answer import find_answer
-from brainfed.reporting.text.baselines import beside_sentence, find_beside, listed
+from brainfed.reporting.scored import PageTests, Scored
+from brainfed.reporting.text.answer import beside_sentence, find_answer, find_beside, listed
 from brainfed.reporting.variants import ShownVariant
 from support.reports.chart_rows import rows_of
 from support.reports.made_up_scores import runs_of

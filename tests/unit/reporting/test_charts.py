@@ -13,23 +13,25 @@ import pandas as pd
 import pytest
 import vl_convert
 
-from brainfed.cohort.class_words import DIAGNOSIS_WORDS, class_words
-from brainfed.evaluation.pooled.subgroups import SUBGROUP_COLUMNS
+from brainfed.cohort.classes import DIAGNOSIS_WORDS, class_words
+from brainfed.evaluation.pooled import SUBGROUP_COLUMNS
 from brainfed.evaluation.scores import score_runs
-from brainfed.reporting.charts.calibration import calibration_chart
-from brainfed.reporting.charts.confusion import confusion_chart
-from brainfed.reporting.charts.gain import gain_chart
-from brainfed.reporting.charts.learning import MOST_POINTS, learning_chart
-from brainfed.reporting.charts.operating import operating_chart
-from brainfed.reporting.charts.roc import roc_chart
-from brainfed.reporting.charts.scores import differences_chart, forest_chart, headline_chart
+from brainfed.reporting.charts.curves import calibration_chart, confusion_chart, operating_chart, roc_chart
+from brainfed.reporting.charts.scores import differences_chart, forest_chart, headline_chart, subgroups_chart
 from brainfed.reporting.charts.style import HIDDEN, VERSION, config, save_chart
-from brainfed.reporting.charts.subgroups import subgroups_chart
-from brainfed.reporting.charts.traffic import HEIGHT, LETTERS, MARK, WIDTH, traffic_chart
-from brainfed.reporting.figures.labels import Box, text_size
-from brainfed.reporting.page_tests import PageTests
+from brainfed.reporting.charts.training import (
+    LETTERS,
+    MARK,
+    MOST_POINTS,
+    TRAFFIC_HEIGHT,
+    TRAFFIC_WIDTH,
+    gain_chart,
+    learning_chart,
+    traffic_chart,
+)
+from brainfed.reporting.figures.style import Box, text_size
 from brainfed.reporting.pictures import inline
-from brainfed.reporting.scored import Scored
+from brainfed.reporting.scored import PageTests, Scored
 from brainfed.reporting.text.answer import find_answer
 from brainfed.reporting.variants import ShownVariant, Twin
 from support.reports.chart_rows import panel_of, rows_of
@@ -214,10 +216,10 @@ def test_no_name_in_the_chart_of_traffic_lies_on_a_mark():
     first, last = np.log10(drawn.to_dict()["layer"][1]["encoding"]["x"]["scale"]["domain"])
 
     def across(bytes_sent):
-        return WIDTH * (np.log10(bytes_sent) - first) / (last - first)
+        return TRAFFIC_WIDTH * (np.log10(bytes_sent) - first) / (last - first)
 
     def upwards(auc):
-        return HEIGHT * (auc - low) / (high - low)
+        return TRAFFIC_HEIGHT * (auc - low) / (high - low)
 
     for name in names.itertuples():
         width, height = text_size(name.method, LETTERS)

@@ -8,10 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brainfed.federation.strategies.clusters import split
-from brainfed.reporting.figures.clusters.gallery import draw_clusters
-from brainfed.reporting.figures.clusters.partitions import in_order, read_partitions
-from brainfed.reporting.figures.clusters.river import COLOURS, GAP, bands, colours, depths, finding, river_figure
+from brainfed.federation.strategies.gcfl import split
+from brainfed.reporting.figures.clusters import (
+    COLOURS,
+    GAP,
+    bands,
+    colours,
+    depths,
+    draw_clusters,
+    finding,
+    in_order,
+    read_partitions,
+    river_figure,
+)
 from brainfed.reporting.figures.style import drawing
 from brainfed.reporting.variants import ShownVariant
 from brainfed.runtime.artefacts import write_table

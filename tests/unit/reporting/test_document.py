@@ -12,17 +12,14 @@ import pytest
 from brainfed.cohort.quality.measures import MEASURES
 from brainfed.evaluation.experiment import compare_with_reference
 from brainfed.evaluation.metrics import METRICS
-from brainfed.evaluation.patterns import Patterns
-from brainfed.evaluation.scorings import PAPER, institution_table
-from brainfed.evaluation.strongest_patterns import no_rows, planted_table, strongest_table
-from brainfed.evaluation.view_importance import COLUMNS as VIEW_COLUMNS
-from brainfed.methods.fedni.paper.numbers import FEDNI_SAYS
+from brainfed.evaluation.patterns import IMPORTANCE_COLUMNS as VIEW_COLUMNS
+from brainfed.evaluation.patterns import Patterns, no_rows, planted_table, strongest_table
+from brainfed.evaluation.scores import PAPER_SCORING, institution_table
+from brainfed.papers.fedni_numbers import FEDNI_SAYS
 from brainfed.reporting.charts.scores import forest_chart, headline_chart
-from brainfed.reporting.page_tests import PageTests
 from brainfed.reporting.pictures import read_pictures
-from brainfed.reporting.scored import read_scored
-from brainfed.reporting.text.answer import find_answer
-from brainfed.reporting.text.baselines import find_beside
+from brainfed.reporting.scored import PageTests, read_scored
+from brainfed.reporting.text.answer import find_answer, find_beside
 from brainfed.runtime.artefacts import write_table, write_tsv
 from brainfed.runtime.errors import UserError
 from support.reports.chart_rows import rows_of
@@ -140,7 +137,7 @@ def test_a_clustered_experiment_is_scored_twice_and_its_clusters_are_drawn(outli
     names = [variant["name"] for variant in experiment["variants"]]
     runs = pd.read_csv(experiment["tables"]["runs"], sep="\t")
     table = institution_table(runs, {}, {"fedgcn": "localgcn"})
-    table.loc[(table["variant"] == "fedgcn") & (table["scoring"] == PAPER), "accuracy"] += 0.023
+    table.loc[(table["variant"] == "fedgcn") & (table["scoring"] == PAPER_SCORING), "accuracy"] += 0.023
     write_tsv(tmp_path / "clients.tsv", table)
     experiment["tables"]["clients"] = str(tmp_path / "clients.tsv")
     experiment["figures"]["clusters"] = experiment["figures"]["gain"]

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from brainfed.reporting.intervals import Interval
-from brainfed.reporting.tables.drops import drop_table, poison_finding, read_drops
+from brainfed.reporting.tables.robustness import drop_table, poison_finding, read_drops
 from support.reports.paper_experiments import figure_of
 from support.reports.poisoned_variants import VARIANTS, Scored, variant
 from support.reports.report_experiments import experiment, read, variant_outline

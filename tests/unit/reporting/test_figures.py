@@ -10,21 +10,23 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from brainfed.cohort.quality.measures import MEASURES
-from brainfed.graphs.population.build import PopulationGraph
-from brainfed.reporting.figures.cohort.flow import flow_figure
-from brainfed.reporting.figures.cohort.motion import motion_figure
-from brainfed.reporting.figures.cohort.people import ages_figure, sites_figure
-from brainfed.reporting.figures.cohort.quality import quality_figure, series_figure
-from brainfed.reporting.figures.connectivity.group_connectivity import compare_groups, networks
-from brainfed.reporting.figures.connectivity.matrices import effects_figure, means_figure
-from brainfed.reporting.figures.connectivity.strongest import _kept_apart, brain_figure, chord_figure
-from brainfed.reporting.figures.graphs.homophily import degrees_figure, graph_figure, homophily_figure
-from brainfed.reporting.figures.scores.leakage import leakage_figure
+from brainfed.graphs.population import PopulationGraph
+from brainfed.reporting.figures.brains import _kept_apart, brain_figure, chord_figure
+from brainfed.reporting.figures.cohort import (
+    ages_figure,
+    flow_figure,
+    motion_figure,
+    quality_figure,
+    series_figure,
+    sites_figure,
+)
+from brainfed.reporting.figures.connectivity import compare_groups, effects_figure, means_figure, networks
+from brainfed.reporting.figures.graphs import degrees_figure, graph_figure, homophily_figure
+from brainfed.reporting.figures.leakage import leakage_figure
 from brainfed.reporting.figures.style import FAINT, HALF, INK, drawing, save_svg
 from brainfed.reporting.pictures import inline
-from brainfed.reporting.tables.audit import Leak
-from brainfed.reporting.tables.homophily import ShownGraph, distinct_titles, homophily_table
-from brainfed.reporting.tables.sites import site_trace_table
+from brainfed.reporting.tables.homophily import ShownGraph, distinct_titles, homophily_table, site_trace_table
+from brainfed.reporting.tables.robustness import Leak
 from brainfed.reporting.variants import PLACES, ShownVariant, Twin
 
 TWINS = {"alone": Twin("localgcn"), "pooled": Twin("ridge-central")}

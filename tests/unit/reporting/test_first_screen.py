@@ -6,13 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.cohort.class_words import class_words
+from brainfed.cohort.classes import class_words
 from brainfed.evaluation.metrics import sd_of_chance
-from brainfed.reporting.page_tests import PageTests
-from brainfed.reporting.scored import Scored
+from brainfed.reporting.scored import PageTests, Scored
 from brainfed.reporting.text.answer import find_answer
-from brainfed.reporting.text.first_screen import Situation, first_screen, question
-from brainfed.reporting.text.tested_people import TestedPeople
+from brainfed.reporting.text.first_screen import Situation, TestedPeople, first_screen, question
 from brainfed.reporting.variants import ShownVariant, Twin
 
 ALONE = ShownVariant("tangent-local", "ridge", "Tangent", "linear", topology="local")

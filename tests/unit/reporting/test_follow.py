@@ -8,10 +8,9 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from brainfed.cohort.class_words import class_words
-from brainfed.reporting.tables.subjects.follow import follow_subjects
-from brainfed.reporting.tables.subjects.thumbnail import SIDE, thumbnail
-from brainfed.reporting.tables.subjects.ways import Ways
+from brainfed.cohort.classes import class_words
+from brainfed.reporting.tables.follow import SIDE, follow_subjects, thumbnail
+from brainfed.reporting.tables.subjects import Ways
 from brainfed.reporting.variants import ShownVariant
 from brainfed.runtime.artefacts import write_arrays
 

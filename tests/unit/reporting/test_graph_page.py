@@ -6,9 +6,9 @@ from dataclasses import asdict
 import pandas as pd
 import pytest
 
-from brainfed.cohort.class_words import class_words
+from brainfed.cohort.classes import class_words
 from brainfed.cohort.settings.splits import SplitSettings
-from brainfed.evaluation.scorings import COLUMNS
+from brainfed.evaluation.scores import COLUMNS
 from brainfed.reporting.experiment_section import _protocol
 from brainfed.reporting.outline import read_outline
 from brainfed.runtime.artefacts import canonical_json, write_text, write_tsv

@@ -8,13 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from brainfed.evaluation.audit.audit import COLUMNS
-from brainfed.reporting.figures.labels import Box, label_places, text_size
-from brainfed.reporting.figures.scores.leakage import LONGEST, leakage_figure, radius
-from brainfed.reporting.figures.style import drawing
+from brainfed.evaluation.audit import COLUMNS
+from brainfed.reporting.figures.leakage import LONGEST, leakage_figure, radius
+from brainfed.reporting.figures.style import Box, drawing, label_places, text_size
 from brainfed.reporting.outline import read_experiment
 from brainfed.reporting.scored import read_scored
-from brainfed.reporting.tables.audit import Leak, read_audit, read_leaks
+from brainfed.reporting.tables.robustness import Leak, read_audit, read_leaks
 from brainfed.reporting.variants import ShownVariant
 from brainfed.runtime.artefacts import canonical_json, write_text, write_tsv
 from support.reports.report_project import page_of

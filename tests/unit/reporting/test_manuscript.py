@@ -6,12 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from brainfed.methods.papers.pages import PAPERS
 from brainfed.methods.registry import METHODS
-from brainfed.reporting.manuscript.bibtex import bibtex
-from brainfed.reporting.manuscript.citations import ATLASES, Citation, citations
-from brainfed.reporting.papers.collected import works_of
-from brainfed.reporting.software import mixed_versions, software_of
+from brainfed.papers.pages import PAPERS
+from brainfed.reporting.citations import ATLASES, Citation, bibtex, citations, mixed_versions, software_of
+from brainfed.reporting.papers import works_of
 from brainfed.reporting.variants import ShownVariant
 from brainfed.runtime.records.made import Making, read, write
 

@@ -8,8 +8,8 @@ import pytest
 from scipy import stats
 
 from brainfed.evaluation.site_counts import by_run, of_all
-from brainfed.reporting.charts.by_site import by_site_chart
-from brainfed.reporting.charts.intervals import IntervalRow
+from brainfed.reporting.charts.scores import by_site_chart
+from brainfed.reporting.charts.style import IntervalRow
 from brainfed.reporting.intervals import Interval
 from brainfed.reporting.outcome.page import render_outcome
 from brainfed.reporting.outcome.results import read_results

@@ -8,13 +8,10 @@ import pandas as pd
 import pytest
 
 from brainfed.evaluation.experiment import compare_with_reference
-from brainfed.methods.papers.figures import FIGURES, PRINTINGS
-from brainfed.reporting.figures.paper.ablation import ablation_finding
-from brainfed.reporting.figures.paper.gallery import KINDS, draw
-from brainfed.reporting.figures.paper.sweep import sweep_finding
-from brainfed.reporting.figures.paper.sweep_series import sweep_series
-from brainfed.reporting.page_tests import PageTests
-from brainfed.reporting.scored import read_scored
+from brainfed.papers.figures import FIGURES, PRINTINGS
+from brainfed.reporting.figures.of_papers import KINDS, draw
+from brainfed.reporting.figures.sweeps import ablation_finding, sweep_finding, sweep_series
+from brainfed.reporting.scored import PageTests, read_scored
 from brainfed.runtime.errors import UserError
 from support.reports.paper_experiments import EXPERIMENTS, KS, drawn, page_tests
 from support.reports.report_experiments import experiment, read, variant_outline

@@ -79,7 +79,7 @@ def test_significant_digits_have_no_zeros_at_the_end(value, digits, text):
 def test_no_other_code_of_the_report_rounds_a_number_for_a_reader():
     """A decimal format in an f-string or a template rounds halves to where the binary number lies."""
     library = Path(__file__).parents[3] / "workflow" / "brainfed"
-    written = [*library.glob("reporting/**/*.*"), *library.glob("methods/*/paper/**/*.*")]
+    written = [*library.glob("reporting/**/*.*"), *library.glob("papers/**/*.*")]
     found = [
         f"{path.name}: {line.strip()}"
         for path in written
@@ -87,4 +87,4 @@ def test_no_other_code_of_the_report_rounds_a_number_for_a_reader():
         for line in path.read_text(encoding="utf-8").splitlines()
         if re.search(r":[+]?\.\d[fge]\}|%\.\d[fge]", line) and "write_tsv" not in line
     ]
-    assert found == ['matrices.py: return max(float(f"{np.quantile(np.abs(values), 0.995):.1g}"), 0.01)']
+    assert found == ['connectivity.py: return max(float(f"{np.quantile(np.abs(values), 0.995):.1g}"), 0.01)']

@@ -6,10 +6,18 @@ import pandas as pd
 import pytest
 from matplotlib.collections import LineCollection
 
-from brainfed.graphs.population.build import build_graph
+from brainfed.graphs.population import build_graph
 from brainfed.graphs.settings import GraphSettings
-from brainfed.reporting.figures.graphs.scope_graphs import INSTITUTIONS, SUBJECTS, choose_piece, read_scope_graphs
-from brainfed.reporting.figures.graphs.scopes import _layout, draw_scopes, finding, scope_figure
+from brainfed.reporting.figures.scopes import (
+    INSTITUTIONS,
+    SUBJECTS,
+    _layout,
+    choose_piece,
+    draw_scopes,
+    finding,
+    read_scope_graphs,
+    scope_figure,
+)
 from brainfed.reporting.figures.style import drawing
 from brainfed.runtime.artefacts import read_arrays, write_arrays, write_table
 from brainfed.runtime.errors import UserError

@@ -10,9 +10,9 @@ import pytest
 from brainfed.methods.baselines.declaration import MajoritySettings
 from brainfed.methods.baselines.train import majority
 from brainfed.methods.linear.declaration import RidgeSettings
-from brainfed.methods.linear.train_ridge import train as ridge
+from brainfed.methods.linear.train import train_ridge as ridge
 from brainfed.runtime.artefacts import read_arrays, write_arrays
-from brainfed.runtime.jobs.run import Run
+from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.runtime.streams import Streams
 from brainfed.samples.assemble import assemble
 from brainfed.samples.results import check, predictions_table

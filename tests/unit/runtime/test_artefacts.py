@@ -18,6 +18,7 @@ import brainfed
 from brainfed.runtime.artefacts import (
     KINDS,
     METADATA_KEY,
+    array_shapes,
     atomic,
     canonical_json,
     read_arrays,
@@ -29,7 +30,6 @@ from brainfed.runtime.artefacts import (
     writing_blocks,
 )
 from brainfed.runtime.errors import UserError
-from brainfed.runtime.mapped import array_shapes
 
 shapes = arrays_of.array_shapes(min_dims=1, max_dims=3, min_side=0, max_side=4)
 dtypes = st.sampled_from([*KINDS]).map(np.dtype)
@@ -281,10 +281,10 @@ LIBRARIES = {"nib", "np", "torch", "json", "pickle", "plt", "nibabel", "numpy"}
 # a name in /proc; a sentence on a job's end goes below what stands in its log.
 NO_RESULTS = {
     Path("brainfed/configuration/manual.py"),
-    Path("brainfed/runtime/devices/locks.py"),
+    Path("brainfed/runtime/devices/slots.py"),
     Path("brainfed/runtime/forking/client.py"),
     Path("brainfed/runtime/devices/slots.py"),
-    Path("brainfed/runtime/jobs/limits.py"),
+    Path("brainfed/runtime/jobs/memory.py"),
     Path("brainfed/runtime/parts.py"),
 }
 

@@ -10,8 +10,7 @@ from brainfed.runtime.artefacts import write_arrays, write_table
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
 from brainfed.samples.assemble import assemble
-from brainfed.samples.reading.aligned import read_features
-from brainfed.samples.reading.people import read_people
+from brainfed.samples.reading import read_features, read_people
 
 COUNT = 24
 FOLDS = 3

@@ -12,7 +12,7 @@ from brainfed.runtime.artefacts import write_arrays, write_table
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
 from brainfed.samples.assemble import assemble_graphs
-from brainfed.samples.graph_samples import ARRAYS, GraphSamples, read_graph_samples
+from brainfed.samples.graphs import ARRAYS, GraphSamples, read_graph_samples
 from brainfed.samples.inputs import Outcome
 from brainfed.samples.results import check, history_table, predictions_table
 from support.files.connectome_files import built, correlations, edges_of, ids

@@ -10,7 +10,7 @@ from brainfed.graphs.settings import GraphSettings
 from brainfed.runtime.artefacts import write_arrays, write_table
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
-from brainfed.samples.inpainting.inpainting_inputs import inpainting_inputs, read_cut
+from brainfed.samples.inpainting import inpainting_inputs, read_cut
 
 SUBJECTS = ["a", "b", "c", "d"]
 FOLD = [0, 1, 0, 1]

@@ -10,8 +10,7 @@ from brainfed.runtime.artefacts import write_table
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
 from brainfed.samples.assemble import assemble_series
-from brainfed.samples.public_series_inputs import PublicSeriesInputs
-from brainfed.samples.series_inputs import SeriesInputs
+from brainfed.samples.series import PublicSeriesInputs, SeriesInputs
 from support.files.series_files import drawn_series, write_joined, write_people
 
 SUBJECTS = tuple(f"s{number}" for number in range(8))

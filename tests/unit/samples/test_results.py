@@ -8,10 +8,9 @@ import pytest
 
 from brainfed.runtime.artefacts import write_table
 from brainfed.runtime.streams import Streams
-from brainfed.samples.class_scores import of_two_classes
 from brainfed.samples.inputs import MethodInputs, Outcome
-from brainfed.samples.labelled_subjects import hidden_labels
-from brainfed.samples.reading.people import Phenotypes
+from brainfed.samples.labelled_subjects import hidden_labels, of_two_classes
+from brainfed.samples.reading import Phenotypes
 from brainfed.samples.results import check, history_table, predictions_table
 
 NAN = np.nan

@@ -8,11 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from brainfed.samples import standardise
-from brainfed.samples.inputs import MethodInputs
-from brainfed.samples.standardise import training_moments
-from brainfed.samples.view_scaling import fit_scaling, scaled
-from brainfed.samples.views import View
+from brainfed.samples import scaling as standardise
+from brainfed.samples.inputs import MethodInputs, View
+from brainfed.samples.scaling import fit_scaling, scaled, training_moments
 from reference.view_scaling import scaled_plainly
 from support.samples.method_inputs import method_inputs
 

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from brainfed.runtime.streams import Streams
-from brainfed.samples import windows
-from brainfed.samples.windows import training_offset, window, wrapped
+from brainfed.samples import series as windows
+from brainfed.samples.series import training_offset, window, wrapped
 from reference import series as plain
 
 

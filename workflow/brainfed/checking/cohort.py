@@ -9,19 +9,14 @@ from brainfed.checking.finding import Finding, boundary, collected, found_at, na
 from brainfed.checking.people import Checked, Content, Look, Person, concluded, look_at_all, silent_regions
 from brainfed.cohort.phenotype.ingest import ingest
 from brainfed.cohort.settings.cohort import CohortSettings
-from brainfed.cohort.settings.freesurfer import FreeSurferSettings
-from brainfed.cohort.sources.freesurfer.further import further_identities, further_measures, unusable_measures
-from brainfed.cohort.sources.listed import ListedSubject
-from brainfed.cohort.sources.listing import list_cohort
-from brainfed.cohort.sources.simulated.listing import simulated_subjects
-from brainfed.cohort.sources.simulated.phenotype import simulate_subjects
-from brainfed.cohort.sources.tudataset.files import missing_graphs
-from brainfed.cohort.sources.tudataset.listing import list_graphs
-from brainfed.imaging.morphometry.measures import read_measures
-from brainfed.imaging.series.files import shared_regions
-from brainfed.imaging.series.read_shard import SeriesReader
-from brainfed.imaging.series.region_signal import varying_regions
-from brainfed.imaging.series.shard import checksum
+from brainfed.cohort.settings.sources import FreeSurferSettings
+from brainfed.cohort.sources.files import ListedSubject
+from brainfed.cohort.sources.freesurfer import further_identities, further_measures, unusable_measures
+from brainfed.cohort.sources.listing import list_cohort, list_graphs, missing_graphs, simulated_subjects
+from brainfed.cohort.sources.simulated_subjects import simulate_subjects
+from brainfed.imaging.morphometry.features import read_measures
+from brainfed.imaging.series.roi_series import varying_regions
+from brainfed.imaging.series.shards import SeriesReader, checksum, shared_regions
 from brainfed.runtime.errors import Refuse, UserError
 from brainfed.runtime.streams import Streams
 

@@ -8,21 +8,25 @@ from pathlib import Path
 
 from brainfed.checking.finding import Finding, boundary, collected, found_at, named, place_of, severity_of
 from brainfed.checking.people import NAMED_NONE, Table
-from brainfed.cohort.class_words import class_words
+from brainfed.cohort.classes import class_words
 from brainfed.cohort.phenotype.ingest import ingest
 from brainfed.cohort.phenotype.participant import ONE_SITE, Participant, read_participant
 from brainfed.cohort.phenotype.table import Row, cohort_rows
 from brainfed.cohort.settings.cohort import CohortSettings
-from brainfed.cohort.sources.below import files_below
-from brainfed.cohort.sources.bids.listing import wanted_files
-from brainfed.cohort.sources.freesurfer.further import further_measures
-from brainfed.cohort.sources.known_atlases import atlas_files
-from brainfed.cohort.sources.listed import EXCLUDED, ListedSubject, Listing
-from brainfed.cohort.sources.listing import absent_files, list_cohort, list_subject, named_series
-from brainfed.cohort.sources.missing_inputs import missing_inputs
-from brainfed.cohort.sources.path_patterns import none_but, remedy_for
-from brainfed.cohort.sources.unlisted import unlisted_files
-from brainfed.cohort.sources.usable_paths import unusable_paths
+from brainfed.cohort.sources.bids_listing import wanted_files
+from brainfed.cohort.sources.files import (
+    EXCLUDED,
+    ListedSubject,
+    Listing,
+    atlas_files,
+    files_below,
+    missing_inputs,
+    none_but,
+    remedy_for,
+    unlisted_files,
+)
+from brainfed.cohort.sources.freesurfer import further_measures
+from brainfed.cohort.sources.listing import absent_files, list_cohort, list_subject, named_series, unusable_paths
 from brainfed.configuration.layout.cohort_inputs import CohortInputs
 from brainfed.runtime.errors import Refuse, UserError, pass_over
 from brainfed.runtime.records.contents import dated_ahead

@@ -18,31 +18,34 @@ from numpy.typing import NDArray
 from brainfed.checking.files import list_table, read_table
 from brainfed.checking.finding import Finding, boundary, collected, found_at, named, place_of
 from brainfed.checking.people import Checked, Content, Look, concluded, look_at_all, silent_regions
-from brainfed.cohort.quality.exclusion import RULES, active_rules
+from brainfed.cohort.quality.inclusion import RULES, active_rules
 from brainfed.cohort.quality.measures import measure_scans
 from brainfed.cohort.settings.cohort import CohortSettings
-from brainfed.cohort.sources.known_atlases import atlas_files
-from brainfed.cohort.sources.listed import ListedSubject
-from brainfed.cohort.sources.scan_run import BidsRun
+from brainfed.cohort.sources.bids_tree import BidsRun
+from brainfed.cohort.sources.files import ListedSubject, atlas_files
 from brainfed.imaging.extraction.bids_extraction import (
     SubjectRuns,
     check_together,
+    exempt_libraries,
     extract_subject,
     prepare_cleaning,
 )
 from brainfed.imaging.extraction.confounds import COSINES, read_confounds
-from brainfed.imaging.extraction.extract_shard import exempt_libraries
 from brainfed.imaging.extraction.extraction import ScanFiles, TooShortError, check_cleaning, extract
-from brainfed.imaging.scans.atlas import Atlas, load_atlas
-from brainfed.imaging.scans.brain_mask import read_brain
-from brainfed.imaging.scans.coverage import voxels_in_view
-from brainfed.imaging.scans.intact import content_of, gzip_trailer
-from brainfed.imaging.scans.probabilistic_atlas import ProbabilisticAtlas
-from brainfed.imaging.scans.region_means import grid_of
-from brainfed.imaging.scans.scan import ScanHeader, read_header, read_scan
-from brainfed.imaging.scans.space import AtlasGrid, same_grid
-from brainfed.imaging.series.region_series import RegionSeries
-from brainfed.imaging.series.shard import check_length, check_series, coverage_table, quality_row
+from brainfed.imaging.scans.atlas import Atlas, ProbabilisticAtlas, load_atlas
+from brainfed.imaging.scans.region_means import grid_of, voxels_in_view
+from brainfed.imaging.scans.scan import (
+    AtlasGrid,
+    ScanHeader,
+    content_of,
+    gzip_trailer,
+    read_brain,
+    read_header,
+    read_scan,
+    same_grid,
+)
+from brainfed.imaging.series.roi_series import RegionSeries
+from brainfed.imaging.series.shards import check_length, check_series, coverage_table, quality_row
 from brainfed.runtime.errors import Refuse, UserError
 
 MOST_VOXELS = 5 * 10**8

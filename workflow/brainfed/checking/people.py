@@ -5,10 +5,9 @@ from dataclasses import dataclass, field
 from math import isnan, nan
 
 from brainfed.checking.finding import Finding, boundary, found_at, named, severity_of
-from brainfed.cohort.quality.exclusion import RULES, active_rules, exclusion_kind
-from brainfed.cohort.quality.inclusion import reason_to_leave
+from brainfed.cohort.quality.inclusion import RULES, active_rules, exclusion_kind, reason_to_leave
 from brainfed.cohort.settings.cohort import CohortSettings
-from brainfed.cohort.sources.listed import EXCLUDED, Absence, ListedSubject
+from brainfed.cohort.sources.files import EXCLUDED, Absence, ListedSubject
 from brainfed.runtime.errors import Refuse, UserError
 
 NAMED_NONE: tuple[Absence, ...] = ("no series", "no FreeSurfer id")

@@ -13,12 +13,10 @@ from brainfed.checking.finding import Finding, boundary, collected, found_at, ga
 from brainfed.checking.people import Checked
 from brainfed.checking.split import SplitCheck
 from brainfed.cohort.settings.cohort import CohortSettings
-from brainfed.cohort.splits.own_subjects import require_own
+from brainfed.cohort.splits.public import require_own
 from brainfed.configuration.loading import extended, read_config
-from brainfed.configuration.planning.experiments import Experiment
+from brainfed.configuration.planning.experiments import Experiment, check_definition, expand
 from brainfed.configuration.planning.plan import Plan, make_plan
-from brainfed.configuration.planning.sweeps import expand
-from brainfed.configuration.planning.variants import check_definition
 from brainfed.configuration.project import ExperimentSettings, ProjectSettings
 from brainfed.configuration.validation import mistakes, validate
 from brainfed.deployment.attendance.study_file import require_extended_study, require_study_of

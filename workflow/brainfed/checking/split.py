@@ -7,20 +7,18 @@ import pandas as pd
 
 from brainfed.checking.finding import Finding, Severity, named, refusals
 from brainfed.checking.people import Checked, Person
-from brainfed.cohort.class_words import class_words
-from brainfed.cohort.settings.classes import Target
+from brainfed.cohort.classes import Target, class_words
 from brainfed.cohort.settings.splits import SplitSettings, institution_of_site
-from brainfed.cohort.splits.copies import require_agreement
 from brainfed.cohort.splits.institutions import draw_institutions, split
 from brainfed.cohort.splits.public import draw_public
-from brainfed.configuration.names import TWIN
+from brainfed.cohort.splits.training_labels import require_agreement
 from brainfed.configuration.planning.experiments import Experiment
-from brainfed.configuration.planning.inner_folds import least_folds
-from brainfed.configuration.planning.plan import Plan
+from brainfed.configuration.planning.plan import Plan, least_folds
+from brainfed.configuration.project import TWIN
 from brainfed.configuration.stages.stage import Stage
 from brainfed.deployment.attendance.released import Released, Stated, released_of, require_accepted
 from brainfed.evaluation.metrics import sd_of_chance
-from brainfed.graphs.connectome.settings import require_connections
+from brainfed.graphs.settings import require_connections
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from brainfed.configuration.layout.locks import lock_files
+from brainfed.configuration.layout.layout import lock_files
 from brainfed.configuration.loading import extended, load_plan, read_config
 from brainfed.configuration.planning.plan import Plan
 from brainfed.configuration.stages import registry

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Literal
 
-from brainfed.configuration.defaults import defaults_of
 from brainfed.configuration.planning.experiments import Experiment, Variant
+from brainfed.configuration.project import defaults_of
 from brainfed.configuration.stages.registry import kinds_of, stage_keys
-from brainfed.federation.schedule import FederationSettings
+from brainfed.federation.settings import FederationSettings
 from brainfed.methods.method import Method
 from brainfed.methods.registry import METHODS, SHIPPED_VARIANTS
 

@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails, PydanticKnownError, SchemaValidator, core_schema
 
-from brainfed.cohort.settings.classes import NO_COVARIATES, NO_NUMBERS
+from brainfed.cohort.classes import NO_COVARIATES, NO_NUMBERS
 from brainfed.runtime.errors import UserError
 
 Settings = TypeVar("Settings")

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from brainfed.cohort.splits.own_subjects import require_own
+from brainfed.cohort.splits.public import require_own
 from brainfed.federation.link import Link
 
 Samples = TypeVar("Samples")

@@ -6,8 +6,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from brainfed.cohort.class_words import class_words
-from brainfed.configuration.outline.variant import shown_variant
+from brainfed.cohort.classes import class_words
+from brainfed.configuration.outline import shown_variant
 from brainfed.configuration.planning.experiments import Experiment
 from brainfed.deployment.attendance.released import Stated
 from brainfed.deployment.introduction import study_digest

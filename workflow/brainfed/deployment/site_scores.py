@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from brainfed.evaluation.predictions import class_names, predicted, read_predictions
+from brainfed.evaluation.metrics import class_names, predicted, read_predictions
 from brainfed.evaluation.scores import POOLED, score_runs
 
 FEWEST = 5

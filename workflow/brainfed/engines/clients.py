@@ -9,13 +9,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from brainfed.federation.clients import Clients
-from brainfed.federation.schedule import FederationSettings
-from brainfed.federation.selection import choose
+from brainfed.federation.loop import Clients
+from brainfed.federation.settings import FederationSettings
 from brainfed.federation.sharing import Content
+from brainfed.federation.strategies.fedavg import choose
 from brainfed.models.classifier import Classifier
 from brainfed.runtime.streams import Streams
-from brainfed.samples.kept.fitted_model import FittedModel
+from brainfed.samples.inputs import FittedModel
 from brainfed.samples.labelled_subjects import IntArray, LabelledSubjects
 
 

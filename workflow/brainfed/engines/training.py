@@ -18,28 +18,20 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from brainfed.engines.clients import NetworkClients, of_subjects
-from brainfed.federation.attacks.poisoning import Federation, attack_of
-from brainfed.federation.clients import Clients
-from brainfed.federation.defences.defence import Defence
+from brainfed.federation.attacks import Federation, attack_of
+from brainfed.federation.defences import Defence
 from brainfed.federation.ledger import Ledger
-from brainfed.federation.link import Link
-from brainfed.federation.loop import federate
-from brainfed.federation.pace import Pace
-from brainfed.federation.privacy.weight_noise import WeightNoise
-from brainfed.federation.robustness_settings import RobustnessSettings
-from brainfed.federation.schedule import FederationSettings, Topology
-from brainfed.federation.selection import Selection
+from brainfed.federation.link import Link, Pace
+from brainfed.federation.loop import Clients, federate
+from brainfed.federation.noise import WeightNoise
+from brainfed.federation.settings import FederationSettings, RobustnessSettings, Topology
 from brainfed.federation.sharing import record_downloads, record_help
-from brainfed.federation.strategies.alone import Alone
-from brainfed.federation.strategies.fedavg import FedAvg
-from brainfed.federation.strategies.strategy import EndingStrategy, Strategy
+from brainfed.federation.strategies.fedavg import Alone, EndingStrategy, FedAvg, Selection, Strategy
 from brainfed.federation.wire import Wire
-from brainfed.runtime.jobs.checkpoints import Checkpoint
-from brainfed.runtime.jobs.run import Run
+from brainfed.runtime.jobs.checkpoints import Checkpoint, Run
 from brainfed.runtime.streams import Streams
 from brainfed.samples.inputs import Outcome
-from brainfed.samples.labelled_subjects import IntArray, LabelledSubjects
-from brainfed.samples.training_folds import require_training_subjects
+from brainfed.samples.labelled_subjects import IntArray, LabelledSubjects, require_training_subjects
 
 Progress = Callable[[int, int, str], None]
 """Called after a round with (done, total, what)."""

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from brainfed.evaluation.pooled.confusion import confusion_table
-from brainfed.evaluation.predictions import read_predictions
+from brainfed.evaluation.class_metrics import confusion_table
+from brainfed.evaluation.metrics import read_predictions
 from brainfed.evaluation.scores import INSTITUTION, POOLED, gain_over_twins, institutions_unseen, score_runs, summarise
 from brainfed.evaluation.statistics import compare_all
 from brainfed.runtime.artefacts import read_table, write_tsv

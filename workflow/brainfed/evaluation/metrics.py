@@ -1,10 +1,89 @@
-"""Metrics of two classes: 1 patient, 0 control. Undefined values are NaN.
+"""Predictions of a run as scores and classes, and the metrics of two classes."""
 
-Metrics of more classes are in `evaluation.class_metrics`.
-"""
+from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
+
+from brainfed.runtime.artefacts import read_table
+from brainfed.runtime.errors import UserError
+from brainfed.runtime.score_kinds import COMPLEMENT, SCORE, SCORE_OF, predicted_classes
+
+# Tables of predictions: from columns to scores (n, C) and predicted classes, for any number of classes.
+
+KEYS = ("subject", "institution", "fold", "kind", "label")
+"""Columns of every table besides the scores."""
+
+
+def read_predictions(
+    runs: Sequence[tuple[str, int]], files: Sequence[str], further: Sequence[str] = ()
+) -> pd.DataFrame:
+    """The predictions of (variant, repeat) `runs`, in one table.
+
+    Args:
+        runs: of the files.
+        files: tables.
+        further: columns that they have beside `KEYS` and scores.
+
+    Raises:
+        UserError: a file lacks a column, or has the scores of other classes than the first.
+    """
+    parts = [
+        read_table(path, [*KEYS, *further]).assign(variant=variant, repeat=repeat)
+        for (variant, repeat), path in zip(runs, files, strict=True)
+    ]
+    for part, path in zip(parts, files, strict=True):
+        if not score_columns_of(part) or score_columns_of(part) != score_columns_of(parts[0]):
+            raise UserError(
+                f"{path}: expected the scores {score_columns_of(parts[0]) or [SCORE]} of {files[0]}, found "
+                f"{score_columns_of(part)}; delete the file and run again."
+            )
+    return pd.concat(parts, ignore_index=True)
+
+
+def score_columns_of(predictions: pd.DataFrame) -> list[str]:
+    """The columns with scores: `score` alone, or one `score-NAME` a class in the order of the codes."""
+    if SCORE in predictions:
+        return [SCORE]
+    return [str(name) for name in predictions.columns if str(name).startswith(SCORE_OF)]
+
+
+def class_names(predictions: pd.DataFrame) -> tuple[str, ...]:
+    """Name of every class in the order of the codes; the codes if there are two classes, which have one column."""
+    columns = score_columns_of(predictions)
+    return ("0", "1") if columns == [SCORE] else tuple(name.removeprefix(SCORE_OF) for name in columns)
+
+
+def class_scores(predictions: pd.DataFrame) -> NDArray[np.float64]:
+    """Scores (n, C); of two classes both follow from the score of class 1."""
+    columns = score_columns_of(predictions)
+    found = predictions[columns].to_numpy(dtype=np.float64)
+    if columns != [SCORE]:
+        return np.asarray(found)
+    total = predictions["kind"].map(COMPLEMENT).to_numpy(dtype=np.float64)
+    return np.column_stack([total - found[:, 0], found[:, 0]])
+
+
+def predicted(predictions: pd.DataFrame) -> NDArray[np.int64]:
+    """The predicted class (n,) of every row."""
+    scores, kinds = class_scores(predictions), predictions["kind"].to_numpy(dtype=object)
+    found = np.zeros(len(scores), dtype=np.int64)
+    for kind in set(kinds):
+        found[kinds == kind] = predicted_classes(scores[kinds == kind], kind)
+    return found
+
+
+def against_rest(predictions: pd.DataFrame, code: int) -> pd.DataFrame:
+    """The same rows as a two-class problem: `label` 1 for the class `code`, `score` its score."""
+    scores = class_scores(predictions)[:, code]
+    label = (predictions["label"].to_numpy() == code).astype(np.int8)
+    return predictions.drop(columns=score_columns_of(predictions)).assign(score=scores, label=label)
+
+
+# Metrics of two classes: 1 patient, 0 control. Undefined values are NaN.
+#
+# Metrics of more classes are in `evaluation.class_metrics`.
 
 METRICS = ("accuracy", "balanced_accuracy", "auc", "precision", "recall", "specificity", "f1")
 

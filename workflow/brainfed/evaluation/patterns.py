@@ -1,26 +1,33 @@
-"""Stability over runs of the patterns of linear models, and their agreement with planted connections.
-
-A pattern is the change of every feature along with a model's score (Haufe et al. 2014, NeuroImage 87); every run
-(repeat and fold) has its own, from its training subjects. Runs share most of these subjects: z and the share of equal
-signs describe the stability of the pattern and test nothing.
-"""
+"""Patterns of linear models: their stability over runs, the strongest features, the importance of views."""
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
-from brainfed.runtime.artefacts import read_arrays
+from brainfed.runtime.artefacts import read_arrays, read_table
 from brainfed.runtime.errors import UserError
+from brainfed.runtime.streams import Streams
+
+# Stability over runs of the patterns of linear models, and their agreement with planted connections.
+#
+# A pattern is the change of every feature along with a model's score (Haufe et al. 2014, NeuroImage 87); every run
+# (repeat and fold) has its own, from its training subjects. Runs share most of these subjects: z and the share of equal
+# signs describe the stability of the pattern and test nothing.
 
 Connection = tuple[str, str]
+Places = Mapping[str, NDArray[np.float64]]
+"""Region -> (3,) centre in mm, NaN without one; empty if no region has a place."""
+Float64 = NDArray[np.float64]
 
-COLUMNS = ("view", "from", "to", "mean", "sd", "z", "same_sign", "runs", "rank")
+
+STABILITY_COLUMNS = ("view", "from", "to", "mean", "sd", "z", "same_sign", "runs", "rank")
 
 
 @dataclass(frozen=True)
@@ -113,7 +120,7 @@ def stability(patterns: Patterns, model: int = 0) -> pd.DataFrame:
     rank = np.empty(len(mean), dtype=np.int64)
     rank[np.argsort(-np.abs(known.mean(axis=0)), kind="stable")] = np.arange(1, len(mean) + 1)
     columns = (*patterns.features.T, mean, sd, z, same, runs, rank)
-    return pd.DataFrame(dict(zip(COLUMNS, columns, strict=True)))
+    return pd.DataFrame(dict(zip(STABILITY_COLUMNS, columns, strict=True)))
 
 
 def planted_connections(truth: Path | str, phenotype: str = "diagnosis") -> dict[Connection, int]:
@@ -157,3 +164,199 @@ def precision_at(table: pd.DataFrame, planted: Mapping[Connection, int], counts:
 
 def _unordered(first: str, second: str) -> Connection:
     return (first, second) if first <= second else (second, first)
+
+
+# Tables of the strongest features in the patterns of linear models.
+
+AXES = ("x", "y", "z")
+STRONGEST_COLUMNS = (
+    "variant", "class", "view", "rank", "from", "to", *(f"from_{axis}" for axis in AXES),
+    *(f"to_{axis}" for axis in AXES), "mean", "sd", "z", "same_sign", "runs", "among_strongest", "k", "features",
+)  # fmt: skip
+PLANTED_COLUMNS = ("variant", "view", "k", "precision", "with_sign", "chance", "planted", "connections")
+
+KEPT = 1000
+"""Largest number of features of a pattern and view in the table."""
+SHARE, FEWEST = 0.01, 20
+"""The strongest features of a run: this share of a view, and their smallest number."""
+
+
+def strongest_table(variant: str, patterns: Patterns, places: Places) -> pd.DataFrame:
+    """The `KEPT` strongest features of every class and view of a variant.
+
+    Returns:
+        `COLUMNS`, in the order of classes, views and ranks. Class: empty for two classes. Rank: of `stability`, within
+        the view. Coordinates in mm: NaN for a region without a place. among_strongest: share of all runs in which the
+        feature is among the k strongest of the view's features.
+    """
+    found = [
+        _of_view(patterns, model, view, places).assign(variant=variant, **{"class": name})
+        for model, name in enumerate(patterns.classes or ("",))
+        for view in _views(patterns)
+    ]
+    return pd.concat(found, ignore_index=True)[list(STRONGEST_COLUMNS)]
+
+
+def planted_table(variant: str, patterns: Patterns, planted: Mapping[Connection, int]) -> pd.DataFrame:
+    """Precision of the k strongest connections of every view of connections against the planted ones.
+
+    Args:
+        variant: its name.
+        patterns: of two classes.
+        planted: connection -> sign.
+
+    Returns:
+        `PLANTED_COLUMNS`: those of `precision_at`, number of planted and of all connections; for k of 10, 20, 50, 100
+        and the number of planted connections.
+    """
+    counts = sorted({10, 20, 50, 100, len(planted)})
+    found = []
+    for view in _views(patterns):
+        table = stability(_restricted(patterns, view))
+        connections = int((table["from"] != table["to"]).sum())
+        if connections and planted:
+            scored = precision_at(table, planted, counts)
+            found.append(scored.assign(variant=variant, view=view, planted=len(planted), connections=connections))
+    return pd.concat(found, ignore_index=True)[list(PLANTED_COLUMNS)] if found else no_rows(PLANTED_COLUMNS)
+
+
+def no_rows(columns: Sequence[str]) -> pd.DataFrame:
+    """An empty table."""
+    return pd.DataFrame({name: [] for name in columns})
+
+
+def _views(patterns: Patterns) -> list[str]:
+    return list(dict.fromkeys(patterns.features[:, 0].tolist()))
+
+
+def _restricted(patterns: Patterns, view: str) -> Patterns:
+    own = patterns.features[:, 0] == view
+    return replace(patterns, values=patterns.values[:, :, own], features=patterns.features[own])
+
+
+def _of_view(patterns: Patterns, model: int, view: str, places: Places) -> pd.DataFrame:
+    own = _restricted(patterns, view)
+    width = len(own.features)
+    k = min(max(FEWEST, round(SHARE * width)), width)
+    table = stability(own, model).assign(among_strongest=_among(own.values[:, model], k), k=k, features=width)
+    table = table.sort_values("rank").head(KEPT).reset_index(drop=True)
+    nowhere = np.full(3, np.nan)
+    for end in ("from", "to"):
+        centres = np.array([places.get(region, nowhere) for region in table[end]]).reshape(-1, 3)
+        table = table.assign(**{f"{end}_{axis}": centres[:, place] for place, axis in enumerate(AXES)})
+    return table
+
+
+def _among(values: NDArray[np.float64], k: int) -> NDArray[np.float64]:
+    """(d,) share of the runs (runs, d) in which a feature is among the k of largest absolute value.
+
+    A feature that a run does not select, or that does not change, is not among them.
+    """
+    size = np.nan_to_num(np.abs(values), nan=0.0)
+    order = np.argsort(-size, axis=1, kind="stable")[:, :k]
+    among = np.zeros(values.shape, dtype=np.bool_)
+    np.put_along_axis(among, order, True, axis=1)
+    return np.asarray((among & (size > 0)).mean(axis=0))
+
+
+# Importance of the views of a linear model: loss of AUC when a view is permuted (Breiman 2001, Machine Learning 45).
+#
+# The margin of a linear model is a sum of parts, one a view. A view is permuted among the subjects of an institution
+# that one fold tests: they have one model, so permuted parts are the parts of permuted features. No model is trained
+# again.
+
+IMPORTANCE_COLUMNS = ("variant", "view", "auc", "permuted", "loss", "sd", "runs")
+PERMUTATIONS = 20
+"""Permutations of a view in every fold and institution."""
+
+
+@dataclass(frozen=True)
+class ViewParts:
+    """Parts of the views in the margins of the tested subjects of one repeat.
+
+    Attributes:
+        subjects: institution, fold and label of every tested subject.
+        parts: (n, K, V) in the same order; one model of two classes, else one a class.
+        views: V names.
+    """
+
+    subjects: pd.DataFrame
+    parts: Float64
+    views: tuple[str, ...]
+
+
+def read_parts(patterns: str | Path, predictions: str | Path) -> ViewParts | None:
+    """Parts beside the patterns of a repeat, and the subjects in its predictions; None without views."""
+    described = read_arrays(patterns, []).metadata
+    if "subjects" not in described:
+        return None
+    parts = read_arrays(patterns, ["contributions"]).arrays["contributions"].astype(np.float64)
+    place = {subject: row for row, subject in enumerate(described["subjects"])}
+    people = read_table(predictions, ["subject", "institution", "fold", "label"])
+    rows = [place[subject] for subject in people["subject"]]
+    return ViewParts(people, parts[rows], tuple(view["name"] for view in described["views"]))
+
+
+def view_importance(variant: str, repeats: Sequence[ViewParts], seed: int) -> pd.DataFrame:
+    """Loss of AUC of every view of a variant.
+
+    Returns:
+        `COLUMNS`, one row a view. Means over runs (repeat and fold) of the AUC, mean over institutions (of more than
+        two classes also over the classes, each against the rest); of the same after permutation of the view; of their
+        difference; its standard deviation over runs (NaN of one run); and the number of runs with an AUC.
+    """
+    runs = [
+        _of_fold(found, int(fold), Streams(seed, repeat))
+        for repeat, found in enumerate(repeats)
+        for fold in np.unique(found.subjects["fold"])
+    ]
+    values = np.stack(runs)
+    loss = values[:, :1] - values[:, 1:]
+    finite = np.isfinite(loss).sum(axis=0)
+    mean = _mean(loss)
+    squares = np.where(np.isfinite(loss), (loss - mean) ** 2, 0.0).sum(axis=0)
+    sd = np.where(finite > 1, np.sqrt(squares / np.maximum(finite - 1, 1)), np.nan)
+    scores = _mean(values)
+    columns = (variant, repeats[0].views, scores[0], scores[1:], mean, sd, finite)
+    return pd.DataFrame(dict(zip(IMPORTANCE_COLUMNS, columns, strict=True)))
+
+
+def _of_fold(found: ViewParts, fold: int, streams: Streams) -> Float64:
+    """(1 + V,) mean AUC over institutions: as it is, and with each view permuted; NaN without a defined AUC."""
+    inside = (found.subjects["fold"] == fold).to_numpy()
+    each = []
+    for institution in sorted(set(found.subjects.loc[inside, "institution"])):
+        rows = inside & (found.subjects["institution"] == institution).to_numpy()
+        labels = found.subjects.loc[rows, "label"].to_numpy(dtype=np.int64)
+        parts = found.parts[rows]
+        margins = [parts.sum(axis=2)[None]]
+        for place, view in enumerate(found.views):
+            stream = streams.numpy("permuted view", view, fold, institution)
+            orders = np.stack([stream.permutation(len(labels)) for _ in range(PERMUTATIONS)])
+            margins.append(parts.sum(axis=2) - parts[:, :, place] + parts[orders, :, place])
+        each.append([_mean_auc(labels, own) for own in margins])
+    return np.asarray(_mean(np.array(each)))
+
+
+def _mean_auc(labels: NDArray[np.int64], margins: Float64) -> float:
+    """Mean AUC over draws and classes of margins (draws, n, K); NaN if no class has an AUC."""
+    models = margins.shape[2]
+    codes = [1] if models == 1 else range(models)
+    found = [_auc(labels == code, margins[:, :, place]) for place, code in enumerate(codes)]
+    return float(_mean(np.array(found)[:, None])[0])
+
+
+def _auc(positive: NDArray[np.bool_], margins: Float64) -> float:
+    """Mean over draws of the AUC of margins (draws, n), from ranks; NaN with one class."""
+    count, others = int(positive.sum()), int((~positive).sum())
+    if not count or not others:
+        return np.nan
+    ranks = rankdata(margins, axis=1)[:, positive].sum(axis=1)
+    return float(np.mean((ranks - count * (count + 1) / 2) / (count * others)))
+
+
+def _mean(values: Float64) -> Float64:
+    """Means of the columns over the finite rows; NaN without any."""
+    finite = np.isfinite(values)
+    count = finite.sum(axis=0)
+    return np.where(count > 0, np.where(finite, values, 0.0).sum(axis=0) / np.maximum(count, 1), np.nan)

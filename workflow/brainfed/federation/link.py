@@ -1,20 +1,61 @@
-"""How a training reaches the institutions that are not in its process: none in a simulation, all others at a real site.
+"""How a training reaches institutions outside its process, and the interval between its checkpoints."""
 
-A training calls `server` for its strategy, and `federation.sharing.add_up`, which calls `total`, wherever it adds up
-numbers of several institutions. It runs unchanged in both. `federation.apart` holds the links of real sites.
-"""
-
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from numpy.typing import NDArray
 
-# Linear baselines start twice as fast without torch.
-if TYPE_CHECKING:
-    from brainfed.federation.pace import Pace
-    from brainfed.federation.strategies.strategy import EndingStrategy, Strategy
+from brainfed.runtime.jobs.stopping import stop_asked
+
+# The interval between checkpoints.
 
 Arrays = dict[str, NDArray[Any]]
+
+
+CHECKPOINT_SECONDS = 20
+CHECKPOINT_SHARE = 0.05
+
+
+@dataclass
+class Pace:
+    """Checkpoints at most every `minimum_seconds`, in at most 5 % of the time, and before the job stops."""
+
+    minimum_seconds: float = CHECKPOINT_SECONDS
+    _last: float = field(default_factory=time.monotonic)
+    _cost: float = 0.0
+
+    def due(self) -> bool:
+        """Whether to write the next state."""
+        return stop_asked() or time.monotonic() - self._last >= max(self.minimum_seconds, self._cost / CHECKPOINT_SHARE)
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Measure the time of one writing."""
+        start = time.monotonic()
+        yield
+        self._last = time.monotonic()
+        self._cost = self._last - start
+
+
+class EveryRound(Pace):
+    """A checkpoint after every round: a site that comes back finds the coordinator one round ahead at most."""
+
+    def due(self) -> bool:
+        """Always."""
+        return True
+
+
+# How a training reaches the institutions that are not in its process: none in a simulation, all others at a real site.
+#
+# A training calls `server` for its strategy, and `federation.sharing.add_up`, which calls `total`, wherever it adds up
+# numbers of several institutions. It runs unchanged in both. `federation.apart` holds the links of real sites.
+
+# Linear baselines start twice as fast without torch.
+if TYPE_CHECKING:
+    from brainfed.federation.strategies.fedavg import EndingStrategy, Strategy
 
 
 class Link(Protocol):

@@ -1,20 +1,49 @@
-"""The rounds of every family: choose -> train -> privatise, attack, record -> aggregate -> broadcast.
+"""The rounds of every family: choose, train, privatise, attack, record, aggregate, broadcast."""
 
-The server's messages before the first round are empty where all institutions draw their initial weights from a common
-seed. The messages after round t are those before round t + 1.
-"""
-
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
-from brainfed.federation.clients import Clients
-from brainfed.federation.pace import Pace
-from brainfed.federation.strategies.strategy import Strategy
+from brainfed.federation.link import Pace
+from brainfed.federation.message import Message
+from brainfed.federation.strategies.fedavg import Strategy
 from brainfed.federation.wire import Wire
 from brainfed.runtime.jobs.checkpoints import Checkpoint
 from brainfed.runtime.jobs.stopping import stop_asked, whole
+
+# The interface of training institutions: all of them in a simulation, one at a real site.
+
+Arrays = dict[str, NDArray[Any]]
+
+
+class Clients(Protocol):
+    """The loop's interface to an engine."""
+
+    @property
+    def institutions(self) -> tuple[int, ...]:
+        """Codes of the institutions that train here."""
+
+    def fit(self, number: int, chosen: Sequence[int]) -> Mapping[int, Message]:
+        """Train the chosen institutions in round `number`; their replies, without noise."""
+
+    def receive(self, messages: Mapping[int, Message]) -> None:
+        """Copy the server's messages, one an institution; tensors that no message names stay."""
+
+    def score(self, number: int) -> str:
+        """Measure the institutions' models after round `number`; a few words for the progress line."""
+
+    def state(self, number: int) -> Arrays:
+        """Arrays that later rounds and the results depend on, after `receive` and `score` of round `number`."""
+
+    def load(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Copy the `state` after round `number`."""
+
+
+# The rounds of every family: choose -> train -> privatise, attack, record -> aggregate -> broadcast.
+#
+# The server's messages before the first round are empty where all institutions draw their initial weights from a common
+# seed. The messages after round t are those before round t + 1.
 
 CLIENTS, SERVER = "clients/", "server/"
 

@@ -7,7 +7,7 @@ import torch
 
 from brainfed.federation.ledger import Direction, Ledger, UndeclaredCrossing
 from brainfed.federation.message import Message
-from brainfed.federation.privacy.weight_noise import WeightNoise
+from brainfed.federation.noise import WeightNoise
 
 SIZE_BYTES = 4
 """An institution's number of training subjects, int32."""

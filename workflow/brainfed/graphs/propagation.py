@@ -1,12 +1,34 @@
-"""GCN propagation D^-1/2 A D^-1/2 with D the row sums of A (FedNI Sec. III-A; Kipf & Welling 2017)."""
+"""A weighted graph, and what networks read of it: normalised adjacency, neighbour means."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from brainfed.graphs.settings import GraphSettings
+
+# Weighted graph that later stages read.
+
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float32] | NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A weighted adjacency over all nodes: row i receives from column j with weight a_ij.
+
+    Self-loops are included. The transductive graph is symmetric; in the inductive graph test subjects have
+    incoming edges only. The graph is block-diagonal by institution unless the scope is global.
+    """
+
+    row: IntArray
+    column: IntArray
+    weight: NDArray[np.float32]
+    nodes: int
+
+
+# GCN propagation D^-1/2 A D^-1/2 with D the row sums of A (FedNI Sec. III-A; Kipf & Welling 2017).
 
 
 def normalised_adjacency(
@@ -54,3 +76,31 @@ def dense_block(
     block = np.zeros((len(members), len(members)))
     block[row, column] = value
     return block
+
+
+# Mean aggregation over neighbours (Hamilton et al. 2017, GraphSAGE), without weights and self-loops.
+
+
+def neighbour_mean(graph: Graph) -> tuple[IntArray, IntArray, NDArray[np.float64]]:
+    """Edges (row, column, 1 / number of the row's neighbours) without self-loops."""
+    apart = graph.row != graph.column
+    row, column = graph.row[apart], graph.column[apart]
+    return row, column, 1.0 / np.bincount(row, minlength=graph.nodes)[row]
+
+
+# Restrict the phenotypes of a graph to those known for any subject.
+
+
+def known_phenotypes(
+    settings: GraphSettings, *, site: NDArray[np.int64], sex: NDArray[np.int64], age: NDArray[np.float64]
+) -> GraphSettings:
+    """Settings without phenotypes that are unknown for all subjects, such as sex under the target sex.
+
+    Args:
+        settings: of the graph.
+        site: (n,) codes, -1 unknown.
+        sex: (n,) codes, -1 unknown.
+        age: (n,) years, NaN unknown.
+    """
+    known = {"site": (site >= 0).any(), "sex": (sex >= 0).any(), "age": np.isfinite(age).any()}
+    return replace(settings, phenotypes=tuple(name for name in settings.phenotypes if known[name]))

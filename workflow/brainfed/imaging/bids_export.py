@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from brainfed.imaging.connectivity import split_runs, to_matrices
 from brainfed.imaging.quality.typicality import defined_connectivity
-from brainfed.imaging.series.files import load_runs, load_series
-from brainfed.imaging.series.region_signal import varying_regions
+from brainfed.imaging.series.roi_series import varying_regions
+from brainfed.imaging.series.shards import load_runs, load_series
 from brainfed.runtime.artefacts import read_table, write_text, write_tsv
 
 BIDS_VERSION = "1.10.0"

@@ -8,8 +8,8 @@ from nilearn.connectome import ConnectivityMeasure
 from numpy.typing import NDArray
 from sklearn.covariance import EmpiricalCovariance, LedoitWolf
 
-from brainfed.imaging.series.region_signal import varying_regions
-from brainfed.imaging.series.standardise import standardised
+from brainfed.imaging.series.joined import standardised
+from brainfed.imaging.series.roi_series import varying_regions
 from brainfed.imaging.settings import FeatureSettings
 from brainfed.runtime.errors import UserError
 

@@ -1,9 +1,11 @@
-"""Settings of features: kind of connectivity or structural measures, harmonisation and selection."""
+"""Settings of features and of region series."""
 
 from dataclasses import dataclass, fields
 from typing import Literal
 
 from brainfed.runtime.settings import setting
+
+# Settings of features: kind of connectivity or structural measures, harmonisation and selection.
 
 CovariateName = Literal["age", "sex"]
 
@@ -171,3 +173,17 @@ class FeatureSettings(OneViewSettings):
     def kinds(self) -> frozenset[str]:
         """The kinds of the cohort's data that they read."""
         return frozenset(view.kind for view in self.views.values()) or frozenset([self.kind])
+
+
+# Settings of region series as samples, for methods that read the signal itself.
+
+
+@dataclass(frozen=True)
+class SeriesSettings:
+    """Settings of the region series that a method reads, for methods whose samples are series."""
+
+    scale: Literal["zscore", "zscore_runs"] = setting(
+        "zscore",
+        "How each region of a subject gets mean 0 and variance 1. zscore: over the whole series; zscore_runs: within "
+        "each of its runs, which `source: bids` may have joined. A region without signal is 0.",
+    )

@@ -1,15 +1,22 @@
-"""Inputs of an inpainting job and outputs of a trained generator, both without diagnoses."""
+"""Inputs and results of inpainting, without diagnoses: scaled features, a trained generator, a fused graph."""
 
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from brainfed.federation.link import TOGETHER, Link
-from brainfed.graphs.graph import Graph
+from brainfed.graphs.propagation import Graph
 from brainfed.graphs.settings import GraphSettings
+from brainfed.runtime.artefacts import read_arrays
+from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
+
+# Inputs of an inpainting job and outputs of a trained generator, both without diagnoses.
 
 FloatArray = NDArray[np.float32] | NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -82,3 +89,114 @@ class NodeGenerator(Protocol):
 
     def draw(self, parents: IntArray) -> Generated:
         """One missing neighbour for each entry of `parents` (g,), positions of subjects, equal ones adjacent."""
+
+
+# The result of training a generator.
+
+
+@dataclass(frozen=True)
+class TrainedGenerator:
+    """A generator's weights and the record of its training.
+
+    Attributes:
+        arrays: weights by name, for `load`.
+        history: institution (str), round (int), loss (str: its name, or `hidden_fraction`), value (float).
+        counts: numbers of parameters, floating-point operations and rounds.
+        held_out: errors on fresh masks, a row an institution; empty where they are not measured.
+        crossings: one row for each kind of tensor that crossed institutions.
+    """
+
+    arrays: dict[str, NDArray[Any]]
+    history: pd.DataFrame
+    counts: dict[str, int] = field(default_factory=dict)
+    crossings: tuple[dict[str, int | str], ...] = ()
+    held_out: tuple[dict[str, float | str | None], ...] = ()
+
+
+# Scale features into the range of a generator's tanh, and back.
+
+BOUND = 5.0
+"""Standard deviations at the limit of tanh, equal in all institutions: generators are averaged."""
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """The generator's value of x in a column is (x - centre) / unit.
+
+    Attributes:
+        centre, unit: (d,).
+    """
+
+    centre: NDArray[np.float64]
+    unit: NDArray[np.float64]
+
+    def apply(self, rows: FloatArray) -> FloatArray:
+        """Features (n, d) clipped to -1 ... 1, in the type of `rows`."""
+        if not self.changes:
+            return rows
+        scaled = np.clip((rows - self.centre) / self.unit, -1, 1)
+        return scaled.astype(np.float32) if rows.dtype == np.float32 else scaled
+
+    def undo(self, rows: FloatArray) -> NDArray[np.float64]:
+        """Scaled features (n, d) in their own units."""
+        return np.asarray(rows * self.unit + self.centre, dtype=np.float64)
+
+    @property
+    def changes(self) -> bool:
+        """Whether scaling changes any feature."""
+        return bool(self.centre.any() or (self.unit != 1).any())
+
+
+def scaling_of(inputs: InpaintingInputs, institution: int) -> Scaling:
+    """The institution's scaling, from its own data alone.
+
+    Correlations stay as they are. Other features are z-scored by the institution's training subjects and divided by
+    `BOUND`; a constant column becomes 0.
+    """
+    width = inputs.features.shape[1]
+    if inputs.correlations:
+        return Scaling(np.zeros(width), np.ones(width))
+    rows = inputs.features[inputs.members(institution)].astype(np.float64)
+    deviation = rows.std(axis=0)
+    return Scaling(rows.mean(axis=0), BOUND * np.where(deviation > 0, deviation, 1.0))
+
+
+# A graph of real and generated nodes (FedNI Sec. III-C.1, G+).
+
+
+@dataclass(frozen=True)
+class FusedGraph:
+    """Real and generated nodes in one graph: nodes 0 ... n - 1 are the subjects, then g generated nodes.
+
+    Attributes:
+        row, column, weight: edges over n + g nodes in order of (row, column), self-loops included; row i receives
+            from column j. Edges among subjects are the population graph's.
+        features: (g, d) of the generated nodes.
+        institution: (g,) codes.
+        parent: (g,) position of the subject that each node is a missing neighbour of.
+        sex: (g,) codes, -1 unknown.
+        age: (g,) years, NaN unknown.
+        count: (n,) predicted number of missing neighbours before rounding and cap.
+    """
+
+    row: IntArray
+    column: IntArray
+    weight: NDArray[np.float32]
+    features: NDArray[np.float32]
+    institution: IntArray
+    parent: IntArray
+    sex: IntArray
+    age: NDArray[np.float64]
+    count: NDArray[np.float64]
+
+
+def read_fused(path: Path | str, subjects: Sequence[str]) -> FusedGraph:
+    """The graph of real and generated nodes.
+
+    Raises:
+        UserError: the file's subjects or their order differ from `subjects`.
+    """
+    file = read_arrays(path)
+    if file.subjects != tuple(subjects):
+        raise UserError(f"{path}: its subjects are not those of the split; delete the file and run again.")
+    return FusedGraph(**file.arrays)

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from brainfed.federation.robustness_settings import RobustnessSettings
-from brainfed.federation.schedule import FederationSettings
+from brainfed.federation.settings import FederationSettings, RobustnessSettings
 from brainfed.runtime.precision import PRECISION_DESCRIPTION, Precision
 from brainfed.runtime.settings import setting
 

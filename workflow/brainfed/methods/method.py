@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from brainfed.federation.schedule import Topology
+from brainfed.federation.settings import Topology
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Capabilities:
         without_patterns: settings under which it leaves none.
         members: whether it scores the subjects that trained too (`Outcome.member_scores`), which the audit attacks.
         clusters: whether its server parts the institutions into clusters (`Outcome.clusters`).
-        model: `module:function` that scores a subject alone by a kept model (`samples.kept.fitted_model.Score`); empty:
+        model: `module:function` that scores a subject alone by a kept model (`samples.inputs.Score`); empty:
             the method keeps none, and `Outcome.models` is empty.
         without_model: settings under which it keeps none.
         gpu: whether a GPU helps.
@@ -134,3 +134,34 @@ class Method:
         for alone in ("connectomes", "series"):
             if alone in self.needs and set(self.needs) - {alone, "public"}:
                 raise ValueError(f"{self.name}: expected {alone} alone among the stages it needs, found {self.needs}")
+
+
+# Declaration of a stage that trains a generator of missing neighbours; several methods can share it.
+
+
+@dataclass(frozen=True)
+class Inpainter:
+    """One training algorithm of a generator.
+
+    Attributes:
+        name: slug of its stages.
+        settings: a frozen dataclass, every field made with `runtime.settings.setting`.
+        train: `module:function`, `(InpaintingInputs, settings, Run) -> TrainedGenerator`.
+        load: `module:function`, `(InpaintingInputs, settings, ArrayFile, Run) -> NodeGenerator`.
+        shared_tensors: every kind of tensor that may leave an institution: name -> its axes.
+        max_generated: the setting that limits the generated nodes of one subject; empty: only the cap limits them.
+    """
+
+    name: str
+    settings: type
+    train: str
+    load: str
+    shared_tensors: Mapping[str, tuple[str, ...]]
+    max_generated: str = ""
+
+
+def inpainter_of(method: Method) -> Inpainter | None:
+    """The inpainter of the generator that a method needs; None if it needs none."""
+    found = method.options.get("inpainting")
+    assert found is None or isinstance(found, Inpainter)
+    return found

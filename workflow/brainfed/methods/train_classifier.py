@@ -1,20 +1,40 @@
-"""The torch side that the families of FedNI's Table V share."""
+"""The torch side that the families of FedNI's Table V share, labels of poisoned institutions included."""
 
 from dataclasses import replace
+from typing import TypeVar
 
 from brainfed.engines.stacked.choosing import train_chosen
 from brainfed.engines.stacked.first_layer import Propagate
 from brainfed.engines.stacked.training import StackedTraining
 from brainfed.engines.training import train_networks
-from brainfed.federation.robustness_settings import RobustnessSettings
+from brainfed.federation.attacks import attacked_institutions, flipped_labels
+from brainfed.federation.settings import RobustnessSettings
 from brainfed.methods.classifier_settings import FederatedClassifierSettings, SoloSettings
 from brainfed.methods.method import Method
-from brainfed.methods.poisoned_inputs import poisoned_inputs
 from brainfed.models.classifier import Classifier
 from brainfed.runtime.errors import UserError
-from brainfed.runtime.jobs.run import Run
+from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.samples.inputs import MethodInputs, Outcome
-from brainfed.samples.standardise import centred_subjects
+from brainfed.samples.labelled_subjects import LabelledSubjects
+from brainfed.samples.scaling import centred_subjects
+
+# The part of an attack that happens at home, before a method sees its inputs.
+
+Inputs = TypeVar("Inputs", bound=LabelledSubjects)
+
+
+def poisoned_inputs(inputs: Inputs, settings: RobustnessSettings) -> Inputs:
+    """The inputs that the institutions train on: under `label_flip` with turned labels in the attacked ones.
+
+    Scores stay those of true labels, which no method has.
+    """
+    if settings.attack != "label_flip" or not settings.poisons:
+        return inputs
+    attacked = attacked_institutions(settings.attacked, len(inputs.institutions), inputs.streams)
+    return replace(inputs, labels=flipped_labels(inputs.labels, inputs.institution, attacked, inputs.classes))
+
+
+# The torch side that the families of FedNI's Table V share.
 
 
 def train_classifier(

@@ -1,21 +1,85 @@
-"""Base class of the classifiers of subjects: the products with the features come first, all other layers follow.
-
-With 19,900 connections a subject, nearly all of the arithmetic is in these products. A classifier names the weights
-that form them (`reads`) and defines the other layers (`logits`). `forward` is the plain network of one institution. An
-engine that forms the products of many institutions faster calls the same `logits` on tensors with more leading axes.
-"""
+"""The base of all classifiers of subjects, its products with the features, and logistic regression."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Literal, Protocol
 
 import torch
 from torch import Tensor
 
+from brainfed.runtime.precision import Precision
 from brainfed.runtime.streams import Streams
+
+# Large matrix products in a number format of their own.
 
 Read = Literal["own", "propagated"]
 """A product with the features X of the subjects, X W, or with the propagated features, A X W."""
+
+
+@dataclass
+class Products:
+    """Number format of the large products, and the operations that they took so far.
+
+    Attributes:
+        precision: `bfloat16`: factors and products; sums have the tensors' own format. `tf32`: factors on a GPU.
+            `float32`: the tensors' own format.
+        operations: multiplications and additions.
+    """
+
+    precision: Precision = "float32"
+    operations: int = 0
+
+    def write(self, left: Tensor, right: Tensor, out: Tensor) -> None:
+        """Out = left @ right, matrices or batches of them."""
+        self._count(left, right)
+        if self.precision == "bfloat16":
+            out.copy_(left.bfloat16() @ right.bfloat16())
+            return
+        with self._rounding(out):
+            (torch.mm if out.ndim == 2 else torch.bmm)(left, right, out=out)
+
+    def add(self, left: Tensor, right: Tensor, out: Tensor) -> None:
+        """Out += left @ right, matrices or batches of them."""
+        self._count(left, right)
+        if self.precision == "bfloat16":
+            out.add_(left.bfloat16() @ right.bfloat16())
+            return
+        with self._rounding(out):
+            (out.addmm_ if out.ndim == 2 else out.baddbmm_)(left, right)
+
+    def write_each(self, left: Tensor, right: Tensor, out: Tensor) -> None:
+        """Out = left @ right, a product for each matrix of a batch.
+
+        A GPU's library divides a long sum among processors in a single product, not in a batched one.
+        """
+        for own in zip(left, right, out, strict=True):
+            self.write(*own)
+
+    @contextmanager
+    def _rounding(self, out: Tensor) -> Iterator[None]:
+        """Set a GPU's rounding of float32 factors, for these products alone."""
+        if out.device.type != "cuda":
+            yield
+            return
+        known = torch.backends.cuda.matmul.fp32_precision
+        torch.backends.cuda.matmul.fp32_precision = "tf32" if self.precision == "tf32" else "ieee"
+        try:
+            yield
+        finally:
+            torch.backends.cuda.matmul.fp32_precision = known
+
+    def _count(self, left: Tensor, right: Tensor) -> None:
+        self.operations += 2 * left.numel() * right.shape[-1]
+
+
+# Base class of the classifiers of subjects: the products with the features come first, all other layers follow.
+#
+# With 19,900 connections a subject, nearly all of the arithmetic is in these products. A classifier names the weights
+# that form them (`reads`) and defines the other layers (`logits`). `forward` is the plain network of one institution.
+# An engine that forms the products of many institutions faster calls the same `logits` on tensors with more leading
+# axes.
 
 
 class Matrix(Protocol):
@@ -25,7 +89,7 @@ class Matrix(Protocol):
         """A @ activation (..., n, width)."""
 
 
-Products = Mapping[str, Tensor]
+NamedProducts = Mapping[str, Tensor]
 """Name of a weight -> its product with the features, (..., n, width)."""
 
 
@@ -43,7 +107,7 @@ class Classifier(torch.nn.Module, ABC):
         self.widths, self.reads, self.zero = widths, dict(reads), tuple(zero)
 
     @abstractmethod
-    def logits(self, products: Products, propagation: Matrix | None, kept: Sequence[Tensor] = ()) -> Tensor:
+    def logits(self, products: NamedProducts, propagation: Matrix | None, kept: Sequence[Tensor] = ()) -> Tensor:
         """(..., n, C) from the products with the features.
 
         Args:
@@ -95,3 +159,23 @@ def class_probabilities(logits: Tensor) -> Tensor:
     """Softmax of logits (..., C) in float64; for two classes the first is 1 minus the second."""
     found = torch.softmax(logits, dim=-1).double()
     return torch.stack([1 - found[..., 1], found[..., 1]], dim=-1) if found.shape[-1] == 2 else found
+
+
+# Logistic regression as a network without hidden layers.
+
+
+class LogisticRegression(Classifier):
+    """FC(d, C).
+
+    Args:
+        features: d.
+        classes: C.
+    """
+
+    def __init__(self, features: int, classes: int) -> None:
+        super().__init__((features, classes), {"weight_0": "own"})
+        self.weight_0, self.bias_0 = matrix(features, classes), vector(classes)
+
+    def logits(self, products: NamedProducts, propagation: Matrix | None, kept: Sequence[Tensor] = ()) -> Tensor:  # noqa: ARG002
+        """(..., n, C); see `Classifier`."""
+        return products["weight_0"] + self.bias_0

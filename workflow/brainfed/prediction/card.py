@@ -6,10 +6,8 @@ from typing import Any
 import pandas as pd
 
 from brainfed.evaluation.class_metrics import class_metrics
-from brainfed.evaluation.metrics import metrics
-from brainfed.evaluation.predictions import class_scores, predicted, score_columns_of
-from brainfed.prediction.distances import FAR
-from brainfed.prediction.model_file import EVERYBODY, MADE_UP, KeptFile
+from brainfed.evaluation.metrics import class_scores, metrics, predicted, score_columns_of
+from brainfed.prediction.model_file import EVERYBODY, FAR, MADE_UP, KeptFile
 from brainfed.runtime.score_kinds import SCORE, THRESHOLD
 
 SHOWN = {"auc": "AUC", "accuracy": "accuracy", "balanced_accuracy": "balanced accuracy"}

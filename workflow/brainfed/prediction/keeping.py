@@ -10,16 +10,23 @@ import numpy as np
 from brainfed.evaluation.metrics import auc, sd_of_chance
 from brainfed.imaging.scans.region_table import read_region_table
 from brainfed.imaging.settings import FeatureSettings
-from brainfed.imaging.tangent.covariances import load_covariances
-from brainfed.prediction.distances import ScanLengths, spread_of
-from brainfed.prediction.model_file import EVERYBODY, KeptFile, Part, part_name, write_model
-from brainfed.prediction.references import fold_references, tangent_features
+from brainfed.imaging.tangent import load_covariances
+from brainfed.prediction.model_file import (
+    EVERYBODY,
+    KeptFile,
+    Part,
+    ScanLengths,
+    fold_references,
+    part_name,
+    spread_of,
+    tangent_features,
+    write_model,
+)
 from brainfed.runtime.artefacts import read_arrays
 from brainfed.runtime.entry import resolve
 from brainfed.runtime.provenance import versions
 from brainfed.runtime.settings import restore
-from brainfed.samples.inputs import UNTESTED, IntArray, MethodInputs, Outcome
-from brainfed.samples.kept.fitted_model import FittedModel, Score, score_at
+from brainfed.samples.inputs import UNTESTED, FittedModel, IntArray, MethodInputs, Outcome, Score, score_at
 
 TOLERANCE = 1e-2
 """Largest difference of a kept model's scores from those of its training; reduced precision differs by less."""
@@ -40,7 +47,7 @@ def keep(
 
     Args:
         path: to write.
-        kept: as `configuration.layout.kept` makes it.
+        kept: as `configuration.layout.cohort_inputs` makes it.
         files: the job's input.
         inputs: of the repeat.
         truth: (n,) labels.

@@ -1,13 +1,31 @@
-"""The file of a kept model: of every fold and of everybody what scores a patient, and what describes it. No subject."""
+"""The file of a kept model: what scores a patient, references of tangent features, distances. No subject."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from brainfed.runtime.artefacts import read_arrays, write_arrays
+import numpy as np
+from numpy.typing import NDArray
+
+from brainfed.imaging.settings import FeatureSettings
+from brainfed.imaging.tangent import (
+    Covariances,
+    load_covariances,
+    log_sum,
+    tangent_at,
+    tangent_at_identity,
+    tangent_ledger,
+    whitening_of_fold,
+)
+from brainfed.runtime.artefacts import read_arrays, read_table, write_arrays
 from brainfed.runtime.errors import UserError
-from brainfed.samples.kept.fitted_model import FittedModel
+from brainfed.samples.inputs import FittedModel, with_alike_shared
+
+# The file of a kept model: of every fold and of everybody what scores a patient, and what describes it. No subject.
+
+Lengths = NDArray[np.float64]
+
 
 FORMAT = 2
 EVERYBODY = "everybody"
@@ -101,3 +119,127 @@ def _words(path: str | Path, name: str) -> list[str]:
             "`snakemake models` write the file anew."
         )
     return words
+
+
+# References of tangent features of every fold and of everybody, as the jobs of the features fit them.
+
+NO_REFERENCE = FittedModel({})
+
+
+def fold_references(
+    files: Sequence[str | Path],
+    split: str | Path,
+    included: str | Path,
+    institutions: Sequence[str],
+    settings: FeatureSettings,
+    folds: int,
+) -> tuple[list[FittedModel], FittedModel]:
+    """The references of all folds, and that of everybody; without arrays where features depend on no other subject.
+
+    Args:
+        files: covariances of all shards.
+        split: subject, institution, fold.
+        included: subject, included.
+        institutions: M names, in the order of the own arrays.
+        settings: of the features.
+        folds: F.
+    """
+    if not settings.tangent or settings.reference == "identity":
+        return [NO_REFERENCE] * folds, NO_REFERENCE
+    if settings.reference == "all":
+        table = read_table(included, ["subject", "included"])
+        everybody = load_covariances(files, sorted(table.loc[table["included"], "subject"]))
+        one = FittedModel({WHITENING: log_sum(everybody.logarithm).whitening})
+        return [one] * folds, one
+    people = read_table(split, ["subject", "institution", "fold"]).sort_values("subject")
+    found = load_covariances(files, list(people["subject"]))
+
+    def fitted(training: NDArray[np.bool_]) -> FittedModel:
+        assert settings.reference in ("institution", "training")
+        ledger = tangent_ledger(len(found.regions))
+        where = list(people["institution"])
+        each = whitening_of_fold(found.logarithm, where, training, settings.reference, ledger)
+        return with_alike_shared({}, {WHITENING: np.stack([each[name] for name in institutions])})
+
+    fold = people["fold"].to_numpy()
+    return [fitted(fold != number) for number in range(folds)], fitted(np.ones(len(fold), dtype=np.bool_))
+
+
+def tangent_features(
+    found: Covariances, reference: FittedModel, institution: int | None, threads: int = 1
+) -> NDArray[np.float32]:
+    """Tangent features (n, R (R + 1) / 2) of subjects of one institution."""
+    if not reference.shared and not reference.own:
+        return tangent_at_identity(found)
+    return tangent_at(found, reference.at(institution if reference.own else None)[WHITENING], threads)
+
+
+# How far scans lie from the centre of the training data that are new to a model: what a patient is compared with.
+#
+# A model is centred and scaled on its training subjects, so they lie nearer to its centre than any new scan: among
+# thousands of features nearly all of them lie nearer. The subjects that the folds hold out are as new as a patient, but
+# their models have seen fewer subjects than the kept one, and lie farther from them.
+
+FAR = 3.0
+"""Standard deviations beyond which a scan is not like those of training: few of these lie near their centre either."""
+SPENT = 3
+"""Subjects that moments cost: a z-score by the moments of m normal subjects has the mean square 1 + 4 / (m - 3)."""
+
+
+@dataclass(frozen=True)
+class ScanLengths:
+    """Lengths of scaled features where one scaling holds, at an institution or at all.
+
+    Attributes:
+        held_out: of tested subjects, each by the model of the fold that never saw it.
+        training: of the training subjects of every fold, by its model: all folds in one.
+        folds: their number.
+        subjects: number of training subjects of the kept model.
+    """
+
+    held_out: Lengths
+    training: Lengths
+    folds: int
+    subjects: int
+
+    def of_new_scans(self) -> Lengths:
+        """The lengths that the held-out subjects would have by a model of all others, not of the other folds alone."""
+        fewer = len(self.training) / self.folds - SPENT
+        if not len(self.held_out) or fewer <= 0:
+            return self.held_out
+        excess = max(_mean_square(self.held_out) / _mean_square(self.training) - 1.0, 0.0)
+        nearer = np.sqrt((1.0 + excess * fewer / (self.subjects - SPENT)) / (1.0 + excess))
+        return np.asarray(nearer * self.held_out)
+
+
+def spread_of(places: Sequence[ScanLengths]) -> dict[str, Any]:
+    """Where new scans lie, builtins: `means`, one a place; `sd` inside of a place; numbers of `subjects` and `beyond`.
+
+    Args:
+        places: one an institution, or a single one where the model scales all alike.
+    """
+    lengths = [place.of_new_scans() for place in places]
+    everywhere = float(np.concatenate(lengths).mean())
+    means = [float(own.mean()) if len(own) else everywhere for own in lengths]
+    apart = np.concatenate([own - mean for own, mean in zip(lengths, means, strict=True)])
+    sd = float(np.sqrt(np.mean(apart**2)))
+    beyond = int((np.abs(apart) > FAR * sd).sum())
+    return {"means": means, "sd": sd, "subjects": len(apart), "beyond": beyond}
+
+
+def distance_of(length: float, spread: Mapping[str, Any], institution: int | None) -> float:
+    """Standard deviations from the mean of new scans.
+
+    Args:
+        length: of a patient's scaled features.
+        spread: of `spread_of`.
+        institution: the patient's; None where the model scales all alike.
+    """
+    means = spread["means"]
+    return float(
+        (length - means[institution if institution is not None and len(means) > 1 else 0]) / (spread["sd"] or 1.0)
+    )
+
+
+def _mean_square(lengths: Lengths) -> float:
+    return float(np.mean(lengths**2))

@@ -9,17 +9,16 @@ from typing import Any
 
 import pandas as pd
 
-from brainfed.cohort.class_words import ClassWords
-from brainfed.cohort.settings.flags import FlagSettings
+from brainfed.cohort.classes import ClassWords
+from brainfed.cohort.settings.cohort import FlagSettings
 from brainfed.reporting.outline import CohortOutline
 from brainfed.reporting.people import Attrition, attrition, read_cohort, twin_groups, used
 from brainfed.reporting.pictures import Picture, read_pictures
 from brainfed.reporting.tables.confounds import confound_sentences, find_confounds
 from brainfed.reporting.tables.exchanges import Crossing, read_crossings
-from brainfed.reporting.tables.sites import SiteRow, site_rows
-from brainfed.reporting.tables.subjects.characteristics import Characteristic, characteristics
-from brainfed.reporting.tables.subjects.ways import Ways, read_ways
-from brainfed.reporting.text.quality_words import quality_words
+from brainfed.reporting.tables.homophily import SiteRow, site_rows
+from brainfed.reporting.tables.subjects import Characteristic, Ways, characteristics, read_ways
+from brainfed.reporting.text.first_screen import quality_words
 from brainfed.runtime.artefacts import read_table
 from brainfed.runtime.provenance import file_digest
 

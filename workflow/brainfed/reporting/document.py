@@ -1,4 +1,4 @@
-"""The report: one HTML file without external resources."""
+"""The report: one HTML file without external resources, with a paragraph for an article."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -14,27 +14,99 @@ from vl_convert import javascript_bundle
 from brainfed.evaluation.metrics import METRICS
 from brainfed.evaluation.site_trace import FEWEST
 from brainfed.reporting.at_site.sections import at_a_site, titled
+from brainfed.reporting.at_site.sentences import study_sentences
 from brainfed.reporting.charts.style import VERSION, config
+from brainfed.reporting.citations import Citation, bibtex, citations, software_of
 from brainfed.reporting.cohort_section import CohortSection, cohort_section
 from brainfed.reporting.experiment_section import ExperimentSection, experiment_section
-from brainfed.reporting.manuscript.bibtex import bibtex
-from brainfed.reporting.manuscript.citations import Citation, citations
-from brainfed.reporting.manuscript.methods_paragraph import methods_paragraph
-from brainfed.reporting.metric_titles import METRIC_TITLES
 from brainfed.reporting.outline import CohortOutline, ExperimentOutline, ReportOutline, SharedStudy
 from brainfed.reporting.panels.generic import GENERIC
-from brainfed.reporting.panels.panel import Panel, Place, ShownPanel
-from brainfed.reporting.papers.collected import panels_of, templates_of, works_of
-from brainfed.reporting.papers.paper import Paper
+from brainfed.reporting.panels.known import Panel, Place, ShownPanel
+from brainfed.reporting.papers import Paper, panels_of, templates_of, works_of
 from brainfed.reporting.pictures import read_captions
-from brainfed.reporting.places import in_front
-from brainfed.reporting.rounding import rounded, short, signed, significant_digits
-from brainfed.reporting.software import software_of
-from brainfed.reporting.tables.audit import AuditTable
+from brainfed.reporting.rounding import METRIC_TITLES, rounded, short, signed, significant_digits
 from brainfed.reporting.tables.exchanges import readable, readable_bytes, readable_seconds
+from brainfed.reporting.tables.robustness import AuditTable
+from brainfed.reporting.text.answer import in_front, listed
 from brainfed.reporting.variants import places
 from brainfed.runtime.artefacts import write_text
 from brainfed.runtime.provenance import machine, versions
+
+# A paragraph for the methods section of an article: cohort, splits, models, statistics, software.
+
+FEATURES = {
+    "connectivity": "region series ({atlas}{regions} regions)",
+    "morphometry": "FreeSurfer measures ({regions})",
+    "graphs": "graphs",
+}
+"""Kind of a cohort -> what its methods read."""
+
+
+def methods_paragraph(
+    cohort: CohortSection,
+    experiment: ExperimentSection,
+    seed: int,
+    versions: Mapping[str, str],
+    study: SharedStudy | None = None,
+) -> str:
+    """Plain text to copy, of one experiment.
+
+    Args:
+        cohort: as counted.
+        experiment: as scored.
+        seed: of every random stream.
+        versions: package -> version of the software.
+        study: the study between sites that the report belongs to; None where all institutions are in one place.
+    """
+    between: list[str] = []
+    if study is not None:
+        outline = experiment.outline
+        unseen = outline.split["validation"] == "leave_one_site_out"
+        between = study_sentences(study, outline.variants, cohort.subjects, unseen=unseen)
+    means = "" if study is not None else "institutions and "
+    return " ".join(
+        [
+            _cohort(cohort),
+            *between,
+            f"Design: {experiment.setting}.",
+            experiment.protocol,
+            f"Compared were {listed(_titles(experiment), 'and')}.",
+            f"Scores are means over {means}{experiment.runs} runs, a run being {experiment.run}; intervals "
+            "and tests are corrected for overlapping training sets (Nadeau and Bengio 2003), p values also for "
+            "multiple comparisons (Holm 1979).",
+            f"All random streams derive from the seed {seed}. Software: {_software(versions)}.",
+        ]
+    )
+
+
+def _cohort(cohort: CohortSection) -> str:
+    left = cohort.attrition.left_out
+    reasons = left[0][0] if len(left) == 1 else listed([f"{count} {reason}" for reason, count in left], "and")
+    total = sum(count for _, count in left)
+    verb = "was" if total == 1 else "were"
+    listing = f"{cohort.attrition.listed} {cohort.subjects} in the table"
+    excluded = f" Of {listing}, {total} {verb} left out ({reasons})." if left else ""
+    read = FEATURES[cohort.kind].format(
+        atlas="" if cohort.atlas == "atlas" else f"{cohort.atlas}, ", regions=cohort.connectivity.get("regions", "")
+    )
+    made = "simulated cohort" if cohort.simulated else "cohort"
+    return (
+        f"We analysed {read} of {cohort.analysed} {cohort.subjects} ({cohort.classes}) from {cohort.sites} "
+        f"{cohort.site}{'' if cohort.sites == 1 else 's'} of the {made} {cohort.name}.{excluded}"
+    )
+
+
+def _titles(experiment: ExperimentSection) -> Sequence[str]:
+    """Every method once, in the order of the config."""
+    return list(dict.fromkeys(variant.title for variant in experiment.outline.variants if not variant.is_control))
+
+
+def _software(versions: Mapping[str, str]) -> str:
+    first = ["brainfed", *(name for name in versions if name != "brainfed")]
+    return ", ".join(f"{name} {versions[name]}" for name in first if name in versions)
+
+
+# The report: one HTML file without external resources.
 
 DIFFERENCES = {"connectivity": "connectivity", "morphometry": "measures"}
 """Kind of features -> its words in the heading of the section on group differences."""

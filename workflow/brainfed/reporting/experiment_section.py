@@ -3,18 +3,20 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from brainfed.cohort.class_words import ClassWords
+from brainfed.cohort.classes import ClassWords
 from brainfed.reporting.outline import CohortOutline, ExperimentOutline
-from brainfed.reporting.panels.known import Known, read_known
-from brainfed.reporting.panels.panel import RESULTS, Panel, ShownPanel, applicable
-from brainfed.reporting.panels.situation import situation
+from brainfed.reporting.panels.known import RESULTS, Known, Panel, ShownPanel, applicable, read_known, situation
 from brainfed.reporting.pictures import Picture
-from brainfed.reporting.text.answer import Answer
-from brainfed.reporting.text.answer_words import sentences, verdict
-from brainfed.reporting.text.baselines import beside_sentence, listed
-from brainfed.reporting.text.first_screen import FirstScreen, first_screen
-from brainfed.reporting.text.null_control import null_sentences, null_verdict
-from brainfed.reporting.text.tested_people import TestedPeople
+from brainfed.reporting.text.answer import (
+    Answer,
+    beside_sentence,
+    listed,
+    null_sentences,
+    null_verdict,
+    sentences,
+    verdict,
+)
+from brainfed.reporting.text.first_screen import FirstScreen, TestedPeople, first_screen
 
 
 @dataclass(frozen=True)

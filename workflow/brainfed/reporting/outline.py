@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from brainfed.cohort.class_words import ClassWords, class_words
-from brainfed.cohort.settings.classes import Target
+from brainfed.cohort.classes import ClassWords, Target, class_words
 from brainfed.reporting.variants import NOTHING, ShownVariant, read_variant
 
 
@@ -174,7 +173,7 @@ def read_outline(values: Mapping[str, Any], beside: Mapping[str, Sequence[str]] 
 
     Args:
         values: its fields.
-        beside: variant -> the variants that it is always compared with (`methods.papers.beside`).
+        beside: variant -> the variants that it is always compared with (`papers.beside`).
     """
     held = values.get("study")
     study = SharedStudy(tuple(held["sites"]), held["site"], held["sets"]) if held else None

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from brainfed.cohort.class_words import DIAGNOSIS_WORDS, ClassWords
+from brainfed.cohort.classes import DIAGNOSIS_WORDS, ClassWords
 from brainfed.cohort.quality.issues import reason_kind
 from brainfed.cohort.quality.measures import MEASURES
 from brainfed.runtime.artefacts import read_table

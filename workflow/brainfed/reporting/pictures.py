@@ -14,7 +14,7 @@ from zlib import crc32
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
-from brainfed.cohort.class_words import ClassWords
+from brainfed.cohort.classes import ClassWords
 from brainfed.reporting.charts.style import SOURCE
 from brainfed.runtime.errors import UserError
 

@@ -1,12 +1,26 @@
-"""Formatting of all numbers of the report, so that equal numbers give equal text.
-
-The mean of the same runs differs in its last bits with the order of the additions, so a half (0.5375) could round up in
-one place and down in another. A first rounding removes such errors; a half then rounds away from zero.
-"""
+"""Words of the metrics."""
 
 from decimal import ROUND_HALF_UP, Decimal
 
 import numpy as np
+
+METRIC_TITLES = {
+    "accuracy": "accuracy",
+    "balanced_accuracy": "balanced accuracy",
+    "auc": "AUC",
+    "precision": "precision",
+    "recall": "recall",
+    "specificity": "specificity",
+    "f1": "F1",
+}
+SHOWN_METRICS = ("auc", "accuracy")
+"""Metrics of figures and tests."""
+
+
+# Formatting of all numbers of the report, so that equal numbers give equal text.
+#
+# The mean of the same runs differs in its last bits with the order of the additions, so a half (0.5375) could round up
+# in one place and down in another. A first rounding removes such errors; a half then rounds away from zero.
 
 EXACT = 12
 """Decimals that do not depend on the order of a sum."""

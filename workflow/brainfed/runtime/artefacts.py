@@ -23,6 +23,9 @@ from brainfed.runtime.disk import full_disk, is_full
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.parts import part_of, remove_left_over
 
+Append = Callable[[str, NDArray[Any]], None]
+
+
 METADATA_KEY = "brainfed"
 KINDS = {
     "uint64": "U64",
@@ -44,8 +47,6 @@ FORMULA = "=+-@\t\r"
 """First characters of text that a spreadsheet runs as a formula."""
 MINUS_NAME = re.compile(r"-[^\W\d][\w .-]*")
 """A name such as -L: a spreadsheet shows an error for it, but has nothing in it to run."""
-
-Append = Callable[[str, NDArray[Any]], None]
 
 
 @dataclass(frozen=True)
@@ -266,3 +267,46 @@ def _without_formula(cell: Any) -> Any:
     except ValueError:
         return f"'{cell}"
     return cell
+
+
+# Arrays of an artefact without a copy in memory: pages of the file are read when they are used.
+
+DTYPES = {"F32": np.float32, "F64": np.float64, "I64": np.int64}
+LENGTH_BYTES = 8
+"""A safetensors file is the length of its header (little-endian), the header in JSON, the arrays."""
+METADATA = "__metadata__"
+"""The one name in a header that is no array."""
+
+
+def map_array(path: Path | str, name: str) -> ArrayFile:
+    """The array `name` of float32, float64 or int64, read-only, and the metadata.
+
+    Raises:
+        UserError: the file is missing, damaged or without that array.
+    """
+    metadata = read_arrays(path, []).metadata
+    length, held = _header(path)
+    header = held.get(name)
+    if header is None or header["dtype"] not in DTYPES or 0 in header["shape"]:
+        return read_arrays(path, [name])
+    offset = LENGTH_BYTES + length + header["data_offsets"][0]
+    mapped = np.memmap(path, DTYPES[header["dtype"]], mode="r", offset=offset, shape=tuple(header["shape"]))
+    return ArrayFile({name: np.asarray(mapped)}, metadata)
+
+
+def array_shapes(path: Path | str) -> dict[str, tuple[int, ...]]:
+    """Array -> its shape, by the header of the file alone.
+
+    Raises:
+        UserError: the file is missing or damaged.
+    """
+    read_arrays(path, [])
+    _, held = _header(path)
+    return {name: tuple(array["shape"]) for name, array in sorted(held.items()) if name != METADATA}
+
+
+def _header(path: Path | str) -> tuple[int, dict[str, Any]]:
+    """Length of the header in bytes, and the header."""
+    with Path(path).open("rb") as file:
+        length = int.from_bytes(file.read(LENGTH_BYTES), "little")
+        return length, json.loads(file.read(length))

@@ -7,19 +7,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from brainfed.inpainting.fusing.fused import read_fused
+from brainfed.inpainting.inputs import read_fused
 from brainfed.runtime.artefacts import read_arrays
 from brainfed.runtime.streams import Streams
-from brainfed.samples.graph_inputs import GraphInputs
-from brainfed.samples.graph_samples import read_graph_samples
-from brainfed.samples.inputs import IntArray, MethodInputs
+from brainfed.samples.graphs import GraphInputs, read_graph_samples
+from brainfed.samples.inputs import IntArray, MethodInputs, read_views
 from brainfed.samples.labelled_subjects import HIDDEN, hidden_labels
-from brainfed.samples.public_series_inputs import PublicSeriesInputs
-from brainfed.samples.reading.aligned import read_features, read_graph
-from brainfed.samples.reading.people import phenotypes_of, read_people
-from brainfed.samples.reading.public import read_public
-from brainfed.samples.series_inputs import SeriesInputs, read_series
-from brainfed.samples.views import read_views
+from brainfed.samples.reading import phenotypes_of, read_features, read_graph, read_people, read_public
+from brainfed.samples.series import PublicSeriesInputs, SeriesInputs, read_series
 
 
 def true_labels(people: pd.DataFrame, labels: str, streams: Streams) -> IntArray:

@@ -1,25 +1,173 @@
-"""Input and output of one method job; the input has no test label."""
+"""Subjects as nodes: views, fitted models, inputs of a method's job, generated nodes."""
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from brainfed.graphs.graph import Graph
-from brainfed.inpainting.fusing.fused import FusedGraph
+from brainfed.graphs.propagation import Graph
+from brainfed.inpainting.inputs import FusedGraph
+from brainfed.runtime.artefacts import read_arrays
+from brainfed.runtime.errors import UserError
 from brainfed.runtime.score_kinds import ScoreKind
-from brainfed.samples.kept.fitted_model import FittedModel
 from brainfed.samples.labelled_subjects import LabelledSubjects
-from brainfed.samples.reading.people import Phenotypes
-from brainfed.samples.views import View
+from brainfed.samples.reading import Phenotypes
+
+# Views of the subjects: blocks of columns of the features, as the file that joins them describes.
+
+Mask = NDArray[np.bool_]
+Arrays = Mapping[str, NDArray[Any]]
+FloatArray = NDArray[np.float32] | NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class View:
+    """One block of columns.
+
+    Attributes:
+        name: name in the config.
+        columns: the block among the columns of the features.
+        weight: its share of the mean squared norm of a subject, relative to the other views.
+        centre: mean that is subtracted: of all training subjects, or of those of the subject's site.
+        unseen_site: mean that is subtracted instead at a site without training subjects: of its own subjects, or of all
+            training subjects.
+        standardise: whether every column is divided by its standard deviation over the training subjects.
+        clip: largest absolute value after that; None: no limit.
+        present: (n,) mask of the subjects that have the view; the columns of the others are 0.
+    """
+
+    name: str
+    columns: slice
+    weight: float
+    centre: Literal["all", "site"]
+    unseen_site: Literal["own", "all"]
+    standardise: bool
+    clip: float | None
+    present: Mask
+
+
+def read_views(files: Sequence[Path | str], subjects: Sequence[str]) -> tuple[View, ...]:
+    """The views in feature files, with masks in the order of `subjects`; empty if these have one view.
+
+    Args:
+        files: one file shared by the folds, or one a fold; views and missing subjects are the same in all.
+        subjects: n ids.
+
+    Raises:
+        UserError: two files differ in their views, or in the subjects that lack one.
+    """
+    found = [read_arrays(path, []).metadata.get("views", []) for path in files]
+    for path, described in zip(files, found, strict=True):
+        if [_layout(view) for view in described] != [_layout(view) for view in found[0]]:
+            raise UserError(f"{path}: expected the views of {files[0]}, found others; delete both and run again.")
+    return tuple(_view(described, subjects) for described in found[0]) if found else ()
+
+
+def _layout(view: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(view[key] for key in ("name", "start", "stop", "lacking"))
+
+
+def _view(described: dict[str, Any], subjects: Sequence[str]) -> View:
+    lacking = set(described["lacking"])
+    return View(
+        name=described["name"],
+        columns=slice(described["start"], described["stop"]),
+        weight=described["weight"],
+        centre=described["centre"],
+        unseen_site=described["unseen_site"],
+        standardise=described["standardise"],
+        clip=described["clip"],
+        present=np.array([subject not in lacking for subject in subjects], dtype=np.bool_),
+    )
+
+
+# A fitted model without its subjects: all that scores a subject alone, from features.
+
+
+@dataclass(frozen=True)
+class FittedModel:
+    """The model of one fold. No array has an axis of subjects.
+
+    Attributes:
+        shared: arrays that are the same at all institutions.
+        own: arrays (M, ...), one entry an institution; NaN at an institution that trained no model of its own.
+    """
+
+    shared: Arrays
+    own: Arrays = field(default_factory=dict)
+
+    def at(self, institution: int | None) -> dict[str, NDArray[Any]]:
+        """The arrays that score a subject of an institution; None: a model without own arrays."""
+        if institution is None and self.own:
+            raise ValueError(f"expected an institution for {sorted(self.own)}, found none")
+        own = {name: array[institution] for name, array in self.own.items()}
+        return {**self.shared, **own}
+
+    def helpers(self, institution: int | None) -> list[int | None]:
+        """The institutions whose models score a subject of this one: itself, or all others if it trained none."""
+        if institution is None or not self.own or _trained(self.own, institution):
+            return [institution]
+        count = len(next(iter(self.own.values())))
+        return [code for code in range(count) if _trained(self.own, code)]
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Subjects, as a model scores them.
+
+    Attributes:
+        scores: (n, C), as of `Outcome`.
+        rows: (n, d) features as the model multiplies them: centred and scaled.
+    """
+
+    scores: NDArray[np.float64]
+    rows: NDArray[np.float64]
+
+
+Score = Callable[[Arrays, NDArray[np.float32], Mapping[str, Any]], Scored]
+"""Arrays of one institution, features (n, d), settings -> scores; named by `Method.capabilities.model`."""
+
+
+def score_at(
+    model: FittedModel,
+    institution: int | None,
+    features: NDArray[np.float32],
+    settings: Mapping[str, Any],
+    score: Score,
+) -> Scored:
+    """Score subjects of one institution; without a model of its own, by the mean of the scores of all others.
+
+    Raises:
+        UserError: a score is not finite.
+    """
+    found = [score(model.at(code), features, settings) for code in model.helpers(institution)]
+    scores, rows = (np.mean([getattr(one, name) for one in found], axis=0) for name in ("scores", "rows"))
+    if not np.isfinite(scores).all():
+        raise UserError("Model: expected finite scores, found others; the features are far beyond those of training.")
+    return Scored(scores, rows)
+
+
+def with_alike_shared(shared: Arrays, stacks: Arrays) -> FittedModel:
+    """A model whose stacks (M, ...) that are the same at all institutions are kept once."""
+    alike = {name: stack[0] for name, stack in stacks.items() if (stack == stack[:1]).all()}
+    own = {name: stack for name, stack in stacks.items() if name not in alike}
+    return FittedModel({**shared, **alike}, own)
+
+
+def _trained(own: Arrays, institution: int) -> bool:
+    return not any(np.isnan(array[institution]).any() for array in own.values())
+
+
+# Input and output of one method job; the input has no test label.
 
 UNTESTED = -1
 """Fold of a subject that no fold tests: it has no label, or it trains in all folds."""
 GENERATED = -2
 """Fold of a generated node."""
-
-FloatArray = NDArray[np.float32] | NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +222,7 @@ class Outcome:
             public samples.
         member_scores: (F, n, C) scores, by the final model of the fold, of the subjects that trained in it, NaN
             elsewhere; for the audit. None where a method gives none.
-        privacy: one row for each institution that trained with differential privacy (`federation.privacy.spending`).
+        privacy: one row for each institution that trained with differential privacy (`federation.accounting`).
         models: the model of every fold, if the run keeps them (`Run.keeps_models`); empty otherwise.
     """
 
@@ -92,3 +240,75 @@ class Outcome:
     member_scores: NDArray[np.float64] | None = None
     privacy: tuple[dict[str, int | float | str], ...] = ()
     models: tuple[FittedModel, ...] = ()
+
+
+# Generated nodes as further nodes of the training graph: no label, tested in no fold (FedNI Sec. III-C.2).
+
+
+def with_generated(inputs: MethodInputs) -> MethodInputs:
+    """The same inputs over n + g nodes: the subjects first, then the generated nodes.
+
+    If every fold has a fused graph of its own, an institution gets as many nodes as its largest
+    fold needs. In the other folds the unused nodes have no edge and zero features.
+    """
+    subjects = len(inputs.subjects)
+    places = _places(inputs.fused, len(inputs.institutions))
+    institution = np.repeat(np.arange(len(inputs.institutions)), places)
+    positions = [_positions(fused, places) + subjects for fused in inputs.fused]
+    more = len(institution)
+    return replace(
+        inputs,
+        subjects=(*inputs.subjects, *(f"generated-{number}" for number in range(more))),
+        institution=np.concatenate([inputs.institution, institution]),
+        fold=np.concatenate([inputs.fold, np.full(more, GENERATED)]),
+        labels=np.pad(inputs.labels, ((0, 0), (0, more)), constant_values=-1),
+        features=tuple(_features(inputs, positions, more)) if more else inputs.features,
+        graphs=tuple(
+            _graph(fused, place, subjects, subjects + more)
+            for fused, place in zip(inputs.fused, positions, strict=True)
+        ),
+        phenotypes=inputs.phenotypes.with_unknown(more),
+        fused=(),
+    )
+
+
+def without_generated(outcome: Outcome, subjects: int) -> Outcome:
+    """The outcome for the subjects alone."""
+    rounds = None if outcome.round_scores is None else outcome.round_scores[:, :, :subjects]
+    members = None if outcome.member_scores is None else outcome.member_scores[:, :subjects]
+    return replace(outcome, scores=outcome.scores[:, :subjects], round_scores=rounds, member_scores=members)
+
+
+def _places(graphs: Sequence[FusedGraph], institutions: int) -> IntArray:
+    """(M,) largest number of generated nodes over the folds, by institution."""
+    counts = [np.bincount(fused.institution, minlength=institutions) for fused in graphs]
+    return np.asarray(np.max(counts, axis=0), dtype=np.int64)
+
+
+def _positions(fused: FusedGraph, places: IntArray) -> IntArray:
+    """(g,) position of each generated node among all, ordered by institution."""
+    start = np.concatenate([[0], np.cumsum(places)])
+    positions = np.zeros(len(fused.institution), dtype=np.int64)
+    for institution in range(len(places)):
+        own = np.flatnonzero(fused.institution == institution)
+        positions[own] = start[institution] + np.arange(len(own))
+    return positions
+
+
+def _features(inputs: MethodInputs, positions: Sequence[IntArray], more: int) -> Iterator[FloatArray]:
+    subjects = len(inputs.subjects)
+    shared = max(len(inputs.features), len(inputs.fused))
+    for fold in range(shared):
+        own = inputs.features[fold if len(inputs.features) > 1 else 0]
+        index = fold if len(inputs.fused) > 1 else 0
+        rows: NDArray[np.float32] = np.zeros((subjects + more, own.shape[1]), dtype=np.float32)
+        rows[:subjects] = own
+        rows[positions[index]] = inputs.fused[index].features
+        yield rows
+
+
+def _graph(fused: FusedGraph, position: IntArray, subjects: int, nodes: int) -> Graph:
+    place = np.concatenate([np.arange(subjects), position])
+    row, column = place[fused.row], place[fused.column]
+    order = np.lexsort((column, row))
+    return Graph(row[order], column[order], fused.weight[order], nodes)

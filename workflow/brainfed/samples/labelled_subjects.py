@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 
 from brainfed.federation.link import TOGETHER, Link
 from brainfed.runtime.errors import UserError
+from brainfed.runtime.score_kinds import COMPLEMENT, ScoreKind
 from brainfed.runtime.streams import Streams
+
+IntArray = NDArray[np.int64]
+
 
 HIDDEN = -1
 """Label of a subject that is tested in the fold or has no label."""
-
-IntArray = NDArray[np.int64]
 
 
 def hidden_labels(truth: IntArray, fold: IntArray, folds: int = 0) -> IntArray:
@@ -96,3 +98,29 @@ class LabelledSubjects:
     def members(self, institution: int) -> IntArray:
         """Positions of an institution's subjects."""
         return np.flatnonzero(self.institution == institution)
+
+
+# Scores with one entry for each class.
+
+
+def of_two_classes(score: NDArray[np.float64], kind: ScoreKind) -> NDArray[np.float64]:
+    """Scores (..., 2) of both classes from scores (...) of the patient class: 1 - p and p, or -m and m."""
+    return np.stack([COMPLEMENT[kind] - score, score], axis=-1)
+
+
+# The training subjects of a fold, or an error if no institution has one.
+
+
+def require_training_subjects(inputs: LabelledSubjects, fold: int) -> NDArray[np.bool_]:
+    """(n,) mask of the subjects whose label the method may use in `fold`; none at a real site that is left out in it.
+
+    Raises:
+        UserError: there is none, and no other institution may have one.
+    """
+    training = inputs.training(fold)
+    if not (training.any() or inputs.link.apart):
+        raise UserError(
+            f"Fold {fold}: expected training subjects with a diagnosis, found none; "
+            "leave-one-site-out needs at least two sites, other splits at least two folds."
+        )
+    return training

@@ -12,7 +12,7 @@ from brainfed.runtime.artefacts import read_arrays
 from brainfed.runtime.score_kinds import ScoreKind, predicted_classes, score_columns
 from brainfed.samples.inputs import IntArray, MethodInputs, Outcome
 from brainfed.samples.labelled_subjects import LabelledSubjects
-from brainfed.samples.public_series_inputs import PublicSeriesInputs
+from brainfed.samples.series import PublicSeriesInputs
 
 NONE = np.zeros((0, 0, 0), dtype=np.float32)
 """Patterns of a method that is no linear model."""

@@ -9,15 +9,14 @@ from typing import Any
 from brainfed.engines.crossings import Row, crossings_of_files, in_order, sizes_of
 from brainfed.runtime.artefacts import canonical_json, write_arrays, write_table, write_text
 from brainfed.runtime.entry import resolve
-from brainfed.runtime.jobs.checkpoints import inputs_digest
+from brainfed.runtime.jobs.checkpoints import Run, inputs_digest
 from brainfed.runtime.jobs.job import Job, NamedFiles
-from brainfed.runtime.jobs.run import Run
 from brainfed.runtime.streams import Streams
 from brainfed.samples.assemble import assemble, assemble_graphs, assemble_series
-from brainfed.samples.graph_inputs import GraphInputs
+from brainfed.samples.graphs import GraphInputs
 from brainfed.samples.inputs import IntArray, MethodInputs, Outcome
 from brainfed.samples.results import check, history_table, members_table, named_patterns, predictions_table
-from brainfed.samples.series_inputs import SeriesInputs
+from brainfed.samples.series import SeriesInputs
 from brainfed.scripting.at_site import link_of, placed
 
 Samples = MethodInputs | GraphInputs | SeriesInputs

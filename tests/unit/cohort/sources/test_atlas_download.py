@@ -10,7 +10,7 @@ import requests
 
 from brainfed.cohort.sources import atlas_download
 from brainfed.cohort.sources.atlas_download import FETCHERS, fetch_atlases, parcellation_of
-from brainfed.cohort.sources.known_atlases import KNOWN_ATLASES
+from brainfed.cohort.sources.files import KNOWN_ATLASES
 from brainfed.imaging.scans.atlas import Atlas, load_atlas
 from brainfed.runtime.errors import UserError
 

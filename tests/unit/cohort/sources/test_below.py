@@ -7,7 +7,7 @@ import pytest
 from brainfed.checking.cohort import check_cohort
 from brainfed.checking.files import check_orphans
 from brainfed.cohort.settings.cohort import CohortSettings
-from brainfed.cohort.sources.below import files_below, located
+from brainfed.cohort.sources.files import files_below, located
 from brainfed.cohort.sources.listing import list_cohort
 from brainfed.configuration.validation import validate
 from brainfed.runtime.errors import UserError

@@ -9,8 +9,8 @@ from unicodedata import normalize
 
 import pytest
 
-from brainfed.cohort.settings.bids import BidsSettings, ConfoundSettings
 from brainfed.cohort.settings.cohort import CohortSettings, ColumnSettings, ExtractionSettings
+from brainfed.cohort.settings.sources import BidsSettings, ConfoundSettings
 from brainfed.cohort.sources.listing import list_cohort
 from brainfed.configuration.validation import validate
 from brainfed.runtime.errors import UserError
@@ -284,9 +284,9 @@ def test_listing_imports_no_library_of_numbers(derivative):
     settings = cohort(derivative)
     code = (
         "import sys\n"
-        "from brainfed.cohort.sources.bids.tree import find_runs\n"
-        "from brainfed.cohort.settings.bids import BidsSettings\n"
-        "import brainfed.cohort.sources.bids.listing\n"
+        "from brainfed.cohort.sources.bids_tree import find_runs\n"
+        "from brainfed.cohort.settings.sources import BidsSettings\n"
+        "import brainfed.cohort.sources.bids_listing\n"
         f"find_runs({settings.bids.derivatives!r}, BidsSettings(space='T1w'), 'c')\n"
         "print(sorted({'numpy', 'pandas', 'torch', 'nilearn', 'sklearn', 'nibabel', 'scipy'} & set(sys.modules)))"
     )

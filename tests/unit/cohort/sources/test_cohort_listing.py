@@ -7,8 +7,8 @@ import pytest
 from brainfed.checking.files import check_orphans
 from brainfed.cohort.phenotype.ingest import ingest
 from brainfed.cohort.settings.cohort import CodeSettings, CohortSettings, ColumnSettings
+from brainfed.cohort.sources.files import unlisted_files
 from brainfed.cohort.sources.listing import list_cohort
-from brainfed.cohort.sources.unlisted import unlisted_files
 from brainfed.runtime.errors import UserError
 
 HEADER = "participant_id,site,age,sex,diagnosis"

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from brainfed.cohort.settings.cohort import CohortSettings, ColumnSettings
-from brainfed.cohort.settings.simulation import SimulateSettings
-from brainfed.cohort.sources.listed import shard_name
+from brainfed.cohort.settings.sources import SimulateSettings
+from brainfed.cohort.sources.files import shard_name
 from brainfed.cohort.sources.listing import list_cohort
 from brainfed.runtime.errors import UserError
 

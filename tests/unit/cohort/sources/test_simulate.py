@@ -14,23 +14,30 @@ from hypothesis import strategies as st
 from scipy import ndimage, stats
 
 from brainfed.cohort.settings.cohort import CohortSettings
-from brainfed.cohort.settings.freesurfer import FreeSurferSettings
-from brainfed.cohort.settings.simulation import SimulatedSite, SimulateSettings
-from brainfed.cohort.sources.listing import list_cohort
-from brainfed.cohort.sources.simulated.apportion import apportion
-from brainfed.cohort.sources.simulated.atlas import simulate_atlas
-from brainfed.cohort.sources.simulated.connectivity import simulate_connectome, subject_correlation
-from brainfed.cohort.sources.simulated.phenotype import SimulatedSubject, simulate_phenotypes, simulate_subjects
-from brainfed.cohort.sources.simulated.simulate import (
+from brainfed.cohort.settings.sources import FreeSurferSettings, SimulatedSite, SimulateSettings
+from brainfed.cohort.sources.listing import apportion, list_cohort
+from brainfed.cohort.sources.simulated_scans import (
     region_signals,
+    simulate_atlas,
+    simulate_connectome,
     simulate_scan,
+    subject_correlation,
     write_atlas,
     write_participants,
     write_scans,
 )
-from brainfed.cohort.sources.simulated.thickness import DEVIATION, FIRST, STEP, simulate_thickness, write_thickness
+from brainfed.cohort.sources.simulated_subjects import (
+    DEVIATION,
+    FIRST,
+    STEP,
+    SimulatedSubject,
+    simulate_phenotypes,
+    simulate_subjects,
+    simulate_thickness,
+    write_thickness,
+)
 from brainfed.configuration.layout.cohort_inputs import CohortInputs
-from brainfed.imaging.morphometry.measures import read_measures
+from brainfed.imaging.morphometry.features import read_measures
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
 

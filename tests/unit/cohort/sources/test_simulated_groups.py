@@ -12,11 +12,15 @@ from scipy import stats
 from sklearn.linear_model import LogisticRegression
 
 from brainfed.cohort.settings.cohort import CohortSettings
-from brainfed.cohort.sources.simulated.atlas import simulate_atlas
-from brainfed.cohort.sources.simulated.connectivity import OWN, WITHIN_NETWORK, simulate_connectome, subject_correlation
-from brainfed.cohort.sources.simulated.groups import simulated_groups
-from brainfed.cohort.sources.simulated.phenotype import simulate_phenotypes, simulate_subjects
-from brainfed.cohort.sources.simulated.simulate import write_participants
+from brainfed.cohort.sources.simulated_scans import (
+    OWN,
+    WITHIN_NETWORK,
+    simulate_atlas,
+    simulate_connectome,
+    subject_correlation,
+    write_participants,
+)
+from brainfed.cohort.sources.simulated_subjects import simulate_phenotypes, simulate_subjects, simulated_groups
 from brainfed.configuration.validation import validate
 from brainfed.runtime.errors import UserError
 from unit.cohort.sources.test_simulate import SMALL as ALONE

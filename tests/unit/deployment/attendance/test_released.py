@@ -16,8 +16,7 @@ from brainfed.deployment.attendance.released import (
     require_accepted,
     sentence_of,
 )
-from brainfed.federation.privacy.accounting import composed_epsilon
-from brainfed.federation.privacy.calibration import planned_steps
+from brainfed.federation.accounting import composed_epsilon, planned_steps
 from brainfed.methods.registry import METHODS
 from brainfed.runtime.artefacts import write_table
 from brainfed.runtime.errors import UserError

@@ -7,7 +7,7 @@ import torch
 from brainfed.engines.graphs import batch
 from brainfed.engines.graphs.clients import GraphCohort
 from brainfed.federation.message import GRADIENT_NORM
-from brainfed.runtime.jobs.run import Run
+from brainfed.runtime.jobs.checkpoints import Run
 from reference.graph_cohorts import random_cohort, random_graphs
 
 from .training import ROUNDS, fast, networks, plain, settings_of, shared, train

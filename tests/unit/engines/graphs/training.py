@@ -8,12 +8,11 @@ import torch
 from brainfed.engines.graphs.clients import GraphClients
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.loop import federate
-from brainfed.federation.privacy.weight_noise import WeightNoise
-from brainfed.federation.schedule import FederationSettings
-from brainfed.federation.strategies.alone import Alone
-from brainfed.federation.strategies.fedavg import FedAvg
+from brainfed.federation.noise import WeightNoise
+from brainfed.federation.settings import FederationSettings
+from brainfed.federation.strategies.fedavg import Alone, FedAvg
 from brainfed.federation.wire import Wire
-from brainfed.models.gin import GIN, SHARED
+from brainfed.models.gcfl import GIN, SHARED
 from brainfed.runtime.jobs.checkpoints import Checkpoint
 from brainfed.runtime.streams import Streams
 from reference.module_clients import ModuleClients

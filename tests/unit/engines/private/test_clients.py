@@ -8,9 +8,9 @@ import torch
 
 from brainfed.engines.private.cohort import Poisson
 from brainfed.engines.private.training import PrivateClients
-from brainfed.federation.privacy.spending import spending_row
+from brainfed.federation.accounting import spending_row
 from brainfed.runtime.errors import UserError
-from brainfed.runtime.jobs.run import Run
+from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.runtime.streams import Streams
 from reference.private_federation import train_by_loops
 

@@ -19,7 +19,7 @@ from brainfed.engines.private.steps import (
     subject_gradients,
 )
 from brainfed.engines.private.training import probabilities
-from brainfed.federation.privacy.gaussian import private_normal
+from brainfed.federation.noise import private_normal
 from brainfed.runtime.streams import Streams
 
 from .training import PRIVACY, STREAMS, clients_of, made_up, network, schedule

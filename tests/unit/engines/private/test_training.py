@@ -13,9 +13,9 @@ from brainfed.engines.training import train_networks
 from brainfed.federation.ledger import UndeclaredCrossing
 from brainfed.federation.sharing import columns, record_pool
 from brainfed.federation.strategies.fedavg import FedAvg
-from brainfed.models.logistic_regression import LogisticRegression
+from brainfed.models.classifier import LogisticRegression
 from brainfed.runtime.errors import UserError
-from brainfed.runtime.jobs.run import Run
+from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.runtime.streams import Streams
 from brainfed.samples.results import check
 from support.samples.method_inputs import method_inputs

@@ -12,8 +12,8 @@ from scipy.stats import multivariate_normal
 from brainfed.engines.private import training as engine
 from brainfed.engines.private.cohort import Moment, Poisson
 from brainfed.engines.private.steps import add_noise
-from brainfed.federation.privacy.accounting import epsilon_spent
-from brainfed.federation.privacy.schedule import PrivateSchedule
+from brainfed.federation.accounting import epsilon_spent
+from brainfed.federation.settings import PrivateSchedule
 from brainfed.runtime.streams import Streams
 
 sys.path.insert(0, str(Path(__file__).parents[4] / "benchmarks"))

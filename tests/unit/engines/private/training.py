@@ -10,13 +10,12 @@ from brainfed.engines.private.cohort import PrivateCohort
 from brainfed.engines.private.training import PrivateClients
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.loop import federate
-from brainfed.federation.privacy.schedule import PrivateSchedule
-from brainfed.federation.privacy.weight_noise import WeightNoise
-from brainfed.federation.strategies.alone import Alone
-from brainfed.federation.strategies.fedavg import FedAvg
+from brainfed.federation.noise import WeightNoise
+from brainfed.federation.settings import PrivateSchedule
+from brainfed.federation.strategies.fedavg import Alone, FedAvg
 from brainfed.federation.wire import Wire
-from brainfed.models.logistic_regression import LogisticRegression
-from brainfed.models.mlp import MLP
+from brainfed.models.classifier import LogisticRegression
+from brainfed.models.fedni import MLP
 from brainfed.runtime.jobs.checkpoints import Checkpoint
 from brainfed.runtime.streams import Streams
 

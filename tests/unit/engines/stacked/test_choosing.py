@@ -12,7 +12,7 @@ from brainfed.methods.gcn.train import train_centralgcn, train_fedgcn, train_loc
 from brainfed.methods.mlp.declaration import FedMLPSettings
 from brainfed.methods.mlp.train import train_fedmlp
 from brainfed.runtime.errors import UserError
-from brainfed.runtime.jobs.run import Run
+from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.samples.inputs import Outcome
 from support.samples.method_inputs import diagnosis_of, method_inputs, scrambled
 

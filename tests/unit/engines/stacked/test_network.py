@@ -12,13 +12,12 @@ from brainfed.engines.stacked.stack import normalised
 from brainfed.engines.stacked.training import StackedTraining
 from brainfed.federation.adam import Adam
 from brainfed.federation.ledger import Ledger
-from brainfed.federation.schedule import FederationSettings
-from brainfed.graphs.neighbour_mean import neighbour_mean
-from brainfed.models.gcn import GCN
-from brainfed.models.graphsage import GraphSAGE
-from brainfed.models.logistic_regression import LogisticRegression
-from brainfed.models.mlp import MLP
-from brainfed.runtime.jobs.run import Run
+from brainfed.federation.settings import FederationSettings
+from brainfed.graphs.propagation import neighbour_mean
+from brainfed.models.classifier import LogisticRegression
+from brainfed.models.fedni import GCN, MLP
+from brainfed.models.fedsage import GraphSAGE
+from brainfed.runtime.jobs.checkpoints import Run
 from reference.fedsage import neighbour_means
 from reference.loop_federation import client_of, symmetric
 from support.samples.method_inputs import method_inputs

@@ -10,11 +10,11 @@ import torch
 from brainfed.engines.stacked import training
 from brainfed.engines.stacked.training import StackedTraining, stacks_of_folds
 from brainfed.engines.training import train_networks
-from brainfed.federation.schedule import FederationSettings
+from brainfed.federation.settings import FederationSettings
 from brainfed.federation.strategies.fedavg import FedAvg
 from brainfed.methods.mlp.declaration import FEDMLP
-from brainfed.models.mlp import MLP
-from brainfed.runtime.jobs.run import Run
+from brainfed.models.fedni import MLP
+from brainfed.runtime.jobs.checkpoints import Run
 from support.samples.method_inputs import method_inputs
 
 FEATURES, FOLDS = 50, 6

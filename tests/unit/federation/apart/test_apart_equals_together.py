@@ -11,12 +11,10 @@ import pytest
 from brainfed.federation.apart.exchange import OPEN, TOTAL
 from brainfed.federation.apart.packet import Packet
 from brainfed.federation.link import TOGETHER
-from brainfed.imaging.tangent.covariances import Covariances
-from brainfed.imaging.tangent.reference import tangent_ledger
-from brainfed.imaging.tangent.vectors import tangent_of_all, tangent_of_fold
+from brainfed.imaging.tangent import Covariances, tangent_ledger, tangent_of_all, tangent_of_fold
 from brainfed.inpainting.fedni import drawing
 from brainfed.inpainting.fedni import training as generator_training
-from brainfed.inpainting.fusing.fuse import fuse
+from brainfed.inpainting.fusing import fuse
 from brainfed.inpainting.settings import FusingSettings, InpaintingSettings
 from brainfed.methods.fedni.declaration import FedNISettings
 from brainfed.methods.fedni.train import train as train_fedni
@@ -26,8 +24,8 @@ from brainfed.methods.gcfl.declaration import GCFLSettings
 from brainfed.methods.gcfl.train import train_gcfl
 from brainfed.methods.registry import METHODS
 from brainfed.runtime.entry import resolve
-from brainfed.runtime.jobs.run import Run
-from brainfed.samples.reading.people import Phenotypes
+from brainfed.runtime.jobs.checkpoints import Run
+from brainfed.samples.reading import Phenotypes
 from support.samples.graph_cohort import graph_inputs
 from support.samples.inpainting_inputs import inpainting_inputs
 from support.samples.method_inputs import method_inputs

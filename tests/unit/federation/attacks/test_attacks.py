@@ -7,12 +7,10 @@ import numpy as np
 import pytest
 import torch
 
-from brainfed.federation.attacks.attacked import attacked_institutions
-from brainfed.federation.attacks.labels import flipped_labels
-from brainfed.federation.attacks.poisoning import Federation, attack_of
+from brainfed.federation.attacks import Federation, attack_of, attacked_institutions, flipped_labels
 from brainfed.federation.message import Message
-from brainfed.federation.robustness_settings import RobustnessSettings
-from brainfed.methods.poisoned_inputs import poisoned_inputs
+from brainfed.federation.settings import RobustnessSettings
+from brainfed.methods.train_classifier import poisoned_inputs
 from brainfed.runtime.streams import Streams
 from support.samples.method_inputs import method_inputs
 

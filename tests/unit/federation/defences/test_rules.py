@@ -4,13 +4,17 @@ import pytest
 import torch
 from torch import Tensor
 
-from brainfed.federation.defences.defence import defence_of
-from brainfed.federation.defences.elementwise import median, trimmed_mean
-from brainfed.federation.defences.geometric_median import geometric_median
-from brainfed.federation.defences.krum import krum, multi_krum
-from brainfed.federation.defences.norm_clipping import norm_clipping
+from brainfed.federation.defences import (
+    defence_of,
+    geometric_median,
+    krum,
+    median,
+    multi_krum,
+    norm_clipping,
+    trimmed_mean,
+)
 from brainfed.federation.message import Message
-from brainfed.federation.robustness_settings import RobustnessSettings
+from brainfed.federation.settings import RobustnessSettings
 from brainfed.federation.strategies.fedavg import FedAvg
 
 

@@ -7,12 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from brainfed.federation.distillation.fedet import FedETObjective
-from brainfed.federation.distillation.fedgems import FedGEMSObjective
-from brainfed.federation.distillation.gahfl import GAHFLObjective
-from brainfed.federation.distillation.gcna import GCNA, initial_weights, normalised_adjacency
-from brainfed.federation.distillation.losses import kl
-from brainfed.federation.distillation.split import right_teachers
+from brainfed.federation.distillation.fedgems import FedETObjective, FedGEMSObjective
+from brainfed.federation.distillation.gahfl import GCNA, GAHFLObjective, initial_weights, normalised_adjacency
+from brainfed.federation.distillation.objective import kl, right_teachers
 from brainfed.runtime.streams import Streams
 from reference import distillation as reference
 from support.samples.public_batches import FOLDS, ROWS, every_label, loss_and_gradient, noise, random_batches, start

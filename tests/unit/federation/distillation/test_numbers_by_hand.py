@@ -5,13 +5,17 @@ from math import log
 import pytest
 import torch
 
-from brainfed.federation.distillation.batch import PublicBatch
-from brainfed.federation.distillation.fedet import FedETObjective
-from brainfed.federation.distillation.fedgems import FedGEMSObjective, entropy_weights
-from brainfed.federation.distillation.gahfl import GAHFLObjective
-from brainfed.federation.distillation.gcna import initial_weights
-from brainfed.federation.distillation.losses import batch_mean, cross_entropy, entropy, kl, local_loss
-from brainfed.federation.distillation.pool import LogitPool
+from brainfed.federation.distillation.fedgems import FedETObjective, FedGEMSObjective, entropy_weights
+from brainfed.federation.distillation.gahfl import GAHFLObjective, initial_weights
+from brainfed.federation.distillation.objective import (
+    LogitPool,
+    PublicBatch,
+    batch_mean,
+    cross_entropy,
+    entropy,
+    kl,
+    local_loss,
+)
 from brainfed.runtime.streams import Streams
 
 ROWS = torch.tensor([[2, 0], [1, 1]])

@@ -12,7 +12,7 @@ from nilearn.maskers import NiftiLabelsMasker
 from nilearn.signal import clean
 
 from brainfed.cohort.settings.cohort import CohortSettings, ExtractionSettings
-from brainfed.imaging.extraction.extract_shard import extract_shard
+from brainfed.imaging.extraction.bids_extraction import extract_shard
 from brainfed.imaging.extraction.extraction import (
     ScanFiles,
     TooShortError,
@@ -20,12 +20,12 @@ from brainfed.imaging.extraction.extraction import (
     clean_means,
     extract,
     extract_scan,
+    refuse_wrong_unit,
 )
 from brainfed.imaging.scans.atlas import load_atlas
 from brainfed.imaging.scans.region_table import read_region_table
-from brainfed.imaging.scans.repetition_time import refuse_wrong_unit
 from brainfed.imaging.scans.scan import read_scan
-from brainfed.imaging.series.region_signal import constant_regions, empty_regions
+from brainfed.imaging.series.roi_series import constant_regions, empty_regions
 from brainfed.runtime.artefacts import read_arrays
 from brainfed.runtime.errors import UserError
 from support.files.run_of_cohort import parts_of

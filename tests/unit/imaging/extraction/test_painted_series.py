@@ -15,7 +15,7 @@ from brainfed.imaging.extraction.extraction import ScanFiles, extract
 from brainfed.imaging.scans.atlas import load_atlas
 from brainfed.imaging.scans.region_means import average_regions
 from brainfed.imaging.scans.scan import Scan
-from brainfed.imaging.series.region_signal import varying_regions
+from brainfed.imaging.series.roi_series import varying_regions
 
 pytestmark = pytest.mark.data
 

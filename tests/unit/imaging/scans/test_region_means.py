@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.signal import detrend
 
-from brainfed.imaging.extraction.temporal_snr import temporal_snr
+from brainfed.imaging.extraction.extraction import temporal_snr
 from brainfed.imaging.scans.atlas import Atlas
 from brainfed.imaging.scans.region_means import average_regions
 from brainfed.imaging.scans.scan import Scan, read_scan

@@ -11,11 +11,10 @@ from nibabel.affines import apply_affine, from_matvec
 from scipy.spatial.transform import Rotation
 
 from brainfed.cohort.settings.cohort import CohortSettings, ExtractionSettings
-from brainfed.imaging.extraction.extract_shard import extract_shard
+from brainfed.imaging.extraction.bids_extraction import extract_shard
 from brainfed.imaging.extraction.extraction import ScanFiles
 from brainfed.imaging.scans.atlas import Atlas
-from brainfed.imaging.scans.coverage import voxels_in_view
-from brainfed.imaging.scans.region_means import average_regions
+from brainfed.imaging.scans.region_means import average_regions, voxels_in_view
 from brainfed.imaging.scans.scan import Scan, read_scan
 from brainfed.runtime.artefacts import read_table
 from brainfed.runtime.errors import UserError

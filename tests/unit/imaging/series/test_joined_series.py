@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from brainfed.imaging.series.joined import scaled, write_series
-from brainfed.imaging.series.settings import SeriesSettings
+from brainfed.imaging.settings import SeriesSettings
 from brainfed.runtime.artefacts import read_arrays, write_arrays
 from brainfed.runtime.errors import UserError
 

@@ -11,10 +11,8 @@ import pandas as pd
 import pytest
 
 from brainfed.cohort.settings.cohort import CohortSettings
-from brainfed.imaging.series.files import load_series
-from brainfed.imaging.series.read_shard import read_shard
-from brainfed.imaging.series.region_signal import constant_regions, empty_regions, varying_regions
-from brainfed.imaging.series.roi_series import read_roi_series
+from brainfed.imaging.series.roi_series import constant_regions, empty_regions, read_roi_series, varying_regions
+from brainfed.imaging.series.shards import load_series, read_shard
 from brainfed.runtime.errors import UserError
 from support.files.run_of_cohort import parts_of
 

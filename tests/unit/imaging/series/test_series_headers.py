@@ -8,10 +8,9 @@ import pytest
 
 from brainfed.checking.cohort import SeriesCheck
 from brainfed.cohort.settings.cohort import CohortSettings
-from brainfed.cohort.sources.listed import ListedSubject
-from brainfed.imaging.series.files import load_series
-from brainfed.imaging.series.read_shard import read_shard
+from brainfed.cohort.sources.files import ListedSubject
 from brainfed.imaging.series.roi_series import read_roi_series
+from brainfed.imaging.series.shards import load_series, read_shard
 from brainfed.runtime.errors import UserError
 from support.files.run_of_cohort import parts_of
 

@@ -7,8 +7,7 @@ import sys
 import pytest
 
 from brainfed.runtime.devices import driver
-from brainfed.runtime.devices.driver import memory_of_processes, query
-from brainfed.runtime.devices.gpu_limit import VARIABLE, announce, gpus
+from brainfed.runtime.devices.driver import VARIABLE, announce, gpus, memory_of_processes, query
 from brainfed.runtime.errors import UserError
 from support.processes.fake_driver import FakeDriver
 
@@ -88,6 +87,6 @@ def test_a_job_has_its_gpus_unless_the_run_has_none():
 
 def test_a_process_that_is_started_later_inherits_the_limit():
     announce(False)
-    source = "from brainfed.runtime.devices.gpu_limit import gpus; print(gpus(2))"
+    source = "from brainfed.runtime.devices.driver import gpus; print(gpus(2))"
     done = subprocess.run([sys.executable, "-c", source], env=os.environ, capture_output=True, text=True, check=True)
     assert done.stdout == "0\n"

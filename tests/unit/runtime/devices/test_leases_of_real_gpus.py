@@ -32,7 +32,7 @@ with job(snakemake, gpu=True) as running:
 TRAIN = """
 from brainfed.evaluation.metrics import metrics
 from brainfed.methods.gcn.declaration import FedGCNSettings
-from brainfed.runtime.jobs.run import Run
+from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.methods.gcn.train import train_fedgcn as train
 from support.samples.method_inputs import diagnosis_of, method_inputs
 

@@ -9,11 +9,19 @@ from select import select
 
 import pytest
 
-from brainfed.runtime.devices import locks
+from brainfed.runtime.devices import slots
+from brainfed.runtime.devices.driver import VISIBLE
 from brainfed.runtime.devices.lease import lease
-from brainfed.runtime.devices.locks import lock_folder, locked
-from brainfed.runtime.devices.slots import JOBS_PER_GPU, UNKNOWN, Holder, holders_of, jobs_per_gpu, take
-from brainfed.runtime.devices.visible import VISIBLE
+from brainfed.runtime.devices.slots import (
+    JOBS_PER_GPU,
+    UNKNOWN,
+    Holder,
+    holders_of,
+    jobs_per_gpu,
+    lock_folder,
+    locked,
+    take,
+)
 from brainfed.runtime.errors import UserError
 from support.processes.fake_driver import FakeDriver, refused
 from support.processes.lease_storm import Storm
@@ -157,7 +165,7 @@ def test_a_wrong_number_of_jobs_is_refused(monkeypatch, value):
 
 def test_locks_lie_in_one_folder_whatever_the_temporary_folder_is(monkeypatch, tmp_path):
     monkeypatch.delenv("BRAINFED_LOCKS", raising=False)
-    monkeypatch.setattr(locks, "TEMPORARY", tmp_path / "common")
+    monkeypatch.setattr(slots, "TEMPORARY", tmp_path / "common")
     folders = set()
     for name in ("one", "other"):
         monkeypatch.setenv("TMPDIR", str(tmp_path / name))

@@ -13,8 +13,7 @@ import torch
 
 import brainfed
 from brainfed.runtime.errors import UserError
-from brainfed.runtime.jobs.limits import LEAST_MB, LEAST_OF_A_THREAD_MB, require_room
-from brainfed.runtime.jobs.memory import is_out_of_memory, out_of_memory
+from brainfed.runtime.jobs.memory import LEAST_MB, LEAST_OF_A_THREAD_MB, is_out_of_memory, out_of_memory, require_room
 from brainfed.scripting.remedies import REMEDIES, smaller
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits of other systems are others")

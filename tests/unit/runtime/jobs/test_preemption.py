@@ -9,8 +9,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from brainfed.runtime.jobs import preemption, stopping
-from brainfed.runtime.jobs.preemption import return_to_queue
+from brainfed.runtime.jobs import stopping
+from brainfed.runtime.jobs import stopping as preemption
+from brainfed.runtime.jobs.stopping import return_to_queue
 from support.processes.awaited import HANGS_AFTER_S, until_it_sleeps
 
 SHOWN = "JobId=7 JobState=RUNNING Requeue=1 {preempted} SuspendTime=None Comment={comment} Power="
@@ -65,7 +66,7 @@ def test_a_slurm_that_does_not_answer_leaves_the_job_to_snakemake(asked, program
 
 def test_a_slow_slurm_is_waited_for_less_long_than_it_waits_before_it_kills(asked, monkeypatch):
     """Its two answers have one limit together."""
-    assert stopping.PATIENCE + preemption.PATIENCE < 30 - 2
+    assert stopping.PATIENCE + preemption.REQUEUE_PATIENCE < 30 - 2
     now, limits = [100.0], []
 
     def slow(command, timeout, **_):
@@ -78,14 +79,14 @@ def test_a_slow_slurm_is_waited_for_less_long_than_it_waits_before_it_kills(aske
     monkeypatch.setattr(preemption, "time", SimpleNamespace(monotonic=lambda: now[0]))
     monkeypatch.setattr(preemption.subprocess, "run", slow)
     return_to_queue()
-    assert limits == [preemption.PATIENCE, preemption.PATIENCE - 7.0]
+    assert limits == [preemption.REQUEUE_PATIENCE, preemption.REQUEUE_PATIENCE - 7.0]
 
 
 def test_the_request_is_made_before_it_ends_the_job(asked):
     (asked.parent / "scontrol").write_text(
         f"#!/bin/sh\nkill -TERM $PPID\nsleep 0.2\necho $1 >> {asked}\ncat {asked.parent}/shown\n"
     )
-    body = "from brainfed.runtime.jobs.preemption import return_to_queue; return_to_queue(); print('ended')"
+    body = "from brainfed.runtime.jobs.stopping import return_to_queue; return_to_queue(); print('ended')"
     done = subprocess.run([sys.executable, "-c", body], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "ended\n"), done.stderr
     assert asked.read_text().split() == ["show", "requeue"]

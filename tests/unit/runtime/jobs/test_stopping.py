@@ -11,14 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from brainfed.federation.pace import Pace
+from brainfed.federation.link import Pace
 from brainfed.inpainting.fedni import training as fedni
 from brainfed.inpainting.fedsage import training as fedsage
-from brainfed.inpainting.fedsage.settings import FedSageSettings
-from brainfed.inpainting.settings import InpaintingSettings
+from brainfed.inpainting.settings import FedSageSettings, InpaintingSettings
 from brainfed.runtime.jobs import stopping
-from brainfed.runtime.jobs.checkpoints import Checkpoint, checkpoint_path
-from brainfed.runtime.jobs.run import Run
+from brainfed.runtime.jobs.checkpoints import Checkpoint, Run, checkpoint_path
 from brainfed.runtime.jobs.stopping import SIGNALS, _runs_snakemake, stop_asked, stoppable, stopped_by, whole
 from support.processes.awaited import HANGS_AFTER_S, until_it_sleeps, until_true
 from support.samples.inpainting_inputs import inpainting_inputs

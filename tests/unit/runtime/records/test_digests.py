@@ -8,16 +8,18 @@ import re
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 import brainfed
-from brainfed.methods.inpainter import inpainter_of
+from brainfed.methods.method import inpainter_of
 from brainfed.methods.registry import METHODS
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.records.digests import code_digest, import_closure
 from brainfed.runtime.records.imported import NEUTRAL_MODULES, is_neutral
+from brainfed.runtime.records.links import Links
 from brainfed.runtime.records.source_tree import SourceTree
 from brainfed.runtime.records.sources import source_of
 
@@ -224,7 +226,7 @@ def test_no_module_that_handles_arrays_or_tables_is_neutral():
     modules = (path for room in ("runtime", "scripting") for path in (folder / room).rglob("*.py"))
     handling = {path for path in modules if libraries.search(path.read_text())}
     named = {".".join(("brainfed", *path.relative_to(folder).with_suffix("").parts)) for path in handling}
-    assert {"brainfed.runtime.artefacts", "brainfed.runtime.mapped", "brainfed.runtime.streams"} <= named
+    assert {"brainfed.runtime.artefacts", "brainfed.runtime.streams"} <= named
     assert not {name for name in named if is_neutral(name)}
 
 
@@ -310,101 +312,103 @@ def test_empty_text_and_split_text_in_an_f_string_mean_the_same():
 
 
 WORKFLOW = Path(__file__).resolve().parents[4] / "workflow"
-WRITES = {"series/shard", "series/region_series", "series/region_signal"}
-READS = {"scans/region_table"} | {
-    f"series/{name}" for name in ("read_shard", "roi_series", "text", "header", "arrays", "matlab_5", "orientation")
+SHARDS = {"series.shards"}
+READS = SHARDS | {"scans.region_table", "series.arrays", "series.roi_series", "series.text"}
+EXTRACTS = SHARDS | {
+    *(f"extraction.{name}" for name in ("bids_extraction", "confounds", "extraction")),
+    *(f"scans.{name}" for name in ("atlas", "region_means", "region_table", "scan")),
+    "series.roi_series",
 }
-MEASURES = {f"morphometry/{name}" for name in ("freesurfer_table", "freesurfer_stats", "measure_names", "features")}
-EXTRACTS = {f"extraction/{name}" for name in ("extract_shard", "extraction", "confounds", "temporal_snr")} | {
-    f"scans/{name}"
-    for name in (
-        *("scan", "intact", "brain_mask", "space", "coverage", "repetition_time"),
-        *("atlas", "probabilistic_atlas", "region_table", "region_means", "label_means", "map_means"),
-    )
-}
-EXTRACTS_RUNS = {f"extraction/{name}" for name in ("bids_extraction", "fmriprep_confounds", "join_runs")}
-CONNECTS = {"settings", "connectivity", "series/files", "series/standardise", "series/region_signal"}
-COVARIES = {f"tangent/{name}" for name in ("covariances", "shrunk_correlation", "symmetric")} | {
-    f"series/{name}" for name in ("files", "standardise", "region_signal")
-}
-TANGENT = COVARIES | {"tangent/reference", "tangent/vectors"}
-FITS = {f"fitted/{name}" for name in ("combat", "rfe")}
-COMPARES = CONNECTS | {"quality/typicality"}
+STANDARDISES = SHARDS | {"series.joined", "series.roi_series"}
+CONNECTS = STANDARDISES | {"connectivity", "settings"}
+COMPARES = CONNECTS | {"quality.typicality"}
+
+
+@cache
+def reached(*roots):
+    """The definitions of the library that roots reach, as `module:name`."""
+    tree = SourceTree(WORKFLOW)
+    names = Links(tree, tree.searched(roots), NEUTRAL_MODULES).reached(roots)
+    return {name.removeprefix("brainfed.") for name in names if name.startswith("brainfed.")}
+
+
+def modules_of(names, room):
+    return {name.partition(":")[0].removeprefix(room) for name in names if name.startswith(room)}
 
 
 @pytest.mark.parametrize(
     ("script", "modules"),
     [
-        ("read_series", WRITES | READS),
-        ("extract_series", WRITES | EXTRACTS),
-        ("extract_runs", WRITES | EXTRACTS | EXTRACTS_RUNS),
+        ("read_series", READS),
+        ("extract_series", EXTRACTS),
+        ("extract_runs", EXTRACTS),
         ("ingest_phenotypes", set()),
         ("compute_connectivity", CONNECTS),
-        ("compute_covariances", COVARIES),
-        ("compute_tangent", TANGENT),
-        ("fit_connectivity", TANGENT | FITS | {"settings"}),
-        ("read_measures", WRITES | MEASURES | {"morphometry/measures"}),
+        ("compute_covariances", STANDARDISES | {"tangent"}),
+        ("compute_tangent", SHARDS | {"tangent"}),
+        ("fit_connectivity", SHARDS | {"tangent", "fitted.combat", "fitted.rfe", "settings"}),
+        ("read_measures", SHARDS | {"morphometry.tables", "morphometry.features"}),
         ("compute_morphometry", set()),
         ("build_connectomes", set()),
-        ("join_series", {f"series/{name}" for name in ("joined", "settings", "files", "standardise", "region_signal")}),
+        ("join_series", STANDARDISES | {"settings"}),
         ("choose_public", set()),
         ("include_subjects", set()),
         ("list_issues", set()),
         ("measure_scans", COMPARES),
         ("measure_quality", set()),
-        ("relate_motion", COMPARES | {"quality/qc_fc"}),
+        ("relate_motion", COMPARES | {"quality.qc_fc"}),
     ],
 )
-def test_a_script_imports_the_modules_that_it_runs(script, modules):
-    files = closure_of(f"scripts/{script}.py")
-    assert {file.removeprefix("imaging/") for file in files if file.startswith("imaging/")} == modules
+def test_a_script_reaches_definitions_of_the_modules_that_it_runs(script, modules):
+    assert modules_of(reached(f"scripts/{script}.py"), "imaging.") == modules
+
+
+def test_an_edit_of_a_reader_or_a_writer_of_series_runs_the_other_not_anew():
+    writes, reads = (reached(f"scripts/{script}.py") for script in ("read_series", "compute_connectivity"))
+    assert "imaging.series.shards:write_shard" in writes - reads
+    assert "imaging.series.shards:load_series" in reads - writes
 
 
 def test_an_edit_of_the_bids_listing_extracts_nothing_anew():
     for script in ("extract_runs", "extract_series", "ingest_phenotypes", "simulate_scans"):
-        assert not {"cohort/sources/bids/listing", "cohort/sources/bids/tree"} & closure_of(f"scripts/{script}.py")
-
-
-def closure_of(*roots):
-    package = WORKFLOW / "brainfed"
-    files = (path for path in import_closure(*roots, base=WORKFLOW) if path.is_relative_to(package))
-    return {path.relative_to(package).with_suffix("").as_posix() for path in files}
+        found = {name for name in reached(f"scripts/{script}.py") if name.startswith("cohort.sources.bids")}
+        assert found <= {"cohort.sources.bids_tree:BidsRun"}
 
 
 @pytest.mark.parametrize("name", ["majority", "ridge", "fedgcn"])
 def test_an_edit_of_inpainting_reruns_no_method_that_has_none(name):
-    closure = closure_of("scripts/train_method.py", METHODS[name].entry)
-    assert {file for file in closure if file.startswith("inpainting/")} == {"inpainting/fusing/fused"}
+    found = {name for name in reached("scripts/train_method.py", METHODS[name].entry) if name.startswith("inpainting.")}
+    assert found == {f"inpainting.inputs:{name}" for name in ("FusedGraph", "IntArray", "read_fused")}
 
 
 def test_an_edit_of_inpainting_builds_no_graph_and_scores_nothing_anew():
     for script in ("build_graph", "compute_connectivity", "split_subjects", "score_experiment"):
-        assert not {file for file in closure_of(f"scripts/{script}.py") if file.startswith("inpainting/")}
+        assert not {name for name in reached(f"scripts/{script}.py") if name.startswith("inpainting.")}
 
 
 def test_an_edit_of_drawing_or_fusing_trains_no_fedni_generator_anew():
-    trains = closure_of("scripts/train_generator.py", inpainter_of(METHODS["fedni"]).train)
-    asks = closure_of("scripts/fuse_graph.py", inpainter_of(METHODS["fedni"]).load)
-    assert {"inpainting/fusing/fuse", "inpainting/fusing/allotment", "inpainting/fedni/drawing"} <= asks - trains
-    assert {"inpainting/fedni/training", "inpainting/fedni/clients"} <= trains - asks
+    trains = modules_of(reached("scripts/train_generator.py", inpainter_of(METHODS["fedni"]).train), "inpainting.")
+    asks = modules_of(reached("scripts/fuse_graph.py", inpainter_of(METHODS["fedni"]).load), "inpainting.")
+    assert {"fusing", "new_nodes", "fedni.drawing"} <= asks - trains
+    assert {"fedni.training", "fedni.stacked_training"} <= trains - asks
 
 
 def test_an_edit_of_one_inpainter_trains_no_generator_of_the_other():
-    fedni = closure_of("scripts/train_generator.py", inpainter_of(METHODS["fedni"]).train)
-    assert not {file for file in fedni if "fedsage" in file}
+    fedni = reached("scripts/train_generator.py", inpainter_of(METHODS["fedni"]).train)
+    assert not {name for name in fedni if "fedsage." in name}
 
 
 @pytest.mark.parametrize("name", sorted(METHODS))
 def test_an_edit_of_a_paper_trains_nothing_anew(name):
-    closure = closure_of("scripts/train_method.py", METHODS[name].entry)
-    assert not {file for file in closure if file.startswith("reporting/") or "paper" in file}
+    found = reached("scripts/train_method.py", METHODS[name].entry)
+    assert not {name for name in found if name.startswith(("reporting.", "papers."))}
 
 
 def test_an_edit_of_a_panel_draws_nothing_anew():
     """A figure that repeats one of a paper has its family's numbers, and no drawing reads a panel or its templates."""
     for script in ("draw_experiment", "draw_paper_figure", "draw_leakage", "draw_clusters", "draw_patterns"):
-        closure = closure_of(f"scripts/{script}.py")
-        assert not {file for file in closure if "panel" in file or file.endswith("paper/paper")}
-    assert "methods/fedni/paper/panels" in closure_of("scripts/write_report.py")
-    papers = {file for file in closure_of("scripts/draw_experiment.py") if file.startswith("methods/")}
-    assert papers == {"methods/papers/beside", "methods/fedni/paper/compared"}
+        found = reached(f"scripts/{script}.py")
+        assert not {name for name in found if ".panels." in name or re.fullmatch(r"papers\..*:PAPER", name)}
+    assert "papers.fedni:PANELS" in reached("scripts/write_report.py")
+    papers = {name for name in reached("scripts/draw_experiment.py") if name.startswith("papers.")}
+    assert papers == {"papers.beside:BESIDE", "papers.beside:COMPARED"}

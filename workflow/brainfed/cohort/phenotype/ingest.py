@@ -8,10 +8,19 @@ from typing import Any
 
 import pandas as pd
 
-from brainfed.cohort.phenotype.columns import ALL, FIELDS, Values, values_of
-from brainfed.cohort.phenotype.framewise_displacement import displacement_problem, mean_displacement
-from brainfed.cohort.phenotype.graph_labels import COLUMNS, class_codes, graph_rows
-from brainfed.cohort.phenotype.participant import Participant, read_participant
+from brainfed.cohort.phenotype.participant import (
+    ALL,
+    COLUMNS,
+    FIELDS,
+    Participant,
+    Values,
+    class_codes,
+    displacement_problem,
+    graph_rows,
+    mean_displacement,
+    read_participant,
+    values_of,
+)
 from brainfed.cohort.phenotype.table import cohort_rows
 from brainfed.cohort.settings.cohort import CodeSettings, CohortSettings, ColumnSettings
 

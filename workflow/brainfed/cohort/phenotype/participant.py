@@ -1,18 +1,98 @@
-"""A participant from one row of a phenotype table: codes are mapped, numbers checked.
+"""A participant from one row of a phenotype table, and the columns that jobs read of it."""
 
-The module is light, so that an unknown code stops the run at its start, not after the first job.
-"""
-
+import csv
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-from brainfed.cohort.phenotype.age_unit import PER_YEAR
-from brainfed.cohort.phenotype.plain_number import plain_number
-from brainfed.cohort.phenotype.table import Row
-from brainfed.cohort.settings.classes import CLASSES, NO_NUMBERS, Target
+from brainfed.cohort.classes import CLASSES, NO_NUMBERS, Target
+from brainfed.cohort.phenotype.table import ALWAYS_MISSING, PER_YEAR, Row
 from brainfed.cohort.settings.cohort import CodeSettings, ColumnSettings
 from brainfed.runtime.errors import UserError
+
+# Decimal numbers of tables.
+
+Values = dict[str, list[Any]]
+"""`subject` and columns -> the value of every subject; None where unknown."""
+
+
+PLAIN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+
+
+def plain_number(text: str) -> float:
+    """Value of a decimal number; Python's float also accepts 1_0, words for infinity and other digits.
+
+    Raises:
+        ValueError: the text is not a decimal number.
+    """
+    if not PLAIN.fullmatch(text):
+        raise ValueError(f"{text!r} is not a number")
+    return float(text)
+
+
+# Mean framewise displacement of a subject, from fMRIPrep's tables of confounds.
+
+COLUMN = "framewise_displacement"
+
+
+def mean_displacement(files: Sequence[str | Path]) -> float:
+    """Mean over the acquired volumes of all files in mm, scrubbed ones included; NaN where it is not known.
+
+    The first volume of a run has no displacement (n/a). A table that cannot be read leaves the mean unknown;
+    `displacement_problem` names the cause. The extraction of images refuses such a table by itself.
+    """
+    try:
+        values = [value for file in files for value in _displacements(file)]
+    except UserError:
+        return math.nan
+    return math.fsum(values) / len(values) if values else math.nan
+
+
+def displacement_problem(subject: str, files: Sequence[str | Path]) -> str:
+    """Cause in one sentence, if the displacement of a subject cannot be read; else empty."""
+    try:
+        for file in files:
+            _displacements(file)
+    except UserError as error:
+        return f"Subject {subject}, {error}"
+    return ""
+
+
+def _displacements(file: str | Path) -> list[float]:
+    """Displacements of one table in any encoding: header and numbers are ASCII.
+
+    Raises:
+        UserError: a displacement is not a number of millimetres, or the table cannot be read.
+    """
+    try:
+        with Path(file).open(encoding="utf-8-sig", errors="replace", newline="") as table:
+            cells = [(row.get(COLUMN) or "").strip() for row in csv.DictReader(table, delimiter="\t")]
+    except (OSError, csv.Error) as error:
+        raise UserError(
+            f"{file}: expected a table of confounds, found an unreadable file ({error}); repair it."
+        ) from error
+    return [_displacement(file, line, cell) for line, cell in enumerate(cells, start=2) if cell not in ALWAYS_MISSING]
+
+
+def _displacement(file: str | Path, line: int, cell: str) -> float:
+    try:
+        value = plain_number(cell)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value < math.inf:
+        raise UserError(
+            f"{file}, line {line}: expected a displacement in mm in column {COLUMN!r}, found {cell!r}; run fMRIPrep "
+            "again or repair the table."
+        )
+    return value
+
+
+# A participant from one row of a phenotype table: codes are mapped, numbers checked.
+#
+# The module is light, so that an unknown code stops the run at its start, not after the first job.
 
 OLDEST = 120.0
 """Years."""
@@ -143,3 +223,147 @@ def _number(where: str, row: Row, column: str | None, what: str, largest: float)
 def _is_decimal_comma(text: str) -> bool:
     whole, comma, fraction = text.partition(",")
     return bool(comma) and whole.lstrip("-").isdigit() and fraction.isdigit()
+
+
+# Columns of the participants by which a job says what it reads: another cell of a column runs its readers again.
+#
+# The module is light, as the Snakefile imports it.
+
+FIELDS: Mapping[str, tuple[str, ...]] = {
+    "site": ("site",),
+    "age": ("age",),
+    "sex": ("sex",),
+    "diagnosis": ("diagnosis",),
+    "labelled": ("labelled",),
+    "mean_fd": ("mean_fd", "fd_source", "fd_problem"),
+    "series": ("has_series", "absence"),
+}
+"""Name of a column -> fields of a table that has it. `labelled`: whether the diagnosis is known, not which it is."""
+ALL = tuple(name for name in FIELDS if name != "labelled")
+"""The columns of `participants.parquet`."""
+
+
+def in_order(columns: Iterable[str]) -> tuple[str, ...]:
+    """These columns, each once, in the order of all.
+
+    Raises:
+        ValueError: there is no such column.
+    """
+    named = set(columns)
+    if strangers := sorted(named - set(FIELDS)):
+        raise ValueError(f"expected columns among {', '.join(FIELDS)}, found {strangers[0]!r}")
+    return tuple(name for name in FIELDS if name in named)
+
+
+def values_of(people: Iterable[tuple[str, Participant, str]], columns: Iterable[str]) -> Values:
+    """The values of some columns.
+
+    Args:
+        people: subject, phenotype, and reason for the absence of a series (empty: it is there).
+        columns: names, as in `FIELDS`.
+    """
+    chosen = in_order(columns)
+    values: Values = {name: [] for name in ("subject", *chosen)}
+    for subject, person, absence in people:
+        values["subject"].append(subject)
+        for name, value in _cells(person, absence, chosen):
+            values[name].append(value)
+    return values
+
+
+def _cells(person: Participant, absence: str, columns: Iterable[str]) -> Iterator[tuple[str, Any]]:
+    for name in columns:
+        if name == "labelled":
+            yield name, person.diagnosis is not None
+        elif name == "series":
+            yield name, absence
+        else:
+            value = getattr(person, name)
+            yield name, None if isinstance(value, float) and math.isnan(value) else value
+
+
+# Rows of data sets of graphs, as of a phenotype table: an id, a data set, a class.
+#
+# The module is light, as the Snakefile lists cohorts.
+
+SITE = "data set"
+COLUMNS = ColumnSettings(subject="subject", site=SITE, age="age", sex="sex", diagnosis="class")
+"""Columns of these rows."""
+DIGITS = 5
+"""Least number of digits of a graph's number in its id."""
+SUFFIX = "_graph_labels.txt"
+
+
+def class_codes(classes: Sequence[str]) -> CodeSettings:
+    """Codes of these rows: a class by its own name."""
+    return CodeSettings(diagnosis={name: name for name in classes})
+
+
+def graph_rows(tables: Sequence[str | Path], classes: Sequence[str]) -> list[Row]:
+    """A row a graph, in ascending order of id.
+
+    The label values of a data set mean the classes in ascending order: -1 and 1 the first two.
+
+    Args:
+        tables: the files `NAME_graph_labels.txt`, a line a graph.
+        classes: names of the classes.
+
+    Raises:
+        UserError: a label is no integer, or a data set has no graph, one class, or more classes than
+            there are names, or a name stands for no graph.
+    """
+    rows = [row for table in tables for row in _rows(Path(table), classes)]
+    held = {row.cells[str(COLUMNS.diagnosis)] for row in rows}
+    if idle := [name for name in classes if name not in held]:
+        raise UserError(
+            f"{tables[0]}: expected a graph of every class in `classes`, found none of {idle[0]!r}: no data set has so "
+            f"many different labels; remove {'it' if len(idle) == 1 else 'the last ' + str(len(idle))}."
+        )
+    return sorted(rows, key=lambda row: row.subject)
+
+
+def _rows(path: Path, classes: Sequence[str]) -> list[Row]:
+    name = path.name.removesuffix(SUFFIX)
+    lines = _text(path).splitlines()
+    while lines and not lines[-1].strip():
+        lines.pop()
+    labels = [_label(path, number, line) for number, line in enumerate(lines, start=1)]
+    values = sorted(set(labels))
+    if len(values) < 2:
+        raise UserError(
+            f"{path}: expected graphs of two classes or more, found {len(values) or 'no graph'}"
+            f"{' class' if values else ''}; remove the data set from `tudataset.names`, or fetch it again."
+        )
+    if len(values) > len(classes):
+        shown = ", ".join(map(str, values[:8]))
+        raise UserError(
+            f"{path}: expected at most {len(classes)} different labels, as many as `classes` has names, found "
+            f"{len(values)} ({shown}); name every class."
+        )
+    meaning = dict(zip(values, classes, strict=False))
+    width = max(DIGITS, len(str(len(labels))))
+    cells = {SITE: name, str(COLUMNS.age): None, str(COLUMNS.sex): None}
+    return [
+        Row(number, f"{name}-{number:0{width}d}", cells | {str(COLUMNS.diagnosis): meaning[label]}, str(path))
+        for number, label in enumerate(labels, start=1)
+    ]
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(
+            f"{path}: expected a text file with a label a line, found one that cannot be read ({error}); fetch the "
+            "data set again."
+        ) from error
+
+
+def _label(path: Path, number: int, line: str) -> int:
+    try:
+        return int(line)
+    except ValueError:
+        raise UserError(
+            f"{path}, line {number}: expected the label of a graph, an integer, found {line[:40]!r}; fetch the data "
+            "set again."
+        ) from None

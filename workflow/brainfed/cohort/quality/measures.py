@@ -1,6 +1,51 @@
-"""Table of the quality measures of every subject's scan."""
+"""Quality measures of every subject, with or without a scan, and what their comparison lets cross."""
+
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
+
+from brainfed.federation.ledger import Ledger
+from brainfed.federation.sharing import Content, columns, record_pool
+
+# Tables of quality and coverage of subjects whose data are no scan: FreeSurfer's measures, public graphs.
+
+COVERAGE = {"subject": "str", "region": "str", "coverage": "float64"}
+"""Columns of a coverage table."""
+UNKNOWN = ("timepoints", "volumes", "tr", "header_tr", "mean_fd", "tsnr")
+"""Measures of time and signal."""
+
+
+def quality_without_scan(
+    subjects: Sequence[str], checksums: Mapping[str, str], problems: Mapping[str, str]
+) -> pd.DataFrame:
+    """One row a subject in the columns of region series; those of time and signal are empty.
+
+    Args:
+        subjects: ids, in order.
+        checksums: subject -> checksum of its data; empty where there is none.
+        problems: subject -> why its data cannot be used.
+    """
+    return pd.DataFrame(
+        {
+            "subject": list(subjects),
+            **dict.fromkeys(UNKNOWN, float("nan")),
+            "constant_regions": 0,
+            "empty_regions": 0,
+            "runs": 1,
+            "checksum": [checksums.get(subject, "") for subject in subjects],
+            "resampled": "",
+            "suspicion": "",
+            "problem": [problems.get(subject, "") for subject in subjects],
+        }
+    )
+
+
+def coverage_without_scan() -> pd.DataFrame:
+    """A coverage table without rows: nothing was covered."""
+    return pd.DataFrame({name: [] for name in COVERAGE}).astype(COVERAGE)
+
+
+# Table of the quality measures of every subject's scan.
 
 MEASURES = (
     "mean_fd", "volumes", "timepoints", "kept_share", "kept_seconds", "tr", "tsnr", "coverage", "unseen_regions",
@@ -89,3 +134,51 @@ def _covered(coverage: pd.DataFrame, min_coverage: float) -> pd.DataFrame:
         coverage=("coverage", "mean"), unseen_regions=("unseen", "sum"), barely_seen_regions=("barely", "sum")
     )
     return found.astype({"subject": "str"})
+
+
+# Data that cross institutions before any method: the search for odd scans and twins compares all subjects.
+#
+# Acquisition sites stand for institutions, which are drawn or named later and may divide a site.
+
+CROSSES: Mapping[str, tuple[str, ...]] = {"connectivity": ("subjects", "connections"), "checksum": ("subjects",)}
+FLOAT32 = 4
+
+
+def crossings_of_likeness(
+    participants: pd.DataFrame, subjects: Sequence[str], regions: int
+) -> tuple[dict[str, int | str], ...]:
+    """Rows of the ledger for the connectivity of `subjects`, which `imaging.quality.typicality` compares.
+
+    Args:
+        participants: subject, site (null where unknown).
+        subjects: those with a usable series.
+        regions: number of regions of a series.
+    """
+    connections = regions * (regions - 1) // 2
+    return _pooled(participants, subjects, {"connectivity": ((connections,), FLOAT32)}, {"connections": connections})
+
+
+def crossings_of_checksums(participants: pd.DataFrame, subjects: Sequence[str]) -> tuple[dict[str, int | str], ...]:
+    """Rows of the ledger for the checksums of `subjects`, by which identical scans are found; arguments as above."""
+    return _pooled(participants, subjects, columns("checksum"), {})
+
+
+def crossings_of_inclusion(measured: pd.DataFrame, source: str) -> tuple[dict[str, int | str], ...]:
+    """Rows of the ledger for the search for identical scans.
+
+    Args:
+        measured: subject, site and checksum (empty without data).
+        source: of the cohort. With `tudataset` none: the checksum of a graph covers its id, and no two are compared.
+    """
+    if source == "tudataset":
+        return ()
+    return crossings_of_checksums(measured, list(measured.loc[measured["checksum"].fillna("") != "", "subject"]))
+
+
+def _pooled(
+    participants: pd.DataFrame, subjects: Sequence[str], content: Content, axes: Mapping[str, int]
+) -> tuple[dict[str, int | str], ...]:
+    ledger = Ledger(CROSSES, axes, "cohort")
+    site = participants.loc[participants["subject"].isin(subjects), "site"].fillna("").astype("str")
+    record_pool(ledger, dict(enumerate(site.value_counts().sort_index().tolist())), content)
+    return ledger.rows()

@@ -1,4 +1,4 @@
-"""Settings of a cohort: paths of its table and series, meaning of its codes, simulation."""
+"""Settings of a cohort: its files, the meaning of its codes, exclusion by the quality of scans, flags."""
 
 import os
 import re
@@ -7,14 +7,69 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any, ClassVar, Literal
 
-from brainfed.cohort.settings.bids import BidsSettings
-from brainfed.cohort.settings.classes import CLASSES, NO_NUMBERS, Sex, Target, check_class_names, check_meanings
-from brainfed.cohort.settings.exclusion import ExclusionSettings
-from brainfed.cohort.settings.flags import FlagSettings
-from brainfed.cohort.settings.freesurfer import FreeSurferSettings
-from brainfed.cohort.settings.simulation import SimulateSettings
-from brainfed.cohort.settings.tudataset import TUDatasetSettings
+from brainfed.cohort.classes import CLASSES, NO_NUMBERS, Sex, Target, check_class_names, check_meanings
+from brainfed.cohort.settings.sources import BidsSettings, FreeSurferSettings, SimulateSettings, TUDatasetSettings
 from brainfed.runtime.settings import setting
+
+# Settings of exclusion by the quality of scans; the first rule that applies, in the order of the fields, counts.
+#
+# No rule reads connectivity: subjects with odd connectivity are listed, not excluded, because features must not choose
+# the tested subjects.
+
+
+@dataclass(frozen=True)
+class ExclusionSettings:
+    """Limits of quality; none: no limit. Subjects with an unknown measure stay."""
+
+    min_volumes: int | None = setting(None, "Fewest volumes after scrubbing.", minimum=2)
+    min_kept_seconds: float | None = setting(
+        None, "Shortest scan after scrubbing, in s; needs the repetition time.", minimum=0
+    )
+    min_kept_share: float | None = setting(
+        None, "Smallest fraction of the acquired volumes after scrubbing.", minimum=0, maximum=1
+    )
+    mean_fd: float | None = setting(None, "Largest mean framewise displacement in mm.", minimum=0)
+    min_coverage: float | None = setting(None, "Smallest mean coverage of regions.", minimum=0, maximum=1)
+    max_barely_seen_regions: int | None = setting(
+        None, "Most regions below the cohort's `min_coverage`, unseen ones included.", minimum=0
+    )
+    max_constant_regions: int | None = setting(None, "Most regions without signal, constant or unseen.", minimum=0)
+    min_tsnr: float | None = setting(
+        None,
+        "Smallest temporal signal-to-noise ratio: median over region means, in the kept volumes, about a linear "
+        "trend. It depends on the atlas: larger regions have a higher one.",
+        minimum=0,
+    )
+
+
+# Settings of the issues of included subjects.
+
+
+@dataclass(frozen=True)
+class FlagSettings:
+    """Limits of quality; subjects and sites beyond them are kept and listed among the issues."""
+
+    mean_fd: float = setting(0.2, "Mean framewise displacement in mm above which motion is high.", minimum=0)
+    kept_seconds: float = setting(
+        240.0, "Length in s after scrubbing below which a scan is short (Parkes 2018: four minutes).", minimum=0
+    )
+    unlike: float = setting(
+        3.5,
+        "Connectivity with a robust z below minus this is unlike the others' (Iglewicz and Hoaglin 1993).",
+        minimum=0,
+    )
+    alike: float = setting(
+        0.999,
+        "Correlation of connectivity above which two subjects count as one person: same fold, same institution.",
+        minimum=0.9,
+        maximum=1,
+    )
+    site_effect: float = setting(
+        0.8, "Cohen's d of a site against all others from which a significant difference is listed.", minimum=0
+    )
+
+
+# Settings of a cohort: paths of its table and series, meaning of its codes, simulation.
 
 ANYWHERE = re.compile(r"[^*{}]+/\*\*/[^*/]+")
 """Pattern of a file in a folder or anywhere below it."""

@@ -1,4 +1,4 @@
-"""Settings of institutions and folds (FedNI Sec. IV-A; site groups as GAHFL Table I; runs as Xie et al. 2021)."""
+"""Settings of institutions, folds and public subjects."""
 
 import difflib
 from collections.abc import Collection, Mapping
@@ -7,6 +7,24 @@ from typing import Literal
 
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.settings import setting
+
+# Settings of the public subjects of every institution (GAHFL, Setting: public ratio R).
+
+
+@dataclass(frozen=True)
+class PublicSettings:
+    """Settings of the public subjects, for methods whose server has data of its own."""
+
+    ratio: float = setting(
+        0.3,
+        "Share of the training subjects of each class that every institution gives to the server, rounded, in each "
+        "fold; the rest stays private. Subjects that are public at one ratio are so at every larger one.",
+        minimum=0.01,
+        maximum=0.99,
+    )
+
+
+# Settings of institutions and folds (FedNI Sec. IV-A; site groups as GAHFL Table I; runs as Xie et al. 2021).
 
 
 @dataclass(frozen=True)

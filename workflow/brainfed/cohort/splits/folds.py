@@ -1,13 +1,106 @@
-"""Folds of subjects in their institutions: stratified by diagnosis, by site and diagnosis, or one a site."""
+"""Test folds of subjects: even by site and institution, one site a fold, or one test set."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from brainfed.cohort.splits.even_folds import even_folds
+from brainfed.cohort.settings.splits import SplitSettings
 from brainfed.runtime.streams import Streams
+
+# Folds that are even in every institution, every site and every site of an institution at once.
+#
+# People are the edges of a bipartite multigraph between rows (institutions) and columns (sites), folds are colours. For
+# any number of colours there is an edge colouring in which the colours of all edges, of every node and of every bundle
+# of parallel edges differ in number by one at most (de Werra 1971, "Balanced schedules", INFOR 9). Two colours are
+# brought there by alternating walks over paired edges; colours are taken in pairs until no pair is uneven.
+
+IntArray = NDArray[np.int64]
+
+
+def even_folds(rows: IntArray, columns: IntArray, folds: int, random: np.random.Generator) -> IntArray:
+    """(n,) fold of every person, drawn at random among even ones.
+
+    The numbers of people in any two folds differ by one at most: of all people, of each row, of each column, and of
+    each row and column together. A row with fewer people than folds has one in some folds and none in the others.
+
+    Args:
+        rows: (n,) codes.
+        columns: (n,) codes.
+        folds: number of folds K.
+        random: the order of the people decides nothing else.
+    """
+    cells = rows * (columns.max(initial=0) + 1) + columns
+    order = np.lexsort((random.permutation(len(rows)), columns, rows))
+    fold = np.empty(len(rows), dtype=np.int64)
+    fold[order] = np.arange(len(rows)) % folds
+    # Every halving of an uneven pair lowers the sum of squared counts, so the loop ends.
+    while uneven := [pair for pair in combinations(range(folds), 2) if _is_uneven(fold, pair, (rows, columns, cells))]:
+        for first, second in uneven:
+            members = np.flatnonzero((fold == first) | (fold == second))
+            fold[members] = np.where(halves(rows[members], columns[members]), first, second)
+    return np.asarray(random.permutation(folds)[fold])
+
+
+def halves(rows: IntArray, columns: IntArray) -> NDArray[np.bool_]:
+    """(n,) the half of every person: even in all people, in each row, each column and each cell.
+
+    People are paired inside their cell, those left over inside their row and inside their column, and the members of a
+    pair go to different halves. Pairs make chains, closed ones of even length, so that the halves of a chain differ by
+    one at most; chains of odd length add to the smaller half.
+    """
+    in_cell, left = _pairs(zip(rows.tolist(), columns.tolist(), strict=True))
+    half = np.zeros(len(rows), dtype=bool)
+    half[[person for person, partner in in_cell.items() if partner < person]] = True
+    in_row, _ = _pairs(rows[left].tolist())
+    in_column, _ = _pairs(columns[left].tolist())
+    surplus = 0
+    for chain in _chains(len(left), in_row, in_column):
+        side = surplus <= 0
+        for person in chain:
+            half[left[person]] = side
+            surplus += 1 if side else -1
+            side = not side
+    return half
+
+
+def _is_uneven(fold: IntArray, pair: tuple[int, int], groupings: Iterable[IntArray]) -> bool:
+    """Whether the two folds differ by more than one in a group of one of the groupings."""
+    weight = (fold == pair[0]).astype(float) - (fold == pair[1])
+    return any(np.abs(np.bincount(grouping, weight)).max(initial=0) > 1 for grouping in groupings)
+
+
+def _pairs(keys: Iterable[Hashable]) -> tuple[dict[int, int], list[int]]:
+    """Position -> position of its partner with the same key; and the positions without one, at most one a key."""
+    waiting: dict[Hashable, int] = {}
+    partner: dict[int, int] = {}
+    for position, key in enumerate(keys):
+        if key in waiting:
+            other = waiting.pop(key)
+            partner[other], partner[position] = position, other
+        else:
+            waiting[key] = position
+    return partner, sorted(waiting.values())
+
+
+def _chains(count: int, in_row: dict[int, int], in_column: dict[int, int]) -> Iterator[list[int]]:
+    """The people in chains, in which partners follow each other: open ones from an end, then closed ones."""
+    seen: set[int] = set()
+    ends = [person for person in range(count) if person not in in_row or person not in in_column]
+    for start in [*ends, *range(count)]:
+        if start in seen:
+            continue
+        chain, ways = [start], (in_column, in_row) if start not in in_row else (in_row, in_column)
+        seen.add(start)
+        while (following := ways[(len(chain) - 1) % 2].get(chain[-1])) is not None and following not in seen:
+            chain.append(following)
+            seen.add(following)
+        yield chain
+
+
+# Folds of subjects in their institutions: stratified by diagnosis, by site and diagnosis, or one a site.
 
 UNTESTED = -1
 """In place of a fold: the subject is never scored. It trains in all folds if it has a label."""
@@ -123,3 +216,70 @@ def left_out_in_turn(
     labelled = (subjects["diagnosis"] >= 0).to_numpy()
     places = zip(institution, labelled, strict=True)
     return np.array([rank[site] if known else UNTESTED for site, known in places], dtype=np.int64)
+
+
+# One test set: of every institution a share is tested, a share is held back, the rest trains (Xie et al. 2021).
+
+TESTED = 0
+"""The only test fold."""
+
+
+def held_out(
+    subjects: pd.DataFrame, institution: NDArray[np.object_], settings: SplitSettings, streams: Streams
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """(n,) fold of each subject, -1 where it trains; and (n,) whether it is kept: the others are held back.
+
+    In every institution each class has its share of the tested and of those held back, rounded up or down; which way
+    is drawn, so that a class with too few people for all parts is spread at random. Twins count once, with the
+    diagnosis and the institution of the first labelled one. Subjects without a label are kept.
+
+    Args:
+        subjects: group (of twins), diagnosis (-1 without one).
+        institution: (n,) names; each has two labelled people or more.
+        settings: `tested` and `held_back`.
+        streams: random streams of the repeat.
+    """
+    labelled = (subjects["diagnosis"] >= 0).to_numpy()
+    people = subjects.assign(institution=institution)[labelled].drop_duplicates("group").sort_values("group")
+    tested: set[str] = set()
+    held_back: set[str] = set()
+    for name, members in people.groupby("institution", sort=True):
+        random = streams.numpy("holdout", str(name))
+        order = _by_class(members["diagnosis"].to_numpy(np.int64), random)
+        wanted, left = _sizes(len(order), settings)
+        chosen = spread_evenly(len(order), wanted, random)
+        others = order[~chosen]
+        group = members["group"].to_numpy(dtype=object)
+        tested |= set(group[order[chosen]])
+        held_back |= set(group[others[spread_evenly(len(others), left, random)]])
+    fold = np.where(labelled & subjects["group"].isin(tested).to_numpy(), TESTED, UNTESTED)
+    return fold.astype(np.int64), ~subjects["group"].isin(held_back).to_numpy()
+
+
+def spread_evenly(count: int, wanted: int, random: np.random.Generator) -> NDArray[np.bool_]:
+    """(count,) systematic sample of `wanted` places from a random start.
+
+    Every place has the same probability, and any run of r places has r wanted / count of the sample, rounded up or
+    down.
+    """
+    start = int(random.integers(count)) if count else 0
+    steps = (np.arange(count + 1) * wanted + start) // max(count, 1)
+    return np.asarray(np.diff(steps) > 0)
+
+
+def _by_class(diagnosis: NDArray[np.int64], random: np.random.Generator) -> NDArray[np.int64]:
+    """(n,) positions, one class after the other: classes in random order, and people in random order inside them."""
+    rank = random.permutation(diagnosis.max() + 1)
+    shuffled = random.permutation(len(diagnosis))
+    return np.asarray(shuffled[np.argsort(rank[diagnosis[shuffled]], kind="stable")], dtype=np.int64)
+
+
+def _sizes(people: int, settings: SplitSettings) -> tuple[int, int]:
+    """Numbers of tested and held-back people, rounded; at least one is tested and one trains."""
+    tested = min(max(1, rounded(settings.tested * people)), people - 1)
+    return tested, min(rounded(settings.held_back * people), people - 1 - tested)
+
+
+def rounded(number: float) -> int:
+    """The nearest whole number; halves go up."""
+    return int(np.floor(round(number, 9) + 0.5))

@@ -1,7 +1,4 @@
-"""Public subjects: the share of its training subjects that every institution gives to the server (GAHFL, Setting).
-
-They are the one declared exception to "nothing with a subject axis crosses". No tested subject is among them.
-"""
+"""Public subjects of every institution (GAHFL, Setting), and the subjects of a site alone."""
 
 from collections.abc import Sequence
 
@@ -9,12 +6,39 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from brainfed.cohort.class_words import ClassWords, class_words
-from brainfed.cohort.settings.classes import Target
-from brainfed.cohort.settings.public import PublicSettings
-from brainfed.cohort.splits.holdout import rounded
+from brainfed.cohort.classes import ClassWords, Target, class_words
+from brainfed.cohort.settings.splits import PublicSettings
+from brainfed.cohort.splits.folds import rounded
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
+
+# A site of a study has its own subjects alone.
+
+
+def require_own(found: Sequence[str], site: str) -> None:
+    """Refuse subjects of another site than this one.
+
+    Args:
+        found: names of the sites of all subjects.
+        site: the name of this one.
+
+    Raises:
+        UserError: one of them is another, or there is none.
+    """
+    if not found:
+        raise UserError(f"site {site!r}: expected its subjects, found none; correct `phenotype` or its columns.")
+    if others := [name for name in found if name != site]:
+        named = ", ".join(map(repr, others[:3])) + (" and others" if others[3:] else "")
+        raise UserError(
+            f"site {site!r}: expected subjects of this site alone, found those of {named} in the table; set "
+            "`phenotype` to this site's own table, or remove their rows. Another spelling of "
+            f"{site!r} is renamed by `codes.site`."
+        )
+
+
+# Public subjects: the share of its training subjects that every institution gives to the server (GAHFL, Setting).
+#
+# They are the one declared exception to "nothing with a subject axis crosses". No tested subject is among them.
 
 
 def draw_public(

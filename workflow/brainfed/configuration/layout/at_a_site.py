@@ -2,10 +2,9 @@
 
 from collections.abc import Hashable, Iterable, Iterator
 
-from brainfed.configuration.layout.layout import Layout
-from brainfed.configuration.layout.paths import cohort_file, method_file, split_file
+from brainfed.configuration.layout.layout import Layout, cohort_file, method_file, split_file
 from brainfed.configuration.planning.experiments import Experiment, Variant
-from brainfed.configuration.stages.resolving import with_parents
+from brainfed.configuration.stages.registry import with_parents
 from brainfed.configuration.stages.stage import Stage
 
 FIRST_FILE = "predictions.parquet"

@@ -1,19 +1,27 @@
-"""Settings and listing of a cohort, as inputs and parameters of the rules that read scans, series and phenotypes."""
+"""Inputs and parameters of the rules that read scans, series, phenotypes and kept models."""
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from brainfed.cohort.phenotype.columns import values_of
+from brainfed.cohort.phenotype.participant import values_of
 from brainfed.cohort.settings.cohort import CohortSettings
-from brainfed.cohort.sources.freesurfer.files import codes_held, measure_files
-from brainfed.cohort.sources.freesurfer.further import further_identities, further_measures, further_source
-from brainfed.cohort.sources.known_atlases import KNOWN_ATLASES, by_name
-from brainfed.cohort.sources.listed import ListedSubject, Listing
-from brainfed.cohort.sources.scan_run import BidsRun
-from brainfed.cohort.sources.tudataset.files import graph_files, raw_folder
-from brainfed.configuration.layout.paths import cohort_file, graphs_file
+from brainfed.cohort.settings.splits import SplitSettings
+from brainfed.cohort.sources.bids_tree import BidsRun
+from brainfed.cohort.sources.files import KNOWN_ATLASES, ListedSubject, Listing, by_name
+from brainfed.cohort.sources.freesurfer import (
+    codes_held,
+    further_identities,
+    further_measures,
+    further_source,
+    measure_files,
+)
+from brainfed.cohort.sources.listing import graph_files, raw_folder
+from brainfed.configuration.layout.layout import cohort_file, graphs_file
+from brainfed.configuration.planning.experiments import Variant
+
+# Settings and listing of a cohort, as inputs and parameters of the rules that read scans, series and phenotypes.
 
 
 @dataclass(frozen=True)
@@ -249,3 +257,35 @@ def atlases_to_fetch(cohorts: Mapping[str, CohortSettings]) -> list[str]:
     """The known atlases in the settings of the cohorts; all atlases if there is none."""
     named = {cohort.atlas for cohort in cohorts.values() if by_name(cohort)}
     return sorted(named) or list(KNOWN_ATLASES)
+
+
+# What the job that keeps a model writes beside its weights: how a new patient's series becomes features.
+
+KEEP = "brainfed.prediction.keeping:keep"
+"""Named as a string, so that an edit of predictions trains no method again whose models nobody keeps."""
+
+
+def kept_parameters(variant: Variant, cohort: CohortInputs, split: SplitSettings) -> dict[str, Any]:
+    """The entry points of the job, and the description of the model: builtins."""
+    return {
+        "keep": KEEP,
+        "score": variant.method.capabilities.model,
+        "about": {
+            "variant": variant.name,
+            "method": variant.method.name,
+            "title": variant.method.title,
+            "settings": variant.settings,
+            "cohort": cohort.name,
+            "drawn": "sites" if split.validation == "leave_one_site_out" else split.institutions,
+            "target": cohort.settings.target,
+            "class_names": list(cohort.settings.class_names),
+            "features": variant.stages["features"].values,
+            "series": {
+                **cohort.settings_of(
+                    *("source", "atlas", "header", "transposed", "variable"),
+                    *("min_timepoints", "constant_regions", "extraction"),
+                ),
+                "by_run": cohort.averages_runs(),
+            },
+        },
+    }

@@ -1,15 +1,26 @@
-"""Variants and experiments: rows and tables."""
+"""Variants, sweeps, experiments and kept models of a plan."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from functools import reduce
+from operator import getitem
+from typing import Any, cast, get_args, get_origin
 
 from brainfed.cohort.settings.splits import SplitSettings
-from brainfed.configuration.project import ExperimentSettings
+from brainfed.configuration.project import ExperimentSettings, ProjectSettings, known
 from brainfed.configuration.stages import registry
-from brainfed.configuration.stages.regime import Regime
-from brainfed.configuration.stages.stage import Stage
+from brainfed.configuration.stages.registry import check_stages, kinds_of, resolve_stages, stage_keys, stage_settings
+from brainfed.configuration.stages.stage import Regime, Stage
+from brainfed.configuration.validation import type_hints, validate
 from brainfed.methods.method import Method
+from brainfed.methods.registry import METHODS
+from brainfed.runtime.errors import UserError
+
+# Variants and experiments: rows and tables.
+
+Definition = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -73,3 +84,289 @@ class Experiment:
     def repeats(self) -> int:
         """Number of repeats."""
         return self.split.repeats
+
+
+# Sweeps: a variant with a list in place of one value expands to one variant a value.
+#
+# `width: {method: fedgcn, graph: {k: [5, 10]}}` becomes `width-k5` and `width-k10`; several lists give
+# their product. A list in the settings of a view (`features: {views: {thickness: {weight: [0.1, 0.2]}}}`) becomes
+# `NAME-thickness-weight0.1` and so on. In the same way a list in the split of an experiment expands to one experiment
+# a value.
+
+
+@dataclass(frozen=True)
+class Definitions:
+    """The definitions of variants in the config.
+
+    Attributes:
+        single: name -> definition, sweeps expanded.
+        members: name in the config -> names in `single`, in order; one unless it is a sweep.
+    """
+
+    single: Mapping[str, Definition]
+    members: Mapping[str, tuple[str, ...]]
+
+
+def expand(definitions: Mapping[str, Mapping[str, Any]]) -> Definitions:
+    """Expand every sweep.
+
+    Raises:
+        UserError: a stage's settings are not a mapping, a sweep has no values, or two variants get one name.
+    """
+    single: dict[str, Definition] = {}
+    members: dict[str, tuple[str, ...]] = {}
+    for name, definition in definitions.items():
+        expanded = _expanded(name, definition)
+        taken = [member for member in expanded if member in single]
+        if taken:
+            raise UserError(f"variants.{name}: there is another variant {taken[0]!r}; rename one of them.")
+        single |= expanded
+        members[name] = tuple(expanded)
+    return Definitions(single, members)
+
+
+def expand_split(name: str, split: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The splits of an experiment, by the name of the resulting experiment; a single one unless swept.
+
+    Raises:
+        UserError: a sweep has no values, or a value twice.
+    """
+    axes = _axes(f"experiments.{name}", [_Scope(("split",), split, SplitSettings)])
+    swept = _product(f"experiments.{name}", name, {"split": dict(split)}, axes)
+    return {member: definition["split"] for member, definition in swept.items()}
+
+
+def swept_values(split: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """The swept keys of an experiment's split, and their values in the config."""
+    return {axis.key: axis.values for axis in _axes("", [_Scope(("split",), split, SplitSettings)])}
+
+
+@dataclass(frozen=True)
+class _Scope:
+    """The parent keys of settings (empty: none), their values, and their dataclass."""
+
+    place: tuple[str, ...]
+    held: Mapping[str, Any]
+    kind: type
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """One key with several values, below `place`."""
+
+    place: tuple[str, ...]
+    key: str
+    values: list[Any]
+
+    @property
+    def word(self) -> str:
+        """The key in a variant's name: `k`, and `thickness-weight` for one of several views."""
+        return "-".join([*self.place[2:], self.key.replace("_", "-")])
+
+
+def _expanded(name: str, definition: Mapping[str, Any]) -> dict[str, Definition]:
+    where = f"variants.{name}"
+    for stage in stage_keys():
+        held = definition.get(stage) or {}
+        if not isinstance(held, Mapping):
+            raise UserError(f"{where}.{stage}: expected keys with values, found {held!r}; change it.")
+    method = METHODS.get(str(definition.get("method")))
+    scopes = [_Scope((), definition, method.settings)] if method else []
+    for stage, kind in (stage_settings(method) if method else {}).items():
+        scopes += _within(_Scope((stage,), definition.get(stage) or {}, kind))
+    return _product(where, name, definition, _axes(where, scopes))
+
+
+def _within(scope: _Scope) -> Iterator[_Scope]:
+    """The settings of a stage, and those of each of its named parts (views)."""
+    yield scope
+    for key, hint in type_hints(scope.kind).items():
+        held, inner = scope.held.get(key), next(filter(is_dataclass, get_args(hint)), None)
+        if inner is not None and isinstance(held, Mapping):
+            for name, values in held.items():
+                if isinstance(values, Mapping):
+                    yield _Scope((*scope.place, key, str(name)), values, cast(type, inner))
+
+
+def _axes(where: str, scopes: Sequence[_Scope]) -> list[_Axis]:
+    axes = []
+    for scope in scopes:
+        hints = type_hints(scope.kind)
+        for field in fields(scope.kind):
+            value = scope.held.get(field.name)
+            if isinstance(value, list) and _is_sweep(value, hints[field.name]):
+                if not value:
+                    key = ".".join(part for part in (where, *scope.place, field.name) if part)
+                    raise UserError(f"{key}: expected one value or several to sweep, found an empty list.")
+                axes.append(_Axis(scope.place, field.name, value))
+    return axes
+
+
+def _product(where: str, name: str, definition: Mapping[str, Any], axes: Sequence[_Axis]) -> dict[str, Definition]:
+    """One definition for each combination of values, by name."""
+    expanded: dict[str, Definition] = {}
+    for values in itertools.product(*(axis.values for axis in axes)):
+        single = deepcopy(dict(definition))
+        suffix = ""
+        for axis, value in zip(axes, values, strict=True):
+            reduce(getitem, axis.place, single)[axis.key] = value
+            suffix += f"-{axis.word}{_label(value)}"
+        if name + suffix in expanded:
+            raise UserError(f"{where}: expected different values to sweep, found {name + suffix!r} twice.")
+        expanded[name + suffix] = single
+    return expanded
+
+
+def _is_sweep(value: list[Any], hint: Any) -> bool:
+    """For a setting that is a list, only a list of lists is a sweep."""
+    return get_origin(hint) is not tuple or (bool(value) and all(isinstance(item, list) for item in value))
+
+
+def _label(value: Any) -> str:
+    """The part after the key in a name: `5` for numbers, `-none` for words, `8x4` for lists."""
+    if isinstance(value, bool):
+        return "-on" if value else "-off"
+    if isinstance(value, list):
+        words = any(isinstance(item, str) for item in value) or not value
+        return f"-{'-'.join(map(str, value)) or 'none'}" if words else "x".join(map(str, value))
+    return str(value) if isinstance(value, int | float) else f"-{value}".replace("_", "-")
+
+
+# Resolve the definition of a variant to its method, settings and stages.
+
+
+def check_definition(project: ProjectSettings, name: str, definition: Definition) -> None:
+    """Validate a variant of a config, also one that no experiment uses.
+
+    Raises:
+        UserError: an unknown method or setting, with the nearest valid name.
+    """
+    where = f"variants.{name}"
+    method, _ = _method_settings(where, definition)
+    check_stages(project, method, definition, where)
+
+
+def resolve_variant(project: ProjectSettings, name: str, definition: Definition, regime: Regime) -> Variant:
+    """A variant under a regime, with its stages.
+
+    Raises:
+        UserError: an unknown method or setting, with the nearest valid name.
+    """
+    where = f"variants.{name}"
+    method, settings = _method_settings(where, definition)
+    return Variant(name, method, settings, resolve_stages(project, method, definition, where, regime))
+
+
+def is_allowed(definition: Definition, regime: Regime) -> bool:
+    """Whether a regime allows all stages of a variant."""
+    return all(kind.allowed(regime) for kind in kinds_of(METHODS[str(definition["method"])]))
+
+
+def _method_settings(where: str, definition: Definition) -> tuple[Method, dict[str, Any]]:
+    """The method of a variant, and all its settings."""
+    if "method" not in definition:
+        raise UserError(f"{where}: `method` is missing; name one of {', '.join(sorted(METHODS))}.")
+    method: Method = known(str(definition["method"]), METHODS, f"{where}.method", "method")
+    keys, read = stage_keys(), stage_settings(method)
+    for key in keys:
+        if definition.get(key) and key not in read:
+            raise UserError(f"{where}.{key}: method {method.name!r} reads no {key}; remove the key.")
+    own = {key: value for key, value in definition.items() if key != "method" and key not in keys}
+    return method, asdict(validate(method.settings, own, where))
+
+
+# The models that a run keeps for new patients, and why it keeps no others.
+
+REPEAT = 0
+"""The repeat whose institutions and folds a kept model has."""
+
+
+@dataclass(frozen=True)
+class KeptModel:
+    """The model of one variant on one cohort, of the first repeat.
+
+    Attributes:
+        cohort: its name.
+        regime: name of the regime of the first experiment with the variant and the cohort.
+        split: name of its split.
+        variant: the variant.
+    """
+
+    cohort: str
+    regime: str
+    split: str
+    variant: Variant
+
+
+def kept_models(project: ProjectSettings, experiments: Iterable[Experiment]) -> tuple[KeptModel, ...]:
+    """The models of the variants under `models`, by cohort and variant.
+
+    Raises:
+        UserError: no experiment with true labels has such a variant, its method keeps no model, or its features need
+            more than a series.
+    """
+    found: dict[tuple[str, str], KeptModel] = {}
+    held: dict[str, Variant] = {}
+    for experiment in (one for one in experiments if one.regime.labels == "true"):
+        for variant in experiment.variants:
+            held.setdefault(variant.name, variant)
+            for cohort in experiment.cohorts if variant.name in project.models else ():
+                made = KeptModel(cohort, experiment.regime.name, experiment.regime.split, variant)
+                found.setdefault((variant.name, cohort), made)
+    for name in project.models:
+        known(name, held, "config: models", "variant of an experiment with true labels")
+    for model in found.values():
+        refuse_unkept(model.variant)
+    return tuple(found[key] for key in sorted(found))
+
+
+def refuse_unkept(variant: Variant) -> None:
+    """Refuse a variant of which no model can be kept.
+
+    Raises:
+        UserError: with the reason.
+    """
+    problem = _of_method(variant) or _of_features(variant)
+    if problem:
+        raise UserError(
+            f"config: models: expected a variant that scores a patient alone, found {variant.name!r}, {problem}"
+        )
+
+
+def _of_method(variant: Variant) -> str:
+    method = variant.method
+    if {"graph", "fused"} & set(method.needs):
+        return (
+            f"whose method {method.name!r} compares a patient with training subjects in a graph: their features would "
+            "have to leave with the model; name a variant without a graph."
+        )
+    if not method.capabilities.model:
+        return f"whose method {method.name!r} keeps no model; name a linear model or a multilayer perceptron."
+    without = {
+        key: value for key, value in method.capabilities.without_model.items() if variant.settings.get(key) == value
+    }
+    return f"which keeps no model under `{_written(without)}`; change that setting." if without else ""
+
+
+def _of_features(variant: Variant) -> str:
+    stage = variant.stage("features")
+    assert stage is not None
+    settings = stage.settings
+    if settings.views:
+        return "whose features have several views; name a variant of connectivity alone."
+    needs = {
+        "kind": (settings.kind, "connectivity"),
+        "harmonise": (settings.harmonise, "none"),
+        "selection": (settings.selection, "none"),
+    }
+    differs = {key: value for key, (value, plain) in needs.items() if value != plain}
+    if differs:
+        return (
+            f"whose features have `{_written(differs)}`: a new patient brings region series alone; name a variant "
+            "without it."
+        )
+    return ""
+
+
+def _written(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key}: {value}" for key, value in values.items())

@@ -1,4 +1,4 @@
-"""The plan of a validated config: named stages with their settings."""
+"""The plan of a run: all that a config asks for, checked and named."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -6,24 +6,63 @@ from typing import Any
 
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.settings.splits import SplitSettings
-from brainfed.configuration.names import TWIN, check_name, check_names, known
 from brainfed.configuration.planning.between_sites import check_between_sites
-from brainfed.configuration.planning.experiments import Experiment, Variant
-from brainfed.configuration.planning.figures import check_figure
-from brainfed.configuration.planning.graph_cohorts import refuse_other_than_graphs, takes_graphs
-from brainfed.configuration.planning.inner_folds import check_inner_folds
-from brainfed.configuration.planning.kept import KeptModel, kept_models
-from brainfed.configuration.planning.sweeps import Definitions, expand, expand_split, swept_values
-from brainfed.configuration.planning.variants import check_definition, is_allowed, resolve_variant
-from brainfed.configuration.project import ExperimentSettings, ProjectSettings
+from brainfed.configuration.planning.experiments import (
+    Definitions,
+    Experiment,
+    KeptModel,
+    Variant,
+    check_definition,
+    expand,
+    expand_split,
+    is_allowed,
+    kept_models,
+    resolve_variant,
+    swept_values,
+)
+from brainfed.configuration.planning.figures import check_figure, refuse_other_than_graphs, takes_graphs
+from brainfed.configuration.project import TWIN, ExperimentSettings, ProjectSettings, check_name, check_names, known
 from brainfed.configuration.stages import registry
 from brainfed.configuration.stages.features import FEATURES
-from brainfed.configuration.stages.regime import Regime
-from brainfed.configuration.stages.resolving import with_parents
-from brainfed.configuration.stages.stage import Stage, stage_name
+from brainfed.configuration.stages.registry import with_parents
+from brainfed.configuration.stages.stage import Regime, Stage, stage_name
 from brainfed.configuration.validation import nearest, validate
+from brainfed.methods.classifier_settings import ChoiceSettings
 from brainfed.methods.registry import METHODS, ON_REQUEST, SHIPPED_VARIANTS
 from brainfed.runtime.errors import UserError
+from brainfed.runtime.settings import restore
+
+# Variants that choose on further folds need enough of them.
+
+
+def check_inner_folds(where: str, split: SplitSettings, variants: Sequence[Variant]) -> None:
+    """Refuse a split with too few folds for `choose: inner`.
+
+    Raises:
+        UserError: with the variant's name.
+    """
+    folds = split.test_folds
+    if folds is None:
+        return
+    for variant in variants:
+        least = least_folds(variant)
+        if folds < least:
+            more = "raise split.folds" if split.validation == "folds" else "set split.validation: folds"
+            raise UserError(
+                f"{where}: variant {variant.name!r} with `choose: inner` needs {least} folds or more, "
+                f"one to test, one to choose by and one to learn from, found {folds}; {more}, or set `choose: none`."
+            )
+
+
+def least_folds(variant: Variant) -> int:
+    """The fewest folds, or sites that are left out, with which a variant trains."""
+    if not issubclass(variant.method.settings, ChoiceSettings):
+        return 1
+    settings: ChoiceSettings = restore(variant.method.settings, variant.settings)
+    return settings.least_folds
+
+
+# The plan of a validated config: named stages with their settings.
 
 YOUNGER = frozenset({"stratify", "block", "tested", "held_back"})
 """Settings of a split that came after its first names."""

@@ -1,14 +1,16 @@
-"""Imaging features: the same for all repeats, or one a fold if they are fitted on training subjects."""
+"""The stages of features, region series and public subjects."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, TypeVar
 
-from brainfed.configuration.stages.regime import Regime
-from brainfed.configuration.stages.stage import NOTHING, Stage, StageKind
-from brainfed.imaging.settings import FeatureSettings, OneViewSettings, ViewSettings
+from brainfed.cohort.settings.splits import PublicSettings
+from brainfed.configuration.stages.stage import NOTHING, Regime, Stage, StageKind
+from brainfed.imaging.settings import FeatureSettings, OneViewSettings, SeriesSettings, ViewSettings
 from brainfed.methods.method import Method
 from brainfed.runtime.errors import UserError
+
+# Imaging features: the same for all repeats, or one a fold if they are fitted on training subjects.
 
 One = TypeVar("One", bound=OneViewSettings)
 
@@ -233,3 +235,74 @@ def _unharmonised(settings: One) -> One:
         harmonise_covariates=FeatureSettings.harmonise_covariates,
         harmonise_bayes=FeatureSettings.harmonise_bayes,
     )
+
+
+# Region series of all subjects: samples of methods that read the signal itself.
+
+
+class Series(StageKind):
+    """`series/{series}/all.safetensors`, which all repeats, folds and protocols share."""
+
+    name = key = folder = role = "series"
+    timed = False
+    holds_series = True
+    reads = "region series"
+    manual = "keys of [series](#series) | the project's | Settings that differ; for methods of region series."
+
+    def settings_class(self, method: Method) -> type[Any]:
+        """The same for all methods."""
+        del method
+        return SeriesSettings
+
+    def slug(self, stage: Stage) -> str:
+        """How a series is scaled."""
+        settings: SeriesSettings = stage.settings
+        return settings.scale.replace("_", "-")
+
+    def reads_split(self, settings: SeriesSettings) -> bool:
+        """False: a series depends on its subject alone."""
+        del settings
+        return False
+
+    def content(self, stage: Stage) -> list[Any]:
+        """The settings."""
+        return [stage.chosen]
+
+
+SERIES = Series()
+
+
+# Public subjects: training subjects of every institution that the server may read.
+
+
+class Public(StageKind):
+    """`public/{public}/repeat-{r}/all.parquet`, the public subjects of all folds, under either protocol."""
+
+    name = key = folder = role = "public"
+    file = "{part}.parquet"
+    reads_protocol = False
+    timed = False
+    reads = "{public} subjects"
+    manual = "keys of [public](#public) | the project's | Settings that differ; for methods with public subjects."
+
+    def settings_class(self, method: Method) -> type[Any]:
+        """The same for all methods."""
+        del method
+        return PublicSettings
+
+    def slug(self, stage: Stage) -> str:
+        """The share of public subjects."""
+        settings: PublicSettings = stage.settings
+        return f"{100 * settings.ratio:g}-percent"
+
+    def phenotypes(self, stage: Stage) -> tuple[str, ...]:
+        """The diagnosis: public subjects are labelled, and of all classes alike; the site as in the split above."""
+        del stage
+        return ("site", "diagnosis")
+
+    def content(self, stage: Stage) -> list[Any]:
+        """The split, and the settings."""
+        return [stage.split, stage.chosen]
+
+
+PUBLIC = Public()

@@ -1,8 +1,4 @@
-"""A kind of stage, declared in one place, and a stage: a kind with settings and a name.
-
-A stage is called `slug-digest` after its own resolved settings and those of the stages above it, so two variants that
-share it share its files, and switching a setting back finds the old result.
-"""
+"""What all kinds of stages have in common: key, settings, parents, name, path, and when two are comparable."""
 
 import hashlib
 import json
@@ -13,11 +9,37 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
-from brainfed.configuration.defaults import defaults_of
-from brainfed.configuration.project import ProjectSettings
-from brainfed.configuration.stages.regime import Regime
-from brainfed.methods.inpainter import Inpainter
-from brainfed.methods.method import Method
+from brainfed.configuration.project import ProjectSettings, defaults_of
+from brainfed.methods.method import Inpainter, Method
+
+# Conditions under which two variants are comparable: the tests of subjects, and the visible data.
+
+
+@dataclass(frozen=True)
+class Regime:
+    """Split, protocol and labels of an evaluation.
+
+    `unseen`: whether tested institutions take no part in training (leave-one-site-out). `partial`: whether the split
+    leaves subjects out (`split.share`, `split.held_back`).
+    """
+
+    name: str
+    split: str
+    protocol: str
+    labels: str
+    unseen: bool
+    partial: bool = False
+
+    @property
+    def generates(self) -> bool:
+        """Whether a generator may be trained: False if an unseen institution's features would train it."""
+        return not self.unseen or self.protocol == "inductive"
+
+
+# A kind of stage, declared in one place, and a stage: a kind with settings and a name.
+#
+# A stage is called `slug-digest` after its own resolved settings and those of the stages above it, so two variants that
+# share it share its files, and switching a setting back finds the old result.
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -173,7 +195,7 @@ class StageKind(ABC):
         return ()
 
     def phenotypes(self, stage: Stage) -> tuple[str, ...]:
-        """The columns of the phenotype table (`cohort.phenotype.columns`) that its job reads; no other reaches it."""
+        """The columns of the participants (`cohort.phenotype.participant`) that its job reads; no other reaches it."""
         del stage
         return ()
 

@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from brainfed.configuration.layout.at_a_site import is_private, sets_added_up, trains_jointly
-from brainfed.configuration.layout.paths import split_file
+from brainfed.configuration.layout.layout import split_file
 from brainfed.configuration.planning.experiments import Experiment, Variant
 from brainfed.configuration.planning.plan import Plan
 from brainfed.deployment.places import StudyPlace
-from brainfed.federation.privacy.accounting import Steps, composed_epsilon
-from brainfed.federation.privacy.calibration import planned_steps
+from brainfed.federation.accounting import Steps, composed_epsilon, planned_steps
 from brainfed.runtime.artefacts import read_table
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.settings import restore

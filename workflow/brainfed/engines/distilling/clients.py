@@ -15,16 +15,14 @@ from torch import Tensor
 from brainfed.engines.clients import Curves, NetworkClients
 from brainfed.engines.distilling.network import Crops, FoldNetwork, Loss, Pool, Step, Trainer, below
 from brainfed.engines.training import Schedule
-from brainfed.federation.clients import Arrays
-from brainfed.federation.defences.elementwise import median, trimmed_mean
-from brainfed.federation.distillation.batch import PublicBatch
-from brainfed.federation.distillation.losses import local_loss
-from brainfed.federation.distillation.objective import Objective
+from brainfed.federation.defences import median, trimmed_mean
+from brainfed.federation.distillation.objective import Objective, PublicBatch, local_loss
+from brainfed.federation.loop import Arrays
 from brainfed.federation.message import Message
-from brainfed.federation.robustness_settings import RobustnessSettings
+from brainfed.federation.settings import RobustnessSettings
 from brainfed.federation.sharing import Content
 from brainfed.samples.labelled_subjects import IntArray
-from brainfed.samples.series_inputs import SeriesInputs
+from brainfed.samples.series import SeriesInputs
 
 LOGITS = "logits"
 """Name on the wire of an institution's logits of the public samples."""

@@ -13,13 +13,11 @@ from torch import Tensor
 from brainfed.engines.clients import wire_name
 from brainfed.federation.adam import Adam
 from brainfed.models.classifier import class_probabilities
-from brainfed.models.recurrent import Kind, RecurrentClassifier
-from brainfed.models.recurrent_folds import Workspace, fold_logits
+from brainfed.models.gahfl import Kind, RecurrentClassifier, Workspace, fold_logits
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
 from brainfed.samples.labelled_subjects import IntArray
-from brainfed.samples.series_inputs import SeriesInputs
-from brainfed.samples.windows import training_offset
+from brainfed.samples.series import SeriesInputs, training_offset
 
 # Crops of region series: the samples of recurrent networks (GAHFL Sec. III-A).
 #

@@ -15,12 +15,11 @@ from brainfed.engines.training import Server, Training
 from brainfed.federation.distillation.objective import Objective
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.sharing import Content, record_downloads, record_pools, record_uploads
-from brainfed.models.recurrent import KINDS, Kind, RecurrentClassifier
+from brainfed.models.gahfl import KINDS, Kind, RecurrentClassifier
 from brainfed.runtime.errors import UserError
-from brainfed.runtime.jobs.run import Run
+from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.samples.labelled_subjects import IntArray
-from brainfed.samples.public_series_inputs import PublicSeriesInputs
-from brainfed.samples.series_inputs import SeriesInputs
+from brainfed.samples.series import PublicSeriesInputs, SeriesInputs
 
 SERVER = -1
 """Place of the server in keys of random streams."""

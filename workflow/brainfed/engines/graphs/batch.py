@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import embedding_bag
 
-from brainfed.samples.graph_samples import GraphSamples
+from brainfed.samples.graphs import GraphSamples
 from brainfed.samples.labelled_subjects import IntArray
 
 

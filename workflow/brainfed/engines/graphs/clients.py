@@ -22,15 +22,15 @@ from brainfed.engines.clients import Batches, Curves, NetworkClients, wire_name
 from brainfed.engines.graphs.batch import Block, Graphs, Scored
 from brainfed.engines.graphs.network import Copies, KeyedDropout, Parameters, Task, Trainer
 from brainfed.federation.adam import Adam
-from brainfed.federation.clients import Arrays
+from brainfed.federation.loop import Arrays
 from brainfed.federation.message import GRADIENT_NORM, Message
-from brainfed.federation.schedule import FederationSettings
+from brainfed.federation.settings import FederationSettings
 from brainfed.federation.sharing import Content
 from brainfed.models.classifier import class_probabilities
-from brainfed.models.gin import GIN
+from brainfed.models.gcfl import GIN
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
-from brainfed.samples.graph_samples import GraphSamples
+from brainfed.samples.graphs import GraphSamples
 from brainfed.samples.labelled_subjects import IntArray
 
 

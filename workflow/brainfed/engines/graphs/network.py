@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn.functional import log_softmax
 
 from brainfed.engines.graphs.batch import Block, Scored
-from brainfed.models.gin import GIN
+from brainfed.models.gcfl import GIN
 from brainfed.runtime.streams import Streams
 
 
@@ -90,7 +90,7 @@ class Parameters(NamedTuple):
 
     @classmethod
     def of(cls, named: Mapping[str, Tensor]) -> "Parameters":
-        """Views of the tensors of a `models.gin.GIN` by their names."""
+        """Views of the tensors of a `models.gcfl.GIN` by their names."""
 
         def linear(name: str) -> Linear:
             return Linear(named[f"{name}.weight"], named[f"{name}.bias"])
@@ -171,7 +171,7 @@ class Workspace:
 
 # A GIN's gradient and scores without autograd, a block of graphs after the other.
 #
-# The formulas are those of `models.gin.GIN`. Two facts save passes over the activations: what is positive after ReLU
+# The formulas are those of `models.gcfl.GIN`. Two facts save passes over the activations: what is positive after ReLU
 # and dropout passed both, so that no mask is kept; and dropout's factor multiplies the weights of the next layer
 # instead.
 

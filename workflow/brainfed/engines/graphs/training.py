@@ -10,11 +10,11 @@ from brainfed.engines.clients import wire_name
 from brainfed.engines.graphs.clients import GraphClients, GraphCohort
 from brainfed.engines.training import Server, Training, averaging
 from brainfed.federation.ledger import Ledger
-from brainfed.federation.privacy.weight_noise import WeightNoise
-from brainfed.federation.schedule import FederationSettings
+from brainfed.federation.noise import WeightNoise
+from brainfed.federation.settings import FederationSettings
 from brainfed.federation.sharing import record_pools
-from brainfed.models.gin import GIN, SHARED
-from brainfed.samples.graph_inputs import GraphInputs
+from brainfed.models.gcfl import GIN, SHARED
+from brainfed.samples.graphs import GraphInputs
 
 
 @dataclass(frozen=True, kw_only=True)

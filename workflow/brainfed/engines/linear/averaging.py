@@ -10,11 +10,11 @@ from torch import Tensor
 
 from brainfed.engines.linear.design import Curves, FoldTask, LinearDesign, held_out_losses, margins, training_losses
 from brainfed.engines.training import run_rounds
-from brainfed.federation.attacks.poisoning import Federation, attack_of
-from brainfed.federation.clients import Arrays
-from brainfed.federation.defences.defence import defence_of
+from brainfed.federation.attacks import Federation, attack_of
+from brainfed.federation.defences import defence_of
+from brainfed.federation.loop import Arrays
 from brainfed.federation.message import Message
-from brainfed.federation.privacy.weight_noise import WeightNoise
+from brainfed.federation.noise import WeightNoise
 from brainfed.federation.sharing import record_downloads, record_uploads
 from brainfed.federation.strategies.fedavg import FedAvg
 from brainfed.federation.strategies.krylov import strongest_of_the_best

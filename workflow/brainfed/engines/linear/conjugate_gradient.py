@@ -14,9 +14,9 @@ from torch import Tensor
 
 from brainfed.engines.linear.design import Curves, FoldTask, LinearDesign, held_out_losses, margins, training_losses
 from brainfed.engines.training import run_until_finished
-from brainfed.federation.clients import Arrays
+from brainfed.federation.loop import Arrays
 from brainfed.federation.message import Message
-from brainfed.federation.privacy.weight_noise import WeightNoise
+from brainfed.federation.noise import WeightNoise
 from brainfed.federation.strategies.krylov import Krylov
 from brainfed.federation.wire import Wire
 

@@ -11,12 +11,12 @@ from torch import Tensor
 
 from brainfed.engines.crossings import sizes_of
 from brainfed.federation.ledger import Ledger
-from brainfed.federation.robustness_settings import RobustnessSettings
-from brainfed.runtime.jobs.run import Run
-from brainfed.samples.class_scores import of_two_classes
+from brainfed.federation.settings import RobustnessSettings
+from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.samples.inner_folds import INNER_FOLDS, institution_folds
 from brainfed.samples.inputs import MethodInputs
-from brainfed.samples.view_scaling import Scaling
+from brainfed.samples.labelled_subjects import of_two_classes
+from brainfed.samples.scaling import Scaling
 
 Solver = Literal["conjugate_gradient", "fedavg"]
 Float64 = NDArray[np.float64]

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from brainfed.engines.linear.design import Curves
-from brainfed.samples.class_scores import of_two_classes
-from brainfed.samples.kept.fitted_model import Arrays, FittedModel, Scored
-from brainfed.samples.view_scaling import Scaling
+from brainfed.samples.inputs import Arrays, FittedModel, Scored
+from brainfed.samples.labelled_subjects import of_two_classes
+from brainfed.samples.scaling import Scaling
 
 
 def kept_ridge(scaling: Scaling, curves: Curves) -> FittedModel:

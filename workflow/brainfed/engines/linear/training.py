@@ -13,12 +13,11 @@ from brainfed.engines.linear.design import Curves, FoldTask, LinearDesign, Ridge
 from brainfed.engines.linear.kept import kept_ridge
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.sharing import record_downloads, record_uploads
-from brainfed.runtime.jobs.run import Run
+from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.samples.inner_folds import INNER_FOLDS
-from brainfed.samples.inputs import MethodInputs, Outcome
-from brainfed.samples.kept.fitted_model import FittedModel
-from brainfed.samples.training_folds import require_training_subjects
-from brainfed.samples.view_scaling import Scaling, fit_scaling
+from brainfed.samples.inputs import FittedModel, MethodInputs, Outcome
+from brainfed.samples.labelled_subjects import require_training_subjects
+from brainfed.samples.scaling import Scaling, fit_scaling
 
 SUM_BYTES = 8
 """A sum, float64."""

@@ -11,13 +11,12 @@ from torch import Tensor
 
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.link import TOGETHER, Link
-from brainfed.federation.privacy.schedule import sampling_rate, steps_of_an_epoch
+from brainfed.federation.settings import sampling_rate, steps_of_an_epoch
 from brainfed.federation.sharing import add_up
-from brainfed.graphs.connectome.normalised import normalised, normalised_adjacency, positive_correlations
+from brainfed.graphs.connectome import normalised, normalised_adjacency, positive_correlations
 from brainfed.runtime.streams import Streams
 from brainfed.samples.labelled_subjects import IntArray, LabelledSubjects
-from brainfed.samples.series_inputs import SeriesInputs
-from brainfed.samples.windows import test_offsets, training_offset, window
+from brainfed.samples.series import SeriesInputs, test_offsets, training_offset, window
 
 Float32 = NDArray[np.float32]
 

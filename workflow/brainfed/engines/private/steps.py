@@ -20,8 +20,8 @@ from torch.func import functional_call, grad_and_value, vmap
 from torch.nn.functional import cross_entropy
 
 from brainfed.engines.private.cohort import Moment, PrivateCohort, Rows
-from brainfed.federation.privacy.gaussian import private_normal
-from brainfed.federation.privacy.schedule import PrivateSchedule
+from brainfed.federation.noise import private_normal
+from brainfed.federation.settings import PrivateSchedule
 from brainfed.models.classifier import Classifier
 from brainfed.runtime.streams import Streams
 

@@ -1,7 +1,7 @@
 """A network of single subjects in every institution, in private steps or the same steps without privacy.
 
 A step draws subjects at random (`Poisson`), sums their clipped gradients and adds noise (`steps`). An institution
-counts its steps; what it has spent follows from that number (`federation.privacy.spending`). All draws are keyed by
+counts its steps; what it has spent follows from that number (`federation.accounting`). All draws are keyed by
 institution, fold, round, epoch and step: a training that resumes repeats the noise of the round that was cut off.
 """
 
@@ -28,12 +28,11 @@ from brainfed.engines.private.steps import (
     restore_optimiser,
 )
 from brainfed.engines.training import Training
-from brainfed.federation.clients import Arrays
+from brainfed.federation.accounting import Spending, planned_steps, spending_row
 from brainfed.federation.ledger import Ledger
+from brainfed.federation.loop import Arrays
 from brainfed.federation.message import Message
-from brainfed.federation.privacy.calibration import planned_steps
-from brainfed.federation.privacy.schedule import PrivateSchedule
-from brainfed.federation.privacy.spending import Spending, spending_row
+from brainfed.federation.settings import PrivateSchedule
 from brainfed.federation.sharing import Content
 from brainfed.models.classifier import class_probabilities
 from brainfed.runtime.errors import UserError

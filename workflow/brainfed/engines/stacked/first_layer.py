@@ -23,8 +23,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from brainfed.graphs.graph import Graph
-from brainfed.models.products import Products
+from brainfed.graphs.propagation import Graph
+from brainfed.models.classifier import Products
 from brainfed.runtime.precision import Precision
 
 BlockEdges = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]

@@ -20,8 +20,7 @@ from brainfed.engines.stacked.stack import Stack
 from brainfed.models.classifier import Classifier, class_probabilities
 from brainfed.runtime.precision import Precision
 from brainfed.runtime.streams import Streams
-from brainfed.samples.inputs import FloatArray
-from brainfed.samples.kept.fitted_model import Arrays, FittedModel, Scored, with_alike_shared
+from brainfed.samples.inputs import Arrays, FittedModel, FloatArray, Scored, with_alike_shared
 
 # Dropout of the hidden activations, drawn on the CPU from keyed streams (Srivastava et al. 2014). Parisot et al. (2018)
 # drop 30 % of the inputs of every layer. Here the products A X are formed once for all steps, so the features are not

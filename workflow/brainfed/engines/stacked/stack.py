@@ -27,11 +27,10 @@ from brainfed.engines.stacked.first_layer import (
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.link import Arrays
 from brainfed.federation.sharing import add_up, record_downloads, record_uploads
-from brainfed.graphs.graph import Graph
-from brainfed.graphs.propagation import dense_block, edges_by_block, normalised_adjacency
+from brainfed.graphs.propagation import Graph, dense_block, edges_by_block, normalised_adjacency
 from brainfed.models.classifier import Read
 from brainfed.samples.inputs import MethodInputs
-from brainfed.samples.standardise import training_moments
+from brainfed.samples.scaling import training_moments
 
 Float64 = NDArray[np.float64]
 

@@ -16,19 +16,17 @@ from brainfed.engines.stacked.network import Dropout, StackedNetwork, kept_stack
 from brainfed.engines.stacked.stack import Member, Reading, members, record_moments, stack_inputs
 from brainfed.engines.training import Server, Training, averaging
 from brainfed.federation.adam import Adam
-from brainfed.federation.clients import Arrays
-from brainfed.federation.defences.defence import defence_of
+from brainfed.federation.defences import defence_of
 from brainfed.federation.ledger import Ledger
+from brainfed.federation.loop import Arrays
 from brainfed.federation.message import Message
-from brainfed.federation.privacy.drawn_ahead import DrawnAhead
-from brainfed.federation.privacy.weight_noise import WeightNoise
-from brainfed.federation.schedule import FederationSettings
+from brainfed.federation.noise import DrawnAhead, WeightNoise
+from brainfed.federation.settings import FederationSettings
 from brainfed.federation.sharing import Content
 from brainfed.models.classifier import Classifier
 from brainfed.runtime.jobs.checkpoints import Checkpoint
 from brainfed.runtime.precision import Precision
-from brainfed.samples.inputs import MethodInputs
-from brainfed.samples.kept.fitted_model import FittedModel
+from brainfed.samples.inputs import FittedModel, MethodInputs
 
 STACK_BYTES = 3 << 30
 """Bytes for the weights, gradients, Adam's two moments and own features of the folds that train in parallel."""

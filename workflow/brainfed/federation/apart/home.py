@@ -19,10 +19,9 @@ from brainfed.federation.apart.packet import Packet, arrays_digest
 from brainfed.federation.apart.recipes import recipe_of
 from brainfed.federation.apart.sealed import SUM
 from brainfed.federation.apart.sums import addends
-from brainfed.federation.link import Arrays
+from brainfed.federation.link import Arrays, EveryRound, Pace
 from brainfed.federation.message import Message
-from brainfed.federation.pace import EveryRound, Pace
-from brainfed.federation.strategies.strategy import EndingStrategy, Strategy
+from brainfed.federation.strategies.fedavg import EndingStrategy, Strategy
 from brainfed.runtime.errors import UserError
 
 

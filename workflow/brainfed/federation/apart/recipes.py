@@ -13,15 +13,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from brainfed.federation.selection import Selection
-from brainfed.federation.strategies.fedavg import FedAvg
-from brainfed.federation.strategies.gcfl import GCFL
+from brainfed.federation.strategies.fedavg import FedAvg, Selection, Strategy
+from brainfed.federation.strategies.gcfl import GCFL, GradientNorms, UpdateCosine
 from brainfed.federation.strategies.krylov import Krylov
-from brainfed.federation.strategies.penalty_path import PenaltyPath
-from brainfed.federation.strategies.quasi_newton import Objective, QuasiNewton
-from brainfed.federation.strategies.similarity import GradientNorms, UpdateCosine
+from brainfed.federation.strategies.quasi_newton import Objective, PenaltyPath, QuasiNewton
 from brainfed.federation.strategies.similarity_weighted import SimilarityWeighted
-from brainfed.federation.strategies.strategy import Strategy
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
 

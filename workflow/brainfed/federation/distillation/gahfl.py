@@ -1,20 +1,167 @@
-"""The server's objective of GAHFL (eq. 4 to 7)."""
+"""The server of GAHFL: its aggregation by a graph network (eq. 6), and its objective (eq. 4 to 7)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from brainfed.federation.distillation.batch import PublicBatch
-from brainfed.federation.distillation.gcna import GCNA, Training
-from brainfed.federation.distillation.losses import batch_mean, cross_entropy, kl
-from brainfed.federation.distillation.pool import LogitPool
-from brainfed.federation.distillation.split import Evaluation, Lifetime, SelfEvaluation, Split, Visits, right_teachers
+from brainfed.federation.adam import Adam
+from brainfed.federation.distillation.objective import (
+    Evaluation,
+    Lifetime,
+    LogitPool,
+    PublicBatch,
+    SelfEvaluation,
+    Split,
+    Visits,
+    batch_mean,
+    cross_entropy,
+    entropy,
+    kl,
+    right_teachers,
+)
+from brainfed.runtime.streams import Streams
 
+# GAHFL's aggregation: a graph convolutional network weighs the institutions' models, sample by sample (GAHFL eq. 6).
+#
+# The nodes of a sample's graph are the institutions' models that predict its label and the global model; their features
+# are the logits. Samples have different numbers of such models: all graphs have K + 1 nodes, and the others are masked.
+
+Training = Literal["labels", "l_wd"]
+"""What the network learns from: the public labels, or the weighted divergence of GAHFL eq. 7 itself."""
 Drop = Literal["none", "bce", "sd", "wd", "teachers"]
 """The term that an ablation of GAHFL's Table IV leaves out; `teachers`: of L_wd the divergence alone."""
+
+
+HIDDEN = 20
+LEARNING_RATE = 1e-3
+
+
+def initial_weights(streams: Streams, folds: Sequence[int], classes: int, hidden: int = HIDDEN) -> dict[str, Tensor]:
+    """(F, ...) weights of the two layers, Glorot's uniform start, and their biases, zeros.
+
+    Args:
+        streams: of the repeat.
+        folds: numbers of the F folds, which key the draws.
+        classes: number of classes C, the features of a node.
+        hidden: outputs of each layer.
+    """
+    found = {}
+    for layer, inputs in enumerate((classes, hidden)):
+        bound = (6.0 / (inputs + hidden)) ** 0.5
+        weights = []
+        for fold in folds:
+            generator = torch.Generator().manual_seed(streams.key("gcna-weights", fold, layer, inputs, hidden))
+            drawn = torch.empty(inputs, hidden, dtype=torch.float32).uniform_(-bound, bound, generator=generator)
+            weights.append(drawn)
+        found[f"weight_{layer}"] = torch.stack(weights)
+        found[f"bias_{layer}"] = torch.zeros(len(folds), hidden)
+    return found
+
+
+def normalised_adjacency(entropies: Tensor, nodes: Tensor) -> Tensor:
+    """(..., N, N) D^-1/2 A D^-1/2 with A_jk = exp(-|h_j - h_k|) among the graph's nodes; zero rows for all others.
+
+    The diagonal of A, exp(0) = 1, is the self-loop.
+
+    Args:
+        entropies: (..., N) h, entropies of the nodes' predictions.
+        nodes: (..., N) bool, whether a node is in the graph.
+    """
+    distance = (entropies[..., :, None] - entropies[..., None, :]).abs()
+    adjacency = torch.exp(-distance) * (nodes[..., :, None] & nodes[..., None, :])
+    scale = adjacency.sum(dim=-1).clamp(min=1).rsqrt()
+    return scale[..., :, None] * adjacency * scale[..., None, :]
+
+
+class GCNA:
+    """A two-layer network a fold, with its own Adam.
+
+    Args:
+        start: (F, ...) initial weights, as `initial_weights` draws them; the network takes their device and dtype.
+        training: what the network learns from.
+        learning_rate: of its Adam.
+    """
+
+    def __init__(
+        self, start: Mapping[str, Tensor], training: Training = "labels", learning_rate: float = LEARNING_RATE
+    ) -> None:
+        self.training = training
+        self.parameters = {name: tensor.detach().clone().requires_grad_() for name, tensor in start.items()}
+        folds = len(start["weight_0"])
+        self._rows = [[tensor.detach()[fold] for tensor in self.parameters.values()] for fold in range(folds)]
+        self._adam = Adam([row for rows in self._rows for row in rows], learning_rate)
+
+    def weights(self, logits: Tensor, teachers: Tensor, right: Tensor) -> Tensor:
+        """(K, F, B) weights of the right models, which sum to 1; zeros for a sample where none is right.
+
+        Row of the global model in A' = Z' Z'^T, softmax over the right models. The gradient reaches the network alone.
+
+        Args:
+            logits: (F, B, C) of the global model.
+            teachers: (K, F, B, C) of the institutions' models.
+            right: (K, F, B) bool, models that are nodes of the sample's graph.
+        """
+        features = torch.cat([logits.detach()[None], teachers.detach()]).permute(1, 2, 0, 3)
+        nodes = torch.cat([torch.ones_like(right[:1]), right]).permute(1, 2, 0)
+        adjacency = normalised_adjacency(entropy(features), nodes)
+        hidden = torch.relu(self._layer(adjacency, features, 0))
+        embedding = self._layer(adjacency, hidden, 1)
+        scores = (embedding[..., 1:, :] @ embedding[..., 0, :, None])[..., 0]
+        masked = scores.masked_fill(~nodes[..., 1:], torch.finfo(scores.dtype).min)
+        return (torch.softmax(masked, dim=-1) * nodes[..., 1:]).permute(2, 0, 1)
+
+    def learn(self, weights: Tensor, batch: PublicBatch, divergence: Tensor, right: Tensor) -> None:
+        """Take one step of Adam in every fold that has a sample with a right model; the others keep their state.
+
+        Under `labels` the loss of a sample is the cross-entropy of sum_k A'_k softmax(lg_k) on its label; under `l_wd`
+        it is sum_k A'_k KL(lg_k || lg).
+
+        Args:
+            weights: (K, F, B) of `weights`.
+            batch: the samples.
+            divergence: (K, F, B) KL(lg_k || lg).
+            right: (K, F, B) bool, as in `weights`.
+        """
+        helped = right.any(dim=0)
+        if self.training == "labels":
+            labels = batch.labels[None, ..., None].expand(len(weights), -1, -1, 1)
+            probability = torch.softmax(batch.teachers, dim=-1).gather(-1, labels)[..., 0]
+            values = -torch.where(helped, (weights * probability).sum(dim=0), 1.0).log()
+        else:
+            values = (weights * divergence.detach()).sum(dim=0)
+        moves = helped.any(dim=1).tolist()
+        if not any(moves):
+            return
+        loss = batch_mean(values * helped, batch.weight).sum()
+        gradients = torch.autograd.grad(loss, list(self.parameters.values()))
+        for fold, rows in enumerate(self._rows):
+            for row, gradient in zip(rows, gradients, strict=True):
+                row.grad = gradient[fold] if moves[fold] else None
+        self._adam.step()
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Weights and the moments of Adam."""
+        weights = {name: tensor.detach().cpu().numpy() for name, tensor in self.parameters.items()}
+        return weights | {f"adam/{name}": array for name, array in self._adam.arrays().items()}
+
+    @torch.no_grad()
+    def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Copy a state."""
+        for name, tensor in self.parameters.items():
+            tensor.copy_(torch.from_numpy(arrays[name]))
+        self._adam.load(
+            {name.removeprefix("adam/"): array for name, array in arrays.items() if name.startswith("adam/")}
+        )
+
+    def _layer(self, adjacency: Tensor, features: Tensor, layer: int) -> Tensor:
+        weight, bias = self.parameters[f"weight_{layer}"], self.parameters[f"bias_{layer}"]
+        return adjacency @ features @ weight[:, None] + bias[:, None, None]
+
+
+# The server's objective of GAHFL (eq. 4 to 7).
 
 
 class GAHFLObjective:

@@ -1,16 +1,148 @@
-"""Federated averaging (McMahan et al. 2017, Algorithm 1; FedNI Algorithm 1, lines 9 and 15)."""
+"""Federated averaging (McMahan et al. 2017; FedNI Algorithm 1), its choice of clients, and training alone."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
 
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from brainfed.federation.aggregation import Weighting, average, institution_weights
-from brainfed.federation.defences.defence import Defence
+from brainfed.federation.defences import Defence
 from brainfed.federation.message import Message
-from brainfed.federation.selection import Selection
+from brainfed.runtime.streams import Streams
+
+# Weighted means over institutions (McMahan et al. 2017; FedNI Sec. III-C).
+
+Weighting = Literal["equal", "subjects"]
+
+
+def institution_weights(samples: Tensor, weighting: Weighting) -> Tensor:
+    """Weights that sum to one over the institutions that have training samples.
+
+    Args:
+        samples: (M, F) numbers of training samples; 0 excludes an institution from a fold.
+        weighting: `equal` is FedNI's 1/M, `subjects` is FedAvg's n_m / n.
+
+    Returns:
+        (M, F); a column without participants is zero.
+    """
+    present = samples > 0
+    raw = present.to(torch.float64) if weighting == "equal" else samples.to(torch.float64) * present
+    return raw / raw.sum(dim=0, keepdim=True).clamp(min=1e-300)
+
+
+def average(every: Sequence[Mapping[str, Tensor]], weights: Tensor) -> dict[str, Tensor]:
+    """Weighted mean of the tensors (F, ...) of M institutions, by name; weights are (M, F)."""
+    first, *others = every
+    means = {}
+    for name, tensor in first.items():
+        shape = (*weights.shape, *(1 for _ in tensor.shape[1:]))
+        weight = weights.to(tensor).reshape(shape)
+        mean = weight[0] * tensor
+        for place, other in enumerate(others, start=1):
+            mean.addcmul_(weight[place].expand_as(mean), other[name])
+        means[name] = mean
+    return means
+
+
+# Client selection by FedAvg's fraction C.
+
+
+def choose(institutions: int, fraction: float, streams: Streams, round_index: int) -> tuple[int, ...]:
+    """max(round(C M), 1) of the M institutions, drawn without replacement, ascending."""
+    count = max(round(fraction * institutions), 1)
+    order = streams.numpy("client-selection", round_index).permutation(institutions)
+    return tuple(sorted(order[:count].tolist()))
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The institutions of every round of a training.
+
+    Attributes:
+        institutions: M.
+        fraction: C.
+        streams: of the repeat.
+    """
+
+    institutions: int
+    fraction: float
+    streams: Streams
+
+    def __call__(self, number: int) -> tuple[int, ...]:
+        """The institutions of round `number`."""
+        return choose(self.institutions, self.fraction, self.streams, number)
+
+
+# The server's part of a round: choose institutions, aggregate their replies, broadcast.
+
+
+class Strategy(Protocol):
+    """The loop's interface to a server."""
+
+    def choose(self, number: int, /) -> tuple[int, ...]:
+        """The institutions that train in round `number`."""
+
+    def aggregate(self, number: int, replies: Mapping[int, Message], /) -> None:
+        """Aggregate the replies of round `number`; their tensors are views that the next round overwrites."""
+
+    def broadcast(self, number: int, /) -> Mapping[int, Message]:
+        """The messages before round `number`, by institution; none where nothing is shared.
+
+        The messages after the last round end the training. A resumed training calls this again for its first round.
+        """
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Arrays that later rounds depend on."""
+
+    def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Copy a `state`."""
+
+
+class EndingStrategy(Strategy, Protocol):
+    """A server that ends when it has converged, with a result."""
+
+    def finished(self) -> bool:
+        """Whether no further round is needed."""
+
+    def published(self) -> dict[str, NDArray[Any]]:
+        """What every institution learns of the result beside the last messages."""
+
+
+# Training without a server: every institution by itself, or one with pooled data.
+
+
+class Alone:
+    """All institutions train in every round and send nothing.
+
+    Args:
+        institutions: codes.
+    """
+
+    def __init__(self, institutions: tuple[int, ...]) -> None:
+        self.institutions = institutions
+
+    def choose(self, _number: int) -> tuple[int, ...]:
+        """All of them."""
+        return self.institutions
+
+    def aggregate(self, _number: int, replies: Mapping[int, Message]) -> None:
+        """No replies."""
+
+    def broadcast(self, _number: int) -> Mapping[int, Message]:
+        """Nothing."""
+        return {}
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Nothing."""
+        return {}
+
+    def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Nothing."""
+
+
+# Federated averaging (McMahan et al. 2017, Algorithm 1; FedNI Algorithm 1, lines 9 and 15).
 
 
 class FedAvg:

@@ -1,25 +1,226 @@
-"""Clustered federated learning of graphs: GCFL and GCFL+ (Xie et al. 2021).
+"""Clustered federated learning of graphs: GCFL and GCFL+ (Xie et al. 2021), the cut and the similarity included."""
 
-All institutions begin in one cluster. The server knows the update Delta_i = W_i(after local training) - W_i(sent) of
-every institution. A cluster whose updates are large while their mean is small has found no model that suits all of
-them, and is cut in two. Institutions of one cluster share one model, from the round of the cut on:
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import combinations
+from math import inf, sqrt
+from typing import Any, Literal, Protocol
 
-    W_i <- W_i + sum_j n_j Delta_j / sum_j n_j = sum_j n_j (W_j after training) / sum_j n_j,  j in the cluster of i
-"""
-
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
-
+import networkx as nx
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from sklearn.manifold import spectral_embedding
 from torch import Tensor
 
-from brainfed.federation.aggregation import average, institution_weights
-from brainfed.federation.message import Message
-from brainfed.federation.strategies.clusters import CUTS, Clustering, IntArray, split
-from brainfed.federation.strategies.similarity import Similarity
+from brainfed.federation.message import GRADIENT_NORM, Message
+from brainfed.federation.strategies.fedavg import average, institution_weights
 from brainfed.runtime.errors import UserError
+
+# How alike institutions are: weights of the graph that a clustered federation cuts.
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+Clustering = Literal["minimum_cut", "balanced"]
+
+
+class Similarity(Protocol):
+    """The interface of GCFL's server to a measure of similarity."""
+
+    def read(self, replies: Sequence[Message]) -> None:
+        """Keep what it needs of a round's replies, one an institution."""
+
+    def ready(self, fold: int) -> bool:
+        """Whether enough is known of this fold to cut one of its clusters."""
+
+    def weights(self, fold: int, members: IntArray, updates: Tensor) -> FloatArray:
+        """(m, m) weights between members of a cluster, none negative.
+
+        Args:
+            fold: position of the fold.
+            members: (m,) places of the institutions.
+            updates: (m, P) what each has added to its shared weights in this round.
+        """
+
+    def forget(self, fold: int) -> None:
+        """A cluster of this fold was cut."""
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Arrays that later rounds depend on."""
+
+    def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Copy a `state`."""
+
+
+class UpdateCosine:
+    """GCFL: cos(Delta_i, Delta_j) + 1 between the updates of a round (Xie et al. 2021)."""
+
+    def read(self, replies: Sequence[Message]) -> None:
+        """Nothing to keep."""
+
+    def ready(self, _fold: int) -> bool:
+        """Always: a round's updates suffice."""
+        return True
+
+    def weights(self, _fold: int, _members: IntArray, updates: Tensor) -> FloatArray:
+        """(m, m); an update of zeros has the cosine 0 with all others."""
+        exact = updates.double()
+        units = exact / exact.norm(dim=1, keepdim=True).clamp(min=torch.finfo(exact.dtype).tiny)
+        found: FloatArray = (units @ units.T + 1).clamp(min=0).cpu().numpy()
+        return found
+
+    def forget(self, _fold: int) -> None:
+        """Nothing to forget."""
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Nothing."""
+        return {}
+
+    def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Nothing."""
+
+
+class GradientNorms:
+    """GCFL+: max(D) - D, with D the DTW distances between sequences of gradient norms (Xie et al. 2021).
+
+    Replies have a tensor `gradient-norm`. After a cut all sequences of the fold start again, and no cluster of it is
+    cut before they are whole, as in the authors' code.
+
+    Args:
+        length: number d of last rounds that are compared.
+    """
+
+    def __init__(self, length: int) -> None:
+        self.length = length
+        self.held: list[FloatArray] = []
+        """One (M, F) a round, the latest last; NaN where a norm is missing or forgotten."""
+
+    def read(self, replies: Sequence[Message]) -> None:
+        """Append the norms of a round.
+
+        Raises:
+            ValueError: the norm of an institution with training samples is not finite.
+        """
+        norms = torch.stack([reply.tensors[GRADIENT_NORM] for reply in replies]).double().cpu().numpy()
+        present = torch.stack([reply.samples for reply in replies]).cpu().numpy() > 0
+        if (present & ~np.isfinite(norms)).any():
+            place, fold = np.argwhere(present & ~np.isfinite(norms))[0]
+            raise ValueError(f"expected finite gradient norms, found {norms[place, fold]} of {place=} in {fold=}")
+        self.held = [*self.held, np.where(present, norms, np.nan)][-self.length :]
+
+    def ready(self, fold: int) -> bool:
+        """Whether d rounds have passed since the last cut, or since the start."""
+        return int(np.isfinite(np.stack(self.held)[:, :, fold]).any(axis=1).sum()) == self.length
+
+    def weights(self, fold: int, members: IntArray, _updates: Tensor) -> FloatArray:
+        """(m, m)."""
+        known = np.stack(self.held)[:, members, fold]
+        distances = dtw_distances([column[np.isfinite(column)].tolist() for column in known.T])
+        assert np.isfinite(distances).all(), "every institution with training samples has a norm of this round"
+        return np.asarray(distances.max() - distances)
+
+    def forget(self, fold: int) -> None:
+        """Empty the sequences of a fold."""
+        for norms in self.held:
+            norms[:, fold] = np.nan
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """The sequences, (rounds, M, F)."""
+        return {"gradient-norms": np.array(self.held)}
+
+    def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Copy the sequences."""
+        self.held = list(arrays["gradient-norms"].copy())
+
+
+def dtw_distances(sequences: Sequence[Sequence[float]]) -> FloatArray:
+    """(m, m) distances between m sequences."""
+    found = np.zeros((len(sequences), len(sequences)))
+    for one, other in combinations(range(len(sequences)), 2):
+        found[one, other] = found[other, one] = dtw(sequences[one], sequences[other])
+    return found
+
+
+def dtw(first: Iterable[float], second: Sequence[float]) -> float:
+    """Dynamic time warping: root of the smallest sum of squared differences along a path (Sakoe and Chiba 1978).
+
+    Infinite if only one of the sequences is empty.
+    """
+    sums = [0.0] + [inf] * len(second)
+    for value in first:
+        previous, sums = sums, [inf]
+        for place, other in enumerate(second):
+            sums.append((value - other) ** 2 + min(previous[place], previous[place + 1], sums[place]))
+    return sqrt(sums[-1])
+
+
+# Partitions of institutions, and two ways to cut a cluster in two.
+
+Cut = Callable[[FloatArray], BoolArray]
+"""Weights (m, m) of the complete graph over a cluster -> (m,) whether an institution is in the one part or the other.
+Weights are not negative and symmetric; the diagonal does not count."""
+
+LEAST = 1e-9
+"""Weight, as a share of the largest, that joins every pair before the normalised cut, which wants a connected graph."""
+
+
+def minimum_cut(weights: FloatArray) -> BoolArray:
+    """The cut whose weights have the smallest sum (Stoer and Wagner 1997), as GCFL cuts.
+
+    Between parts of k and m - k institutions lie k (m - k) pairs, so near-equal weights cut off a single institution.
+    """
+    graph = nx.complete_graph(len(weights))
+    for one, other, edge in graph.edges(data=True):
+        edge["weight"] = float(weights[one, other])
+    _, (part, _) = nx.stoer_wagner(graph)
+    return np.isin(np.arange(len(weights)), part)
+
+
+def balanced(weights: FloatArray) -> BoolArray:
+    """The normalised cut, which prefers parts of like weight.
+
+    The parts are the signs of the second eigenvector of the normalised Laplacian (Shi and Malik 2000), which is
+    orthogonal to a positive one: both parts have institutions.
+    """
+    joined = np.maximum(weights, LEAST * (weights.max() or 1.0))
+    vector = spectral_embedding(joined, n_components=1, drop_first=True, random_state=0)[:, 0]
+    return np.asarray(vector > 0)
+
+
+CUTS: Mapping[Clustering, Cut] = {"minimum_cut": minimum_cut, "balanced": balanced}
+
+
+def split(clusters: IntArray, one: IntArray, other: IntArray, counts: IntArray) -> IntArray:
+    """A partition in which two parts of one cluster are apart.
+
+    The part with the first institution keeps the cluster's number, the other gets the next free one. Members without
+    training samples are in neither part: they go with the part that has more samples.
+
+    Args:
+        clusters: (M,) number of the cluster of each institution, in {0, ..., K - 1}.
+        one: (a,) places of the institutions of one part, in ascending order.
+        other: (b,) those of the other part; none is empty.
+        counts: (M,) numbers of training samples.
+
+    Returns:
+        (M,) in {0, ..., K}.
+    """
+    first, second = sorted((one, other), key=lambda part: int(part[0]))
+    number, free = clusters[first[0]], clusters.max() + 1
+    found = clusters.copy()
+    if counts[second].sum() > counts[first].sum():
+        found[clusters == number] = free
+    found[first], found[second] = number, free
+    return found
+
+
+# Clustered federated learning of graphs: GCFL and GCFL+ (Xie et al. 2021).
+#
+# All institutions begin in one cluster. The server knows the update Delta_i = W_i(after local training) - W_i(sent) of
+# every institution. A cluster whose updates are large while their mean is small has found no model that suits all of
+# them, and is cut in two. Institutions of one cluster share one model, from the round of the cut on:
+#
+#     W_i <- W_i + sum_j n_j Delta_j / sum_j n_j = sum_j n_j (W_j after training) / sum_j n_j,  j in the cluster of i
 
 FEWEST = 3
 """Institutions with training samples in a cluster that can be cut."""

@@ -1,13 +1,6 @@
-"""Minimisation of a sum over institutions by L-BFGS at the server (Nocedal and Wright 2006, Algorithms 7.4 and 3.1).
+"""Servers that minimise a sum over institutions: gradient descent, L-BFGS, and the choice of a penalty."""
 
-In a round every institution sends the loss and the gradient of its own subjects at the server's point. Their sums are
-those of the pooled data, and so is the minimum. A direction of large curvature, such as a signal that all features
-share, costs a few rounds: no step size has to fit all directions.
-
-Many models are fitted side by side, each with its own step; one that has converged stays where it is.
-"""
-
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +10,88 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from brainfed.federation.message import Message
+
+# A server that steps along the mean of gradients, after it has weighed the classes by their counts.
+#
+# Round 0 sums the numbers of subjects of each class, if classes are balanced. With the sums N_c and noise of standard
+# deviation s, every subject of class c has the weight
+#
+#     v_c = (min_k N_k + s) / (N_c + s),
+#
+# at most 1, so that weights raise no subject's gradient. With much noise all weights approach 1. Further rounds step
+#
+#     w <- w - step sum_m g_m / N
+#
+# with the sums g_m of the institutions' gradients over N training subjects.
+
+
+class GradientDescent:
+    """One shared model from sums of gradients.
+
+    Args:
+        institutions: codes.
+        start: (F, K, d) initial weights.
+        step: (F,) size of a step.
+        class_weights: (F, C) ones.
+        count_noise: (F,) standard deviation of the noise on the summed counts of classes; None: no round of counts.
+    """
+
+    def __init__(
+        self,
+        institutions: tuple[int, ...],
+        start: Tensor,
+        step: Tensor,
+        class_weights: Tensor,
+        count_noise: Tensor | None,
+    ) -> None:
+        self.institutions, self.step, self.count_noise = institutions, step, count_noise
+        self.weights, self.class_weights = start.clone(), class_weights.clone()
+
+    def choose(self, _number: int) -> tuple[int, ...]:
+        """All institutions."""
+        return self.institutions
+
+    def aggregate(self, _number: int, replies: Mapping[int, Message]) -> None:
+        """Weigh the classes, or step."""
+        ordered = [replies[code] for code in sorted(replies)]
+        if "class-counts" in ordered[0].tensors:
+            self._weigh(torch.stack([reply.tensors["class-counts"] for reply in ordered]).sum(dim=0))
+            return
+        subjects = torch.stack([reply.samples for reply in ordered]).sum(dim=0).clamp(min=1)
+        total = torch.stack([reply.tensors["gradient"] for reply in ordered]).sum(dim=0)
+        self.weights -= (self.step.to(total) / subjects.to(total))[:, None, None] * total
+
+    def broadcast(self, number: int) -> Mapping[int, Message]:
+        """The weights of the classes after their counts, then the model; nothing before the first round."""
+        if number == 0:
+            return {}
+        counted = self.count_noise is not None and number == 1
+        tensors = {"class-weights": self.class_weights} if counted else {"weights": self.weights}
+        return dict.fromkeys(self.institutions, Message(tensors))
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """The model and the weights of the classes."""
+        return {"weights": self.weights.cpu().numpy(), "class-weights": self.class_weights.cpu().numpy()}
+
+    def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Copy a state."""
+        self.weights.copy_(torch.from_numpy(arrays["weights"]))
+        self.class_weights.copy_(torch.from_numpy(arrays["class-weights"]))
+
+    def _weigh(self, counts: Tensor) -> None:
+        assert self.count_noise is not None
+        # One subject beside the noise, so that a class without subjects has a weight.
+        level = counts.clamp(min=0) + self.count_noise.to(counts).clamp(min=1)[:, None]
+        self.class_weights.copy_(level.min(dim=1, keepdim=True).values / level)
+
+
+# Minimisation of a sum over institutions by L-BFGS at the server (Nocedal and Wright 2006, Algorithms 7.4 and 3.1).
+#
+# In a round every institution sends the loss and the gradient of its own subjects at the server's point. Their sums are
+# those of the pooled data, and so is the minimum. A direction of large curvature, such as a signal that all features
+# share, costs a few rounds: no step size has to fit all directions.
+#
+# Many models are fitted side by side, each with its own step; one that has converged stays where it is.
 
 MEMORY = 10
 """Pairs of steps and gradient differences that the server keeps."""
@@ -198,3 +273,101 @@ class QuasiNewton:
             again = inverse[slot] * (differences[slot] * found).sum(dim=1)
             found += (shares[slot] - again)[:, None] * steps[slot]
         return -found
+
+
+# Choice of a penalty by federated inner folds: L-BFGS along ascending costs, each from the minimum of the one before.
+#
+# The models of one group are fitted without one inner fold each. With the gradient every institution sends the loss of
+# its held-out subjects, one number a model. Once all models of a group have converged, a weaker penalty follows, until
+# the sum of these losses is far above the smallest. A small rise is no end: under strong penalties a model has little
+# but the direction of a common signal, whose loss says nothing on the others.
+
+FAR = 1.1
+"""Loss, as a multiple of the smallest so far, above which weaker penalties are not tried."""
+
+
+class PenaltyPath:
+    """G groups of models that share a penalty, 1 / (cost count).
+
+    Args:
+        institutions: codes.
+        objective: of the P models.
+        costs: ascending.
+        groups: (P,) group of each model.
+    """
+
+    def __init__(
+        self, institutions: tuple[int, ...], objective: Objective, costs: Sequence[float], groups: Tensor
+    ) -> None:
+        self.groups = groups
+        self.costs = torch.tensor(costs, dtype=torch.float64, device=groups.device)
+        self.counts = objective.counts.double().clamp(min=1)
+        count = int(groups.max()) + 1
+        self.place = torch.zeros(count, dtype=torch.int64, device=groups.device)
+        self.best = self.place.clone()
+        self.losses = torch.full((count,), torch.inf, dtype=torch.float64, device=groups.device)
+        self.ended = torch.zeros(count, dtype=torch.bool, device=groups.device)
+        self.server = QuasiNewton(institutions, objective, self._penalties())
+        self.validation = torch.full_like(self.counts, torch.inf)
+
+    def choose(self, number: int) -> tuple[int, ...]:
+        """All institutions."""
+        return self.server.choose(number)
+
+    @property
+    def rounds(self) -> int:
+        """Number of rounds until now, also of a resumed training."""
+        return self.server.rounds
+
+    def finished(self) -> bool:
+        """Whether every group has its penalty."""
+        return bool(self.ended.all())
+
+    def aggregate(self, number: int, replies: Mapping[int, Message]) -> None:
+        """A round of all models; a group that has converged goes on to its next penalty or ends.
+
+        Tensors of a reply: those of `QuasiNewton.aggregate`, and `validation-loss` (1, P).
+        """
+        self.server.aggregate(number, replies)
+        found = self.server.total(replies, "validation-loss")
+        self.validation = torch.where(self.server.accepted, found, self.validation)
+        converged, moved = self.server.converged, False
+        for group in torch.nonzero(~self.ended)[:, 0].tolist():
+            own = self.groups == group
+            if not bool(converged[own].all()):
+                continue
+            loss, last = self.validation[own].sum(), self.place[group] + 1 == len(self.costs)
+            if loss < self.losses[group]:
+                self.losses[group], self.best[group] = loss, self.place[group]
+            self.ended[group] = last or bool(loss > FAR * self.losses[group])
+            if not self.ended[group]:
+                self.place[group] += 1
+                moved = True
+        if moved:
+            self.server.repenalise(self._penalties())
+            self.server.advance(number)
+
+    def broadcast(self, number: int) -> Mapping[int, Message]:
+        """The next points of all models."""
+        return self.server.broadcast(number)
+
+    def published(self) -> dict[str, NDArray[Any]]:
+        """Cost of each group, and number of rounds."""
+        return {"chosen": self.costs[self.best].cpu().numpy(), **self.server.published()}
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """The models and the place on the path."""
+        own = {name: getattr(self, name).cpu().numpy() for name in self._own}
+        return self.server.state() | own
+
+    def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Copy a `state`."""
+        self.server.load(arrays)
+        for name in self._own:
+            setattr(self, name, torch.from_numpy(np.array(arrays[name])).to(self.groups.device))
+
+    _own = ("place", "best", "losses", "ended", "validation")
+
+    def _penalties(self) -> Tensor:
+        """(P,) of the groups' present costs."""
+        return 1 / (self.costs[self.place][self.groups] * self.counts)

@@ -18,10 +18,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from brainfed.federation.aggregation import average
 from brainfed.federation.message import Message
-from brainfed.federation.selection import Selection
-from brainfed.federation.strategies.fedavg import FedAvg
+from brainfed.federation.strategies.fedavg import FedAvg, Selection, average
 from brainfed.runtime.errors import UserError
 
 FloatArray = NDArray[np.float64]

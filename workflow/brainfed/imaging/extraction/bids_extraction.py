@@ -1,25 +1,146 @@
-"""Extract one subject's region series from the runs of a BIDS derivative."""
+"""Extract one shard of a cohort from the runs of a BIDS derivative or from images."""
 
+import contextlib
+import gc
+import json
 import logging
-from collections.abc import Mapping, Sequence
+import tempfile
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import combinations
+from pathlib import Path
 
-from brainfed.cohort.phenotype.framewise_displacement import mean_displacement
+import numpy as np
+import pandas as pd
+from nilearn.interfaces.fmriprep import load_confounds_strategy
+from numpy.typing import NDArray
+
+from brainfed.cohort.phenotype.participant import mean_displacement
 from brainfed.cohort.settings.cohort import CohortSettings
-from brainfed.cohort.sources.scan_run import BidsRun
-from brainfed.imaging.extraction.extract_shard import write_extracted
-from brainfed.imaging.extraction.extraction import TooShortError, check_cleaning, extract_scan
-from brainfed.imaging.extraction.fmriprep_confounds import Regressors, load_regressors
-from brainfed.imaging.extraction.join_runs import join_runs
-from brainfed.imaging.scans.atlas import Atlas
-from brainfed.imaging.scans.intact import same_content
-from brainfed.imaging.scans.probabilistic_atlas import ProbabilisticAtlas
-from brainfed.imaging.scans.repetition_time import agree, check_one_protocol, chosen_tr, sidecar_tr
-from brainfed.imaging.scans.scan import read_scan
-from brainfed.imaging.series.region_series import RegionSeries
-from brainfed.imaging.series.shard import ShardFiles
+from brainfed.cohort.settings.sources import ConfoundSettings
+from brainfed.cohort.sources.bids_tree import BidsRun
+from brainfed.imaging.extraction.confounds import ConfoundTable, read_confound_table
+from brainfed.imaging.extraction.extraction import (
+    ScanFiles,
+    TooShortError,
+    agree,
+    check_cleaning,
+    check_one_protocol,
+    chosen_tr,
+    extract,
+    extract_scan,
+    join_runs,
+    sidecar_tr,
+)
+from brainfed.imaging.scans.atlas import Atlas, ProbabilisticAtlas
+from brainfed.imaging.scans.scan import read_scan, same_content
+from brainfed.imaging.series.roi_series import RegionSeries
+from brainfed.imaging.series.shards import ShardFiles, write_shard
 from brainfed.runtime.errors import UserError
+
+# Confounds and scrubbed volumes of an image of fMRIPrep, by nilearn's named strategies.
+
+
+@dataclass(frozen=True)
+class Regressors:
+    """Confounds and kept volumes of one run.
+
+    Attributes:
+        values: (volumes, confounds); None: no regression.
+        kept: numbers of the kept volumes; None: all.
+        names: of the confounds.
+    """
+
+    values: NDArray[np.float64] | None = None
+    kept: NDArray[np.intp] | None = None
+    names: tuple[str, ...] = ()
+
+
+def load_regressors(subject: str, run: BidsRun, volumes: int, settings: ConfoundSettings) -> Regressors:
+    """Load the confounds of a strategy.
+
+    Raises:
+        TooShortError: every volume is scrubbed.
+        UserError: the table is absent, lacks a column, does not have one row a volume, or lacks a value beyond the
+            first row.
+    """
+    if settings.strategy == "none":
+        return Regressors()
+    where = f"Subject {subject}, confounds of {run.image}"
+    if run.confounds is None:
+        raise UserError(f"{where}: expected a table of confounds, found none; run fMRIPrep again.")
+    content = read_confound_table(where, run.confounds, volumes)
+    if content.names is None:
+        raise UserError(f"{where}: expected the header of fMRIPrep's table, found numbers; run fMRIPrep again.")
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "All volumes were marked as motion outliers", RuntimeWarning)
+            table, kept = _by_nilearn(content, run.components, settings)
+    except (ArithmeticError, AttributeError, LookupError, OSError, RecursionError, TypeError, ValueError) as error:
+        found = f"{_cause(error)} ({' '.join(str(error).replace('[]', '').split())})"
+        raise UserError(
+            f"{where}: expected the columns of strategy {settings.strategy!r}, found {found}; choose another strategy "
+            "or run fMRIPrep again."
+        ) from error
+    if kept is not None and len(kept) == 0:
+        raise TooShortError(
+            f"{where}: expected kept volumes, found all {volumes} scrubbed; raise bids.confounds.fd_threshold "
+            "or leave the run out."
+        )
+    volumes_kept = None if kept is None else np.asarray(kept, dtype=np.intp)
+    return Regressors(_finite(where, table), volumes_kept, tuple(table.columns))
+
+
+def _by_nilearn(
+    content: ConfoundTable, components: str | None, settings: ConfoundSettings
+) -> tuple[pd.DataFrame, NDArray[np.intp] | None]:
+    """Confounds and kept volumes by nilearn, which finds files by the name of an image.
+
+    It is given names of its own in an empty folder: it replaces "tsv" anywhere in a path, and refuses other endings
+    and entities than it knows.
+    """
+    described = None if components is None else Path(components).read_bytes()
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        Path("sub-1_desc-confounds_timeseries.tsv").write_text(content.as_text(), encoding="utf-8")
+        if described is not None:
+            Path("sub-1_desc-confounds_timeseries.json").write_bytes(described)
+        kind = "smoothAROMAnonaggr" if settings.strategy == "ica_aroma" else "preproc"
+        table, kept = load_confounds_strategy(
+            f"sub-1_desc-{kind}_bold.nii.gz", denoise_strategy=settings.strategy, **settings.options
+        )
+    return table, kept
+
+
+def _cause(error: Exception) -> str:
+    """Defect of the table or the json beside it, by the error of reading them."""
+    message = str(error)
+    if isinstance(error, UnicodeDecodeError | json.JSONDecodeError):
+        return "a damaged json beside the table"
+    if isinstance(error, OSError):
+        return "a file that does not open"
+    if isinstance(error, TypeError) or "could not convert" in message:
+        return "text in place of a number"
+    return "a table or a json without them"
+
+
+def _finite(where: str, table: pd.DataFrame) -> NDArray[np.float64] | None:
+    """Values of a table; None for a table without columns."""
+    if table.shape[1] == 0:
+        return None
+    values = table.to_numpy(dtype=np.float64)
+    bad = np.argwhere(~np.isfinite(values))
+    if len(bad):
+        row, column = bad[0]
+        raise UserError(
+            f"{where}: expected a finite value in column {table.columns[column]!r}, line {row + 2}, found a missing "
+            "one; run fMRIPrep again or choose another strategy."
+        )
+    return values
+
+
+# Extract one subject's region series from the runs of a BIDS derivative.
 
 logger = logging.getLogger(__name__)
 
@@ -163,3 +284,55 @@ def _long_enough(
             "leave the subject out (on_invalid: drop)."
         )
     return kept
+
+
+# Extract the region series of one part of a cohort from its NIfTI scans.
+
+
+def extract_shard(
+    scans: Mapping[str, ScanFiles], atlas: Atlas | ProbabilisticAtlas, settings: CohortSettings, out: ShardFiles
+) -> None:
+    """Extract the region series of some subjects' NIfTI scans.
+
+    Raises:
+        UserError: a scan is unusable and `on_invalid` is `error`.
+    """
+
+    def load(subject: str) -> RegionSeries:
+        return extract(subject, scans[subject], atlas, settings.extraction, settings.confound_columns)
+
+    write_extracted(sorted(scans), load, atlas, settings, out)
+
+
+def write_extracted(
+    subjects: Sequence[str],
+    load: Callable[[str], RegionSeries],
+    atlas: Atlas | ProbabilisticAtlas,
+    settings: CohortSettings,
+    out: ShardFiles,
+) -> None:
+    """Load subjects, in ascending order of id, with nilearn and write their part. A resampling of the atlas is logged
+    once. Errors as in `write_shard`.
+    """
+    logged: set[str] = set()
+
+    def load_and_log(subject: str) -> RegionSeries:
+        found = load(subject)
+        if found.resampled and found.resampled not in logged:
+            logged.add(found.resampled)
+            logger.info("Atlas %s resampled %s (first for %s)", atlas.name, found.resampled, subject)
+        if found.suspicion:
+            logger.warning("%s: unexpected space for atlas %s: %s", subject, atlas.name, found.suspicion)
+        return found
+
+    exempt_libraries()
+    write_shard(subjects, load_and_log, lambda: atlas.regions, atlas.name, settings, out)
+
+
+@cache
+def exempt_libraries() -> None:
+    """Exempt what is imported from garbage collections, for the rest of the process.
+
+    nilearn triggers several for an image, and each visits all objects of nilearn and scikit-learn: about 0.1 s.
+    """
+    gc.freeze()

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from brainfed.cohort.phenotype.plain_number import PLAIN
-from brainfed.cohort.phenotype.text import decoded, foreign_content
+from brainfed.cohort.phenotype.participant import PLAIN
+from brainfed.cohort.phenotype.table import decoded, foreign_content
 from brainfed.runtime.errors import UserError
 
 SEPARATORS = ("\t", ";", ",", None)

@@ -1,7 +1,10 @@
-"""Extract region series from a 4D image: the mean of every region of the atlas, cleaned by nilearn."""
+"""Extract region series from a 4D image: repetition time, cleaning, signal to noise, several runs."""
 
-from collections.abc import Sequence
+import json
+import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from nilearn.signal import clean, standardize_signal
@@ -9,15 +12,121 @@ from numpy.typing import NDArray
 
 from brainfed.cohort.settings.cohort import ExtractionSettings
 from brainfed.imaging.extraction.confounds import read_confounds
-from brainfed.imaging.extraction.temporal_snr import temporal_snr
-from brainfed.imaging.scans.atlas import Atlas
-from brainfed.imaging.scans.probabilistic_atlas import ProbabilisticAtlas
+from brainfed.imaging.scans.atlas import Atlas, ProbabilisticAtlas
 from brainfed.imaging.scans.region_means import average_regions
-from brainfed.imaging.scans.repetition_time import refuse_wrong_unit
 from brainfed.imaging.scans.scan import Scan, read_scan
-from brainfed.imaging.series.region_series import RegionSeries
-from brainfed.imaging.series.region_signal import rounding_regions
+from brainfed.imaging.series.roi_series import RELATIVE_FLOOR, RegionSeries, rounding_regions
 from brainfed.runtime.errors import UserError
+
+# Repetition time of a BIDS image, from its json files.
+
+KEY = "RepetitionTime"
+SHORTEST, LONGEST = 0.05, 30.0
+"""Repetition times in s beyond which one is taken for a wrong unit."""
+TOLERANCE = 1e-3
+"""Difference of two repetition times in s that rounding explains."""
+
+
+def sidecar_tr(subject: str, files: Sequence[str | Path]) -> float:
+    """Repetition time in s of the last file that states one, the nearest to the image; else NaN.
+
+    Raises:
+        UserError: a file is not a JSON object, or the time is not a number above 0.
+    """
+    tr = float("nan")
+    for file in files:
+        where = f"Subject {subject}, {file}"
+        try:
+            content = json.loads(Path(file).read_text(encoding="utf-8-sig"))
+        except (OSError, ValueError, RecursionError) as error:
+            raise UserError(f"{where}: expected a JSON sidecar, found none ({error}); repair it.") from error
+        if not isinstance(content, dict):
+            raise UserError(f"{where}: expected a JSON object, found {type(content).__name__}; repair it.")
+        if KEY in content:
+            tr = _checked(where, content[KEY])
+    return tr
+
+
+def agree(one: float, other: float) -> bool:
+    """Whether two repetition times agree; an unknown one agrees with all."""
+    return bool(np.isnan(one) or np.isnan(other) or abs(one - other) <= TOLERANCE)
+
+
+def refuse_wrong_unit(where: str, tr: float) -> None:
+    """Refuse an impossible repetition time; NaN is accepted.
+
+    Raises:
+        UserError: it is above 30 s or below 0.05 s.
+    """
+    if tr > LONGEST or tr < SHORTEST:
+        limit = f"at most {LONGEST:g}" if tr > LONGEST else f"at least {SHORTEST:g}"
+        raise UserError(
+            f"{where}: expected a repetition time of {limit} s, found {tr:g} s; {_reason(tr)}ix it there, or set `tr` "
+            "for its site."
+        )
+
+
+def _reason(tr: float) -> str:
+    """The unit that would make an impossible time a usual one, and the begin of `fix`; `f` where none does."""
+    for unit, length in (("ms", 1e-3), ("\N{MICRO SIGN}s", 1e-6)):
+        if SHORTEST <= tr * length <= LONGEST:
+            return f"is it in {unit}? F"
+        if SHORTEST <= tr / length <= LONGEST:
+            return f"does its unit say {unit} for a number in s? F"
+    return "f"
+
+
+def chosen_tr(given: float | None, stated: float, header: float) -> float:
+    """Repetition time in s of the config, else of the sidecars, else of the header."""
+    return next((time for time in (given, stated) if time is not None and not np.isnan(time)), header)
+
+
+def check_one_protocol(subject: str, runs: Sequence[tuple[str, float]]) -> None:
+    """Refuse runs (image, repetition time in s) with different repetition times.
+
+    Raises:
+        UserError: one differs from the first.
+    """
+    first, expected = runs[0]
+    for image, found in runs:
+        if not agree(found, expected):
+            raise UserError(
+                f"Subject {subject}, {image}: expected the repetition time of {first}, {expected:g} s, found {found:g} "
+                "s; choose the runs of one protocol under bids.run_numbers or bids.sessions."
+            )
+
+
+def _checked(where: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < sys.float_info.max:
+        raise UserError(f"{where}: expected {KEY} as a number of seconds above 0, found {value!r}; fix it.")
+    refuse_wrong_unit(where, float(value))
+    return float(value)
+
+
+# Temporal signal-to-noise ratio of a scan.
+
+
+def temporal_snr(means: NDArray[np.floating], kept: NDArray[np.intp] | None = None) -> float:
+    """Median over regions of mean / standard deviation about a linear trend, of the (time, R) means before cleaning.
+
+    The ratio is of regions' means, not of voxels: an atlas of larger regions has a higher one. Regions that were not
+    seen (NaN) or do not vary beyond rounding are left out; NaN if none is left. An image without its mean has a
+    ratio near 0.
+
+    Args:
+        means: means of every volume.
+        kept: numbers of the steady-state volumes that were not scrubbed; None: all.
+    """
+    volumes = np.arange(len(means)) if kept is None else kept
+    seen = means[volumes][:, ~np.isnan(means).any(axis=0)].astype(np.float64)
+    trend = np.column_stack([np.ones(len(volumes)), volumes])
+    off = seen - trend @ np.linalg.lstsq(trend, seen, rcond=None)[0]
+    spread, level = off.std(axis=0), seen.mean(axis=0)
+    varying = spread > RELATIVE_FLOOR * np.abs(seen).max(axis=0, initial=0)
+    return float(np.median(level[varying] / spread[varying])) if varying.any() else float("nan")
+
+
+# Extract region series from a 4D image: the mean of every region of the atlas, cleaned by nilearn.
 
 SHORTEST_FILTERED = 34
 
@@ -198,3 +307,46 @@ def _check_freedom(
             f"{freedom:.0f} ({len(used)} of {volumes} volumes kept, {100 * share:.0f} % of their band "
             "passed); regress out fewer confounds or pass a wider band, or leave the run out."
         )
+
+
+# Join several runs of one subject into one series.
+
+
+def join_runs(runs: Sequence[RegionSeries], *, apart: bool = False) -> RegionSeries:
+    """Concatenate cleaned runs in time.
+
+    A region that one run does not cover is unseen in the joined series, as its column would end within it. Runs with a
+    connectivity of their own (`apart`) have NaN in that run only. Coverage is the lowest of the runs. Motion and tSNR
+    are means over the acquired volumes of the runs with known values. Remarks on the runs' space are joined, each once.
+
+    Args:
+        runs: at least one, with one repetition time.
+        apart: whether each run has a connectivity of its own.
+    """
+    if len(runs) == 1:
+        return runs[0]
+    series = np.concatenate([run.series for run in runs])
+    if not apart:
+        series[:, np.isnan(series).any(axis=0)] = np.nan
+    return RegionSeries(
+        series=series,
+        coverage=np.where(np.isnan(series).any(axis=0), 0.0, np.min([run.coverage for run in runs], axis=0)),
+        tr=runs[0].tr,
+        volumes=sum(run.volumes for run in runs),
+        mean_fd=_mean([run.mean_fd for run in runs], runs),
+        tsnr=_mean([run.tsnr for run in runs], runs),
+        runs=tuple(len(run.series) for run in runs),
+        resampled=_joined(run.resampled for run in runs),
+        suspicion=_joined(run.suspicion for run in runs),
+        header_tr=next((run.header_tr for run in runs if not np.isnan(run.header_tr)), float("nan")),
+    )
+
+
+def _joined(remarks: Iterable[str]) -> str:
+    return "; ".join(dict.fromkeys(remark for remark in remarks if remark))
+
+
+def _mean(values: Sequence[float], runs: Sequence[RegionSeries]) -> float:
+    weights = np.array([run.volumes for run in runs], dtype=np.float64)
+    known = ~np.isnan(values)
+    return float(np.average(np.asarray(values)[known], weights=weights[known])) if known.any() else float("nan")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from brainfed.imaging.connectivity import connectivity, split_runs
-from brainfed.imaging.series.region_signal import varying_regions
+from brainfed.imaging.series.roi_series import varying_regions
 from brainfed.imaging.settings import FeatureSettings
 
 FEWEST_SUBJECTS = 10

@@ -1,26 +1,177 @@
-"""Read region series from NumPy's files (.npy, .npz) and MATLAB's (version 5, 7.3): arrays, and nothing is executed.
-
-Two toolboxes leave series in files with several variables. DPARSF (DPABI) writes the matrix `ROISignals`; CONN writes
-the cell arrays `data`, one column of volumes a region, and `names`, in `ROI_Subject*_Session*.mat` and
-`ROI_Subject*_Condition*.mat`.
-"""
+"""Region series of NumPy's and MATLAB's files, checked before they are read; nothing is executed."""
 
 import math
 import re
+import struct
 import zipfile
+import zlib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from brainfed.imaging.series.matlab_5 import check_variable
 from brainfed.runtime.errors import UserError
+
+# Check that a variable of a MATLAB file of version 5 is whole before SciPy reads it.  SciPy's reader trusts the sizes
+# that a file states: a damaged cell array may end the whole process, or take all memory. The layout is that of
+# MathWorks' "MAT-File Format", version 5: elements of a tag (type, bytes) and data.
 
 Format = Literal["npy", "npz", "mat", "hdf5"]
 Values = NDArray[np.float64]
+Contents = tuple[Mapping[str, tuple[int, ...] | None], Callable[[str], Any]]
+"""Variable -> its shape, None if it is no array of numbers; and how one is loaded."""
+
+
+HEADER = 128
+"""Bytes above the first element; the last two tell the order of bytes."""
+BYTES = {1: 1, 2: 1, 3: 2, 4: 2, 5: 4, 6: 4, 7: 4, 9: 8, 12: 8, 13: 8, 16: 1, 17: 2, 18: 4}
+"""Type of data -> bytes of one value."""
+MATRIX, COMPRESSED = 14, 15
+CELL, CHARACTERS, NUMBERS = 1, 4, range(6, 16)
+"""Classes of matrices."""
+DEEPEST = 4
+"""Most cells within cells."""
+
+
+class Element(NamedTuple):
+    """One element: its type and its data."""
+
+    kind: int
+    data: bytes
+
+
+def check_variable(file: str | Path, name: str) -> None:
+    """Check the sizes within a variable of numbers, characters, or cells of these.
+
+    Raises:
+        ValueError: a stated size does not fit, or the variable is of another class, or absent.
+    """
+    content = Path(file).read_bytes()
+    order = ">" if content[HEADER - 2 : HEADER] == b"MI" else "<"
+    for element in _elements(content[HEADER:], order):
+        matrix = element
+        if element.kind == COMPRESSED:
+            matrix = next(_elements(zlib.decompress(element.data), order))
+        if matrix.kind == MATRIX and _name_of(matrix.data, order) == name:
+            _check_matrix(matrix.data, order, DEEPEST)
+            return
+    raise ValueError(f"no variable {name}")
+
+
+def _elements(content: bytes, order: str) -> Iterator[Element]:
+    """Elements of some bytes, one after the other; a short one has its data in its tag."""
+    place = 0
+    while place < len(content):
+        first, size = struct.unpack_from(f"{order}II", content, place)
+        if first >> 16:
+            kind, size, start, end = first & 0xFFFF, first >> 16, place + 4, place + 8
+        else:
+            kind, start = first, place + 8
+            end = start + size + (0 if kind == COMPRESSED else -size % 8)
+        if start + size > min(len(content), end):
+            raise ValueError("an element is longer than the file")
+        yield Element(kind, content[start : start + size])
+        place = end
+
+
+def _name_of(matrix: bytes, order: str) -> str:
+    """Name of a variable, its third element; that of an object, which has no dimensions, is empty."""
+    names = [part.data for part, _ in zip(_elements(matrix, order), range(3), strict=False)][2:]
+    return names[0].decode("latin-1") if names else ""
+
+
+def _head(parts: Iterator[Element], order: str) -> tuple[int, tuple[int, ...], str]:
+    """Class, dimensions and name of a matrix, from its first three elements."""
+    flags, dimensions, name = next(parts), next(parts), next(parts)
+    lengths = struct.unpack(f"{order}{len(dimensions.data) // 4}i", dimensions.data)
+    if len(flags.data) != BYTES[12] or len(lengths) < 2 or min(lengths) < 0:
+        raise ValueError("a matrix has no dimensions")
+    return struct.unpack_from(f"{order}I", flags.data)[0] & 0xFF, lengths, name.data.decode("latin-1")
+
+
+def _check_matrix(matrix: bytes, order: str, depth: int) -> None:
+    if not matrix:
+        return
+    parts = _elements(matrix, order)
+    kind, lengths, _ = _head(parts, order)
+    held, count = [*parts], math.prod(lengths)
+    if kind == CELL and depth:
+        if len(held) != count or any(one.kind != MATRIX for one in held):
+            raise ValueError(f"{len(held)} cells in place of {count}")
+        for one in held:
+            _check_matrix(one.data, order, depth - 1)
+    elif kind == CHARACTERS or kind in NUMBERS:
+        for one in held:
+            values = len(one.data) // BYTES.get(one.kind, 1)
+            if one.kind not in BYTES or (values < count if kind == CHARACTERS else values != count):
+                raise ValueError(f"{values} values in place of {count}")
+        if not held:
+            raise ValueError(f"no values in place of {count}")
+    else:
+        raise ValueError(f"a matrix of class {kind}")
+
+
+# Notice files of region series that have a row a region, and matrices of correlations in place of series.
+#
+# Signals are smooth in time: neighbouring volumes resemble each other (a lag-1 autocorrelation of .46 to .89 in 400
+# subjects of ABIDE), neighbouring regions of an atlas hardly do (-.06 to .02).
+
+FEWEST = 20
+"""Fewest rows and columns that are compared."""
+SMOOTH = 0.3
+"""Least mean autocorrelation along the rows of a table that has a row a region."""
+ROUGH = 0.1
+"""Largest mean autocorrelation along its columns."""
+
+
+def refuse_other_orientation(where: str, exact: NDArray[np.float64], transposed: bool | None) -> None:
+    """Refuse a (time, R) array that seems to have a row a region, or that holds correlations.
+
+    Args:
+        where: subject and file, for messages.
+        exact: values, NaN in regions that are missing throughout.
+        transposed: the cohort's setting; the question is open where it is None.
+
+    Raises:
+        UserError: rows are smooth and columns are not, or the array is a symmetric matrix.
+    """
+    volumes, regions = exact.shape
+    if volumes == regions > 2 and np.ptp(exact) > 0 and np.allclose(exact, exact.T, rtol=1e-6, atol=0):
+        raise UserError(
+            f"{where}: expected a row a volume, found a symmetric matrix, as correlations are; name the file of the "
+            "series."
+        )
+    seen = exact[:, ~np.isnan(exact).any(axis=0)]
+    if transposed is not None or min(seen.shape) < FEWEST:
+        return
+    along_rows = autocorrelation(seen.T)
+    if along_rows >= SMOOTH and autocorrelation(seen) <= ROUGH:
+        raise UserError(
+            f"{where}: expected a row a volume, found rows that are smooth (autocorrelation {along_rows:.2f}) and "
+            "columns that are not, as if each row were a region; set `transposed: true` for the cohort if it is so, "
+            "`transposed: false` if rows are volumes."
+        )
+
+
+def autocorrelation(series: NDArray[np.float64]) -> float:
+    """Mean over the columns that vary of the autocorrelation with the row below; 0 if none varies."""
+    centred = series - series.mean(axis=0)
+    power = (centred**2).sum(axis=0)
+    varying = power > 0
+    if not varying.any():
+        return 0.0
+    return float(((centred[1:] * centred[:-1]).sum(axis=0)[varying] / power[varying]).mean())
+
+
+# Read region series from NumPy's files (.npy, .npz) and MATLAB's (version 5, 7.3): arrays, and nothing is executed.
+#
+# Two toolboxes leave series in files with several variables. DPARSF (DPABI) writes the matrix `ROISignals`; CONN writes
+# the cell arrays `data`, one column of volumes a region, and `names`, in `ROI_Subject*_Session*.mat` and
+# `ROI_Subject*_Condition*.mat`.
+
 Read = TypeVar("Read")
 
 NUMPY = b"\x93NUMPY"
@@ -124,10 +275,6 @@ def _read_npy(file: str | Path) -> NDArray[Any]:
     return values
 
 
-Contents = tuple[Mapping[str, tuple[int, ...] | None], Callable[[str], Any]]
-"""Variable -> its shape, None if it is no array of numbers; and how one is loaded."""
-
-
 def _of_npz(file: str | Path) -> Contents:
     def load(name: str) -> NDArray[Any]:
         with np.load(file, allow_pickle=False) as archive:
@@ -138,7 +285,9 @@ def _of_npz(file: str | Path) -> Contents:
         return {name: archive[name].shape for name in archive.files}, load
 
 
-NUMBERS = frozenset({"double", "single", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))})
+NUMBER_CLASSES = frozenset(
+    {"double", "single", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))}
+)
 """MATLAB's classes of numbers."""
 
 
@@ -158,7 +307,7 @@ def _of_mat(file: str | Path) -> Contents:
     for name, shape, _ in listed:
         if math.prod(shape) > largest:
             raise ValueError(f"{name} of {' x '.join(map(str, shape))} does not fit into the file")
-    return {name: tuple(shape) if kind in NUMBERS else None for name, shape, kind in listed}, load
+    return {name: tuple(shape) if kind in NUMBER_CLASSES else None for name, shape, kind in listed}, load
 
 
 def _of_hdf5(file: str | Path) -> Contents:
@@ -176,7 +325,7 @@ def _of_hdf5(file: str | Path) -> Contents:
         for name in content:
             held = content.get(name)
             if isinstance(held, h5py.Dataset):
-                numeric = held.dtype.kind in "iuf" and _class_of(held, "double") in NUMBERS
+                numeric = held.dtype.kind in "iuf" and _class_of(held, "double") in NUMBER_CLASSES
                 shapes[name] = tuple(held.shape[:: -1 if _class_of(held) else 1]) if numeric else None
     return shapes, load
 

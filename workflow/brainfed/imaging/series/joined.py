@@ -1,4 +1,4 @@
-"""The standardised region series of all subjects in one file, one subject after the other."""
+"""Standardised region series, alone and of all subjects in one file."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -7,15 +7,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from brainfed.imaging.series.files import load_runs, shared_regions
-from brainfed.imaging.series.region_signal import empty_regions
-from brainfed.imaging.series.settings import SeriesSettings
-from brainfed.imaging.series.standardise import standardised
-from brainfed.runtime.artefacts import read_arrays, writing_blocks
+from brainfed.imaging.series.roi_series import empty_regions, varying_regions
+from brainfed.imaging.series.shards import load_runs, shared_regions
+from brainfed.imaging.settings import SeriesSettings
+from brainfed.runtime.artefacts import array_shapes, map_array, read_arrays, writing_blocks
 from brainfed.runtime.errors import UserError
-from brainfed.runtime.mapped import array_shapes, map_array
+
+# Standardise region series before their covariance is computed.
 
 Series = NDArray[np.float32]
+
+
+def standardised(series: NDArray[np.float32]) -> NDArray[np.float64]:
+    """(time, R) series with mean 0 and variance 1; a region without signal is 0 throughout."""
+    varying = varying_regions(series)
+    values = np.where(varying, series, 0.0).astype(np.float64)
+    values -= values.mean(axis=0)
+    return np.asarray(values / np.where(varying, values.std(axis=0), 1.0))
+
+
+# The standardised region series of all subjects in one file, one subject after the other.
 
 LEAST_TIMEPOINTS = 2
 """Time points without which a series has no variance."""
@@ -30,7 +41,7 @@ def write_series(
 ) -> None:
     """Write the series of `subjects` in ascending order of id; one of them is in memory at a time.
 
-    The arrays are those of `samples.series_inputs.SeriesInputs`.
+    The arrays are those of `samples.series.SeriesInputs`.
 
     Args:
         path: of the file.

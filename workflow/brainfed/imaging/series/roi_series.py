@@ -1,4 +1,4 @@
-"""Read existing region series: text (ABIDE's and ADHD-200's `.1D`, csv, tsv), NumPy's and MATLAB's files."""
+"""Region series of one subject, from existing files, and the regions without signal."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,11 +9,79 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from brainfed.imaging.series.arrays import array_format, read_array
-from brainfed.imaging.series.header import is_missing, is_number, read_header
-from brainfed.imaging.series.orientation import refuse_other_orientation
-from brainfed.imaging.series.text import DECIMAL_COMMA, SeriesText, bare_rows, cells_of, read_series_text
+from brainfed.imaging.series.arrays import array_format, read_array, refuse_other_orientation
+from brainfed.imaging.series.text import (
+    DECIMAL_COMMA,
+    SeriesText,
+    bare_rows,
+    cells_of,
+    is_missing,
+    is_number,
+    read_header,
+    read_series_text,
+)
 from brainfed.runtime.errors import UserError
+
+# Find the regions of a series without signal: their correlations are undefined.
+
+RELATIVE_FLOOR = 1e-6
+
+
+def empty_regions(series: NDArray[np.floating]) -> NDArray[np.bool_]:
+    """(R,) mask of the columns of a (time, R) series that are NaN: no voxel was seen."""
+    return np.asarray(np.isnan(series).all(axis=0))
+
+
+def constant_regions(series: NDArray[np.floating]) -> NDArray[np.bool_]:
+    """(R,) mask of the columns of a (time, R) series that do not vary beyond float32 rounding."""
+    values = np.where(np.isnan(series), 0.0, series).astype(np.float64)
+    flat = np.ptp(values, axis=0) <= RELATIVE_FLOOR * np.abs(values).max(axis=0)
+    return np.asarray(flat & ~empty_regions(series))
+
+
+def rounding_regions(cleaned: NDArray[np.float64], means: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """(R,) mask of the columns with only the float32 rounding of the means left after cleaning."""
+    return np.asarray(np.ptp(cleaned, axis=0) <= RELATIVE_FLOOR * np.abs(means).max(axis=0))
+
+
+def varying_regions(series: NDArray[np.floating]) -> NDArray[np.bool_]:
+    """(R,) mask of the columns with defined correlations: seen throughout and varying."""
+    return np.asarray(~(np.isnan(series).any(axis=0) | constant_regions(series)))
+
+
+# Region series of one subject, from a scan or a text file.
+
+
+@dataclass(frozen=True)
+class RegionSeries:
+    """Region series and quality of one subject.
+
+    Attributes:
+        series: (time, R) float32 in the order of the atlas table; NaN columns where no voxel was seen.
+        coverage: (R,) seen fraction of each region.
+        tr: repetition time in s, NaN if unknown.
+        volumes: number of acquired volumes, scrubbed ones included; 0: the length of the series.
+        mean_fd: mean framewise displacement in mm over the acquired volumes, NaN if unknown.
+        tsnr: median over regions of the temporal signal-to-noise ratio of its kept volumes, NaN if unknown.
+        runs: length of each run in `series`, in order; empty: one run.
+        resampled: resampling of the atlas to the scan's grid, `from 3 mm to 2 mm`; empty: same grid.
+        suspicion: evidence against the scan being in the atlas' space; empty: none.
+        header_tr: repetition time of the image header if a sidecar contradicts it, else NaN.
+    """
+
+    series: NDArray[np.float32]
+    coverage: NDArray[np.float64]
+    tr: float
+    volumes: int = 0
+    mean_fd: float = float("nan")
+    tsnr: float = float("nan")
+    runs: tuple[int, ...] = ()
+    resampled: str = ""
+    suspicion: str = ""
+    header_tr: float = float("nan")
+
+
+# Read existing region series: text (ABIDE's and ADHD-200's `.1D`, csv, tsv), NumPy's and MATLAB's files.
 
 ROI_STATS = ("file", "sub-brick")
 """Columns of AFNI's 3dROIstats (ADHD-200, Athena) before those of the regions, `Mean_1` ..."""
@@ -55,7 +123,7 @@ def read_roi_series(
 
     The content decides how it is read: NumPy's and MATLAB's files by `imaging.series.arrays`, all others as text. Of
     text, blank lines, comments above and below the rows, separators that end all rows, byte order marks and the kind of
-    line ends are ignored. `imaging.series.header` decides whether the first line names the regions. The columns File
+    line ends are ignored. `imaging.series.text` decides whether the first line names the regions. The columns File
     and Sub-brick of AFNI's 3dROIstats tables are skipped. A region that is missing throughout (`n/a`, NaN) has no
     signal, and is NaN.
 

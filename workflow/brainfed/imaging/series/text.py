@@ -1,13 +1,17 @@
-"""Text of a file of region series: its first line with content, and the lines below it."""
+"""Files of region series as text: lines, and whether the first names the regions or is a volume."""
 
 import csv
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
-from brainfed.cohort.phenotype.plain_number import PLAIN
-from brainfed.cohort.phenotype.text import EXCEL_SEPARATOR, decoded, excel_line, foreign_content
+from brainfed.cohort.phenotype.participant import PLAIN
+from brainfed.cohort.phenotype.table import EXCEL_SEPARATOR, decoded, excel_line, foreign_content
 from brainfed.runtime.errors import UserError
+
+# Text of a file of region series: its first line with content, and the lines below it.
 
 BLANKS = r"\s+"
 """The separator of a file without commas, semicolons, tabs and bars in its first line."""
@@ -191,3 +195,223 @@ def _separator(first: str, second: str) -> str:
     marks = [mark for mark in MARKS if mark in bare]
     agreeing = [mark for mark in marks if bare.count(mark) == second.count(mark)]
     return max(agreeing or marks, key=bare.count, default=BLANKS)
+
+
+# Decide whether the first line of a text file of series names the regions or is a volume.
+#
+# The cohort's `header: true` or `false` decides, but fractions are no names. Without it, the first line and the lines
+# below it do:
+#
+# | first line | lines below | it is |
+# |---|---|---|
+# | words, or anything after # | any | a header |
+# | words, and numbers with a fraction or missing codes | any | refused |
+# | words and integers | mostly fractions | a header |
+# | words and integers | mostly integers | refused |
+# | a number with a fraction, NaN or infinity | any | a volume |
+# | one integer in all of two columns or more (0 0 0) | any | a volume |
+# | the indices of the region table, in any order | any | a header (whose order must be the table's) |
+# | integers, one of them twice, or one with a sign | mostly fractions | refused |
+# | integers, one of them twice, or one below zero | mostly integers | a volume |
+# | 0 1 2 ... or 1 2 3 ... | do not go on ascending | a header that counts |
+# | other integers, 5 or more, ascending | mostly fractions | a header |
+# | other integers, ascending | mostly integers, or fewer than 5 columns | refused |
+# | other integers, not ascending | mostly fractions | refused |
+# | other integers, not ascending | mostly integers, most columns beyond the first value | a volume |
+# | other integers, not ascending | mostly integers, most columns on one side of the first value | refused |
+# | two integers | mostly integers | a volume |
+#
+# An integer is a whole value in any notation: 2001, 2001.0, 2.001e3. A header with these names reads 2001.
+# Below integers without a decimal point, a number with one counts as a fraction, also 7.0; else its value decides.
+# Five integers ascend by chance once in 120 volumes, twenty practically never. A table of integers (scanner units) has
+# integers in all volumes, so ascending integers need a second sign there.
+
+MISSING = frozenset({"", "n/a", "na", "null", "none", "-", "."})
+NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
+FEWEST_COUNTED = 3
+"""Fewest columns of integer labels above integers."""
+FEWEST_ASCENDING = 5
+"""Fewest columns of ascending integer labels above fractions."""
+ROWS_COMPARED = 50
+SHOWN = 4
+
+
+def read_header(
+    subject: str, file: object, text: SeriesText, given: bool | None, indices: Sequence[int] | None
+) -> tuple[str, ...]:
+    """Read the names in the first line without their `#`; empty if the line is a volume.
+
+    Args:
+        subject: id, for messages.
+        file: path of the file.
+        text: text of the file.
+        given: the cohort's setting `header`; None: the rule above decides.
+        indices: indices of the cohort's region table in its order; None without a table.
+
+    Raises:
+        UserError: the line may be both, or is neither.
+    """
+    if given is False:
+        return ()
+    where = f"Subject {subject}, {file}, line {text.line}"
+    commented = text.first.startswith("#")
+    cells = _without_ends(cells_of(text.first.lstrip("# "), text.separator), cells_of(text.second, text.separator))
+    numeric = [is_number(cell) and not commented for cell in cells]
+    names = tuple(cell.lstrip("#").strip() for cell in cells)
+    if all(numeric) and given and _whole(cells) is None:
+        number = next(cell for cell in cells if _whole([cell]) is None)
+        raise UserError(
+            f"{where}: expected region names, as the cohort has `header: true`, found the number {number!r}; set "
+            "`header: false`, this line is the first volume."
+        )
+    if all(numeric) and not given and not _is_label_line(where, cells, text, indices):
+        return ()
+    if not all(numeric) and any(numeric) and not given and _are_missing_throughout(cells, numeric, text):
+        return ()
+    if not all(numeric) and len(names) > 1:
+        _refuse_gaps(where, names, any(numeric))
+        if any(numeric) and not given:
+            _refuse_mixture(where, cells, numeric, text)
+    if _whole(names) is not None:
+        names = tuple(map(_as_label, names))
+    counted = [tuple(str(start + place) for place in range(len(names))) for start in (0, 1)]
+    return counted[1] if names in counted else names
+
+
+def is_missing(cell: str) -> bool:
+    """Whether a cell is a code of a missing value, or NaN."""
+    return cell.casefold() in MISSING or cell.lower().lstrip("+-") == "nan"
+
+
+def is_number(cell: str) -> bool:
+    """Whether a cell is a decimal number, finite or not."""
+    return bool(PLAIN.fullmatch(cell) or NOT_FINITE.fullmatch(cell))
+
+
+def _without_ends(cells: list[str], below: Sequence[str]) -> list[str]:
+    """Cells of the first line without the empty ones at its end that the row below does not fill either."""
+    while len(cells) > 1 and not cells[-1] and not "".join(below[len(cells) - 1 : len(cells)]):
+        cells = cells[:-1]
+    return cells
+
+
+def _are_missing_throughout(cells: Sequence[str], numeric: Sequence[bool], text: SeriesText) -> bool:
+    """Whether the cells of a first line that are no numbers are missing in every line: regions without a signal."""
+    places = [place for place, one in enumerate(numeric) if not one]
+    if not all(is_missing(cells[place]) for place in places):
+        return False
+    rows = [cells_of(line, text.separator) for _, line in text.filled()]
+    return bool(rows) and all(place < len(row) and is_missing(row[place]) for row in rows for place in places)
+
+
+def _is_label_line(where: str, cells: Sequence[str], text: SeriesText, indices: Sequence[int] | None) -> bool:
+    """Whether a line of numbers holds labels.
+
+    Raises:
+        UserError: the line may also be a volume.
+    """
+    labels = _whole(cells)
+    if labels is None or len(set(labels)) == 1 < len(labels):
+        return False
+    fractions = _mostly_points(text, len(cells)) if _are_digits(cells) else _mostly_parts(text)
+    if len(labels) < FEWEST_COUNTED and not fractions:
+        return False
+    if indices is not None and sorted(labels) == sorted(indices):
+        return True
+    twice = len(set(labels)) < len(labels)
+    if fractions and (twice or any(cell[0] in "+-" for cell in cells)):
+        raise _either(where, cells)
+    if twice or min(labels) < 0:
+        return False
+    ascending = _ascends(labels)
+    if (
+        labels[0] in (0, 1)
+        and labels[-1] - labels[0] == len(labels) - 1
+        and ascending
+        and len(labels) >= FEWEST_COUNTED
+    ):
+        if not _goes_on(cells, cells_of(text.second, text.separator)):
+            return True
+    elif ascending and fractions and len(labels) >= FEWEST_ASCENDING:
+        return True
+    if ascending or fractions or _stands_apart(labels, text):
+        raise _either(where, cells)
+    return False
+
+
+def _either(where: str, cells: Sequence[str]) -> UserError:
+    shown = " ".join(cells[:SHOWN]) + (" ..." if len(cells) > SHOWN else "")
+    return UserError(
+        f"{where}: expected region names or a volume, found integers that may be either ({shown}); set "
+        "`header: true` for the cohort if they are labels, `header: false` if they are the first volume."
+    )
+
+
+def _are_digits(cells: Sequence[str]) -> bool:
+    return all(cell.isascii() and cell.isdigit() for cell in cells)
+
+
+def _whole(cells: Sequence[str]) -> list[float] | None:
+    """Values of cells that are all whole numbers in any notation; else None."""
+    if not all(PLAIN.fullmatch(cell) and float(cell).is_integer() for cell in cells):
+        return None
+    return [float(cell) for cell in cells]
+
+
+def _as_label(whole: str) -> str:
+    """Label of a whole number: 2001 for 2001.0, 2.001e3 and +2001; digits are unchanged."""
+    return whole if whole.isdigit() else str(int(float(whole)))
+
+
+def _ascends(labels: Sequence[float]) -> bool:
+    return all(one < other for one, other in pairwise(labels))
+
+
+def _goes_on(first: Sequence[str], second: Sequence[str]) -> bool:
+    """Whether the line below has the same notation and ascends from a larger value: a ramp."""
+    below = _whole(second)
+    if not below or _are_digits(first) != _are_digits(second):
+        return False
+    return _ascends(below) and below[0] > float(first[0])
+
+
+def _stands_apart(labels: Sequence[float], text: SeriesText) -> bool:
+    """Whether, in most columns, all values below the first line are on one side of its value."""
+    rows = [cells_of(line, text.separator) for _, line in text.filled()[:ROWS_COMPARED]]
+    values = [_whole(row) for row in rows]
+    if None in values or any(len(row) != len(rows[0]) for row in rows):
+        return False
+    columns = list(zip(*[row for row in values if row is not None], strict=True))
+    apart = sum(not min(column) <= label <= max(column) for label, column in zip(labels, columns, strict=False))
+    return bool(rows) and apart > len(labels) / 2
+
+
+def _mostly_points(text: SeriesText, columns: int) -> bool:
+    """Whether more than half of the cells below the first line have a decimal point."""
+    return text.rest.count(".") > columns * len(text.filled()) / 2
+
+
+def _mostly_parts(text: SeriesText) -> bool:
+    """Whether more than half of the cells below the first line are not whole numbers."""
+    cells = [cell for _, line in text.filled() for cell in cells_of(line, text.separator)]
+    return sum(_whole([cell]) is None for cell in cells) > len(cells) / 2
+
+
+def _refuse_gaps(where: str, names: Sequence[str], some_numbers: bool) -> None:
+    for place, name in enumerate(names, start=1):
+        if not name or (some_numbers and name.casefold() in MISSING):
+            raise UserError(
+                f"{where}: expected a name or a finite number in every column, found {name!r} in column {place}; fill "
+                "it in, or remove the column if it counts the rows."
+            )
+
+
+def _refuse_mixture(where: str, cells: Sequence[str], numeric: Sequence[bool], text: SeriesText) -> None:
+    numbers = [cell for cell, is_one in zip(cells, numeric, strict=True) if is_one]
+    if _mostly_points(text, len(cells)) and all(cell.isdigit() for cell in numbers):
+        return
+    word = cells[list(numeric).index(False)]
+    raise UserError(
+        f"{where}: expected region names or numbers, found both ({word!r} and {numbers[0]!r}); repair the line, or set "
+        "`header: true` for the cohort if all are names."
+    )

@@ -1,24 +1,113 @@
-"""One local epoch of one institution: losses and gradients of generator and discriminator (FedNI Algorithm 1, line 21).
+"""One local epoch of one institution (FedNI Algorithm 1, line 21), and the networks that it trains."""
 
-Both gradients are taken from the same generated features, before either network takes its step. `tests/reference`
-holds the plain version by autograd.
-"""
-
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 import numpy as np
+import pandas as pd
 import torch
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
-from brainfed.inpainting.backpropagation import carried
-from brainfed.inpainting.fedni.losses import Phenotype, count_loss, discriminator_loss, generator_loss, phenotype_loss
-from brainfed.inpainting.fedni.wide_layers import Upstream, WideLayers
+from brainfed.inpainting.fedni.losses import (
+    Phenotype,
+    Upstream,
+    WideLayers,
+    carried,
+    count_loss,
+    discriminator_loss,
+    generator_loss,
+    phenotype_loss,
+)
+from brainfed.inpainting.inputs import InpaintingInputs
 from brainfed.inpainting.settings import InpaintingSettings
-from brainfed.models.discriminator import Discriminator, FirstWeight
-from brainfed.models.generator import Generator
+from brainfed.models.fedni import Discriminator, FirstWeight, Generator
+from brainfed.runtime.seeded import seeded
+
+# Initial networks: the same weights in every institution and every strategy.
+
+MIN_HIDDEN = 0.01
+"""Smallest initial share of the count head: at 0 its logit would be infinite."""
+
+
+def new_generator(inputs: InpaintingInputs, settings: InpaintingSettings) -> Generator:
+    """The initial generator of every institution: torch's own initial weights from a keyed stream."""
+    with seeded(inputs.streams.key("generator-start", inputs.part)):
+        return Generator(
+            inputs.features.shape[1],
+            sex="sex" in inputs.graph_settings.phenotypes,
+            age="age" in inputs.graph_settings.phenotypes,
+            hidden=min(max((settings.hidden_least + settings.hidden_most) / 2, MIN_HIDDEN), 1 - MIN_HIDDEN),
+            k=inputs.graph_settings.k,
+            sees_degree=settings.count == "calibrated",
+            proportional=settings.count == "calibrated" and inputs.graph_settings.scope == "global_cut",
+        )
+
+
+def new_discriminator(inputs: InpaintingInputs) -> Discriminator:
+    """The initial discriminator of every institution."""
+    with seeded(inputs.streams.key("discriminator-start", inputs.part)):
+        return Discriminator(inputs.features.shape[1])
+
+
+# Copies of one module, one an institution, their tensors side by side for averaging.
+
+Module = TypeVar("Module", bound=nn.Module)
+
+
+class StackedModules(Generic[Module]):
+    """M copies of one module; their learnable tensors and buffers are views of tensors (M, ...).
+
+    Args:
+        make: builds the module; all institutions start from its weights.
+        institutions: M.
+    """
+
+    def __init__(self, make: Callable[[], Module], institutions: int, device: torch.device, dtype: torch.dtype) -> None:
+        first = make().to(device, dtype)
+        self.modules = [first, *(deepcopy(first) for _ in range(institutions - 1))]
+        self.weights = {name: _repeated(weight, institutions) for name, weight in first.named_parameters()}
+        self.buffers = {
+            name: _repeated(buffer, institutions)
+            for name, buffer in first.named_buffers()
+            if buffer.is_floating_point()
+        }
+        for number, module in enumerate(self.modules):
+            for name, weight in module.named_parameters():
+                weight.data = self.weights[name][number]
+            for name, buffer in module.named_buffers():
+                if name in self.buffers:
+                    buffer.data = self.buffers[name][number]
+
+    @property
+    def parameters(self) -> int:
+        """Number of parameters of one copy."""
+        return sum(weight[0].numel() for weight in self.weights.values())
+
+    def state(self, *, shared: bool) -> dict[str, NDArray[Any]]:
+        """All tensors by name, (1, ...) where institutions share them."""
+        kept = slice(0, 1) if shared else slice(None)
+        return {name: stack[kept].cpu().numpy() for name, stack in (self.weights | self.buffers).items()}
+
+    @torch.no_grad()
+    def load(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Copy the tensors of a `state`."""
+        for name, stack in (self.weights | self.buffers).items():
+            stack.copy_(torch.from_numpy(state[name]))
+
+
+def _repeated(tensor: Tensor, times: int) -> Tensor:
+    return tensor.detach().unsqueeze(0).repeat(times, *(1 for _ in tensor.shape))
+
+
+# One local epoch of one institution: losses and gradients of generator and discriminator (FedNI Algorithm 1, line 21).
+#
+# Both gradients are taken from the same generated features, before either network takes its step. `tests/reference`
+# holds the plain version by autograd.
 
 LOSSES = ("reconstruction", "adversarial", "count", "phenotype", "discriminator")
 LENGTHS = ("reconstruction_gradient", "adversarial_gradient", "phenotype_gradient")
@@ -187,3 +276,22 @@ def paired(fake: Tensor, features: Tensor, masked: MaskedGraph) -> Tensor:
             draw, hidden = linear_sum_assignment(error[np.ix_(place, column[place])])
             chosen[place[draw]] = target[place[hidden]]
     return torch.from_numpy(chosen).to(masked.target.device)
+
+
+# The training history of a generator as a table.
+
+MEASURES = (*LOSSES, *LENGTHS, "hidden_fraction")
+
+
+def history_of(measures: NDArray[np.float64], institutions: Sequence[str]) -> pd.DataFrame:
+    """Columns institution, round (from 1), loss (one of `MEASURES`) and value, from means (rounds, M, measures)."""
+    rounds, count, kinds = measures.shape
+    number, place, kind = (axis.ravel() for axis in np.indices((rounds, count, kinds)))
+    return pd.DataFrame(
+        {
+            "institution": np.asarray(institutions, dtype=object)[place],
+            "round": (number + 1).astype(np.int32),
+            "loss": np.asarray(MEASURES, dtype=object)[kind],
+            "value": measures.ravel(),
+        }
+    )

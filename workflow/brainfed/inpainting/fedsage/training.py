@@ -1,8 +1,4 @@
-"""FedSage+'s generators of missing neighbours: local training, then federated training of fGen.
-
-In federated rounds the encoders do not change, and one owner's fGen does not depend on another's. So the owners train
-one after the other, and only one optimiser's state is in memory: at d = 19,900 a generator has 26 million weights.
-"""
+"""FedSage+'s generators of missing neighbours: trained, and what they draw."""
 
 import copy
 from collections.abc import Mapping, Sequence
@@ -13,30 +9,33 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from brainfed.federation.clients import Clients
 from brainfed.federation.ledger import Ledger
-from brainfed.federation.loop import federate
-from brainfed.federation.pace import Pace
-from brainfed.federation.privacy.drawn_ahead import DrawnAhead
-from brainfed.federation.privacy.weight_noise import WeightNoise
-from brainfed.federation.strategies.alone import Alone
-from brainfed.federation.strategies.strategy import Strategy
+from brainfed.federation.link import Pace
+from brainfed.federation.loop import Clients, federate
+from brainfed.federation.noise import DrawnAhead, WeightNoise, normal
+from brainfed.federation.strategies.fedavg import Alone, Strategy
 from brainfed.federation.wire import Wire
-from brainfed.inpainting.fedsage.draws import Draws
+from brainfed.inpainting.fedni.drawing import foreign_subjects, hidden_and_visible, odds_ratio
+from brainfed.inpainting.fedsage.local import (
+    CPU_BLOCK,
+    Draws,
+    LocalOwner,
+    Owner,
+    WideOutput,
+    arrays_of,
+    hidden_nodes,
+    load_arrays,
+    owners_of,
+    row_normalised,
+    scaled_members,
+    target_embeddings,
+)
 from brainfed.inpainting.fedsage.local import LOSSES as LOCAL_LOSSES
-from brainfed.inpainting.fedsage.local import LocalOwner, target_embeddings
-from brainfed.inpainting.fedsage.nodes import TrainedFedSage
-from brainfed.inpainting.fedsage.owner import Owner, owners_of
-from brainfed.inpainting.fedsage.raw_visits import RawHosts, RawVisitor, embeddings_sent
-from brainfed.inpainting.fedsage.settings import FedSageSettings
-from brainfed.inpainting.fedsage.shared_tensors import RAW_TENSORS, SUMMED_TENSORS
-from brainfed.inpainting.fedsage.visited import LOSSES as FEDERATED_LOSSES
-from brainfed.inpainting.fedsage.visits import WEIGHT, Hosts, Visitor
-from brainfed.inpainting.fedsage.weights import arrays_of, load_arrays
-from brainfed.inpainting.fedsage.wide import CPU_BLOCK, WideOutput
-from brainfed.inpainting.inputs import InpaintingInputs
-from brainfed.inpainting.trained import TrainedGenerator
-from brainfed.models.fedsage_generator import (
+from brainfed.inpainting.fedsage.visits import LOSSES as FEDERATED_LOSSES
+from brainfed.inpainting.fedsage.visits import WEIGHT, Hosts, RawHosts, RawVisitor, Visitor, embeddings_sent
+from brainfed.inpainting.inputs import Generated, InpaintingInputs, IntArray, TrainedGenerator, scaling_of
+from brainfed.inpainting.settings import RAW_TENSORS, SUMMED_TENSORS, FedSageSettings
+from brainfed.models.fedsage import (
     ENCODER_WIDTH,
     FGEN_WIDTH,
     LATENT,
@@ -44,10 +43,113 @@ from brainfed.models.fedsage_generator import (
     MissingNeighbourGenerator,
 )
 from brainfed.runtime.artefacts import ArrayFile
-from brainfed.runtime.jobs.run import Run
+from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.runtime.seeded import seeded
 
+# Missing neighbours from trained FedSage+ generators.
+
 HistoryRow = tuple[int, int, str, float]
+
+
+class TrainedFedSage:
+    """A `NodeGenerator`: one generator an institution, on its whole graph, without dropout.
+
+    Args:
+        inputs: of the inpainting job.
+        settings: of the training.
+        generators: trained, by institution code.
+    """
+
+    def __init__(
+        self,
+        inputs: InpaintingInputs,
+        settings: FedSageSettings,
+        generators: Mapping[int, MissingNeighbourGenerator],
+    ) -> None:
+        self._inputs, self._settings = inputs, settings
+        self._generators = generators
+        self._embeddings = {code: self._embed(code) for code in generators}
+
+    @torch.no_grad()
+    def counts(self) -> NDArray[np.float64]:
+        """(n,) predicted numbers, scaled to the cut, at most the number of foreign subjects."""
+        counts = np.zeros(len(self._inputs.subjects))
+        for code, generator in self._generators.items():
+            predicted = generator.dgen(self._embeddings[code]) * self._scale(code)
+            predicted = predicted.clamp(max=foreign_subjects(self._inputs, code))
+            counts[self._inputs.members(code)] = predicted.cpu().numpy()
+        return counts
+
+    def draw(self, parents: IntArray) -> Generated:
+        """The r-th of equal parents takes output slot r.
+
+        Raises:
+            ValueError: a parent occurs more often than there are slots, or is no training subject.
+        """
+        slot = _rank_among_equals(parents)
+        features = np.zeros((len(parents), self._inputs.features.shape[1]), dtype=np.float32)
+        drawn = np.zeros(len(parents), dtype=bool)
+        for code, generator in self._generators.items():
+            own = np.flatnonzero(np.isin(parents, self._inputs.members(code)))
+            if len(own) == 0:
+                continue
+            if slot[own].max() >= generator.fgen.shape.targets:
+                raise ValueError(f"a subject has at most {generator.fgen.shape.targets} generated neighbours")
+            distinct, place = np.unique(parents[own], return_inverse=True)
+            made = self._generate(code, distinct)[place, slot[own]]
+            features[own] = scaling_of(self._inputs, code).undo(made)
+            drawn[own] = True
+        if not drawn.all():
+            raise ValueError(f"subject {self._inputs.subjects[parents[~drawn][0]]!r} was never learnt from")
+        unknown = np.full(len(parents), -1, dtype=np.int64)
+        return Generated(features, unknown, np.full(len(parents), np.nan))
+
+    def _scale(self, institution: int) -> float:
+        if self._settings.count == "printed":
+            return 1.0
+        graph, is_visible = self._inputs.graph, np.zeros(len(self._inputs.subjects), dtype=np.bool_)
+        members = self._inputs.members(institution)
+        is_visible[members] = True
+        inside = is_visible[graph.row] & is_visible[graph.column]
+        is_visible[hidden_nodes(self._inputs, institution, self._settings.hidden_fraction)] = False
+        edges = hidden_and_visible(graph.row[inside], graph.column[inside], is_visible)
+        return odds_ratio(self._inputs, institution, edges)
+
+    @torch.no_grad()
+    def _embed(self, institution: int) -> Tensor:
+        members, generator = self._inputs.members(institution), self._generators[institution]
+        weight = generator.encoder.first.weight
+        propagation = torch.from_numpy(row_normalised(self._inputs.graph, members)).to(weight)
+        rows = torch.from_numpy(scaled_members(self._inputs, institution)).to(weight)
+        embeddings: Tensor = generator.encoder(propagation @ rows, propagation)
+        return embeddings
+
+    @torch.no_grad()
+    def _generate(self, institution: int, parents: IntArray) -> NDArray[np.float32]:
+        """(p, slots, d) in (-1, 1) for distinct parents; a parent's noise does not depend on the other parents."""
+        embeddings = self._embeddings[institution]
+        noise = normal(
+            self._inputs.streams, embeddings.shape, "fedsage-noise", self._inputs.part, institution, "inference"
+        )
+        place = np.searchsorted(self._inputs.members(institution), parents)
+        noisy = (embeddings + noise.to(embeddings))[torch.from_numpy(place).to(embeddings.device)]
+        generated = self._generators[institution].fgen(noisy)
+        return np.asarray(generated.cpu().numpy(), dtype=np.float32)
+
+
+def _rank_among_equals(values: IntArray) -> IntArray:
+    """(g,) number of equal entries before each one."""
+    order = np.argsort(values, kind="stable")
+    ranked = values[order]
+    rank = np.empty(len(values), dtype=np.int64)
+    rank[order] = np.arange(len(values)) - np.searchsorted(ranked, ranked)
+    return rank
+
+
+# FedSage+'s generators of missing neighbours: local training, then federated training of fGen.
+#
+# In federated rounds the encoders do not change, and one owner's fGen does not depend on another's. So the owners train
+# one after the other, and only one optimiser's state is in memory: at d = 19,900 a generator has 26 million weights.
 
 
 def train(inputs: InpaintingInputs, settings: FedSageSettings, run: Run) -> TrainedGenerator:

@@ -1,9 +1,4 @@
-"""Federated training of an owner's fGen by gradients of all other owners (Zhang et al. 2021, Sec. 4.3).
-
-The visiting owner is the server of its own training: it sends fGen's weights, with FedNI's noise on one copy for all
-hosts, and receives the sum of its loss's gradients at every host, itself included. Gradients get no noise: they are
-orders of magnitude smaller than weights.
-"""
+"""Federated training of an owner's fGen at all other owners (Zhang et al. 2021, Sec. 4.3, Algorithm 1)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,15 +9,69 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from brainfed.federation.adam import Adam
-from brainfed.federation.clients import Arrays
+from brainfed.federation.loop import Arrays
 from brainfed.federation.message import Message
-from brainfed.inpainting.backpropagation import carried
-from brainfed.inpainting.fedsage.draws import Draws
-from brainfed.inpainting.fedsage.owner import Owner
-from brainfed.inpainting.fedsage.visited import Visited
-from brainfed.inpainting.fedsage.weights import arrays_of, feature_generator, load_arrays
-from brainfed.inpainting.fedsage.wide import WideOutput
-from brainfed.models.fedsage_generator import FeatureGenerator, GeneratorShape
+from brainfed.federation.noise import WeightNoise
+from brainfed.inpainting.fedni.losses import carried
+from brainfed.inpainting.fedsage.local import (
+    Draws,
+    Owner,
+    WideOutput,
+    arrays_of,
+    feature_generator,
+    load_arrays,
+    nearest_missing,
+)
+from brainfed.models.fedsage import FeatureGenerator, GeneratorShape
+
+# Owners that another owner's fGen visits: their codes, and its losses at them.
+
+LOSSES = ("feature", "feature_elsewhere")
+
+
+class Visited:
+    """All owners with missing neighbours, under either exchange.
+
+    Args:
+        home: code of the visiting owner, a host of its own fGen.
+        owners: with missing neighbours.
+        rounds: number of rounds.
+
+    Attributes:
+        losses: (rounds, 2) at the visiting owner, and the sum over the others.
+    """
+
+    def __init__(self, home: int, owners: Sequence[Owner], rounds: int) -> None:
+        self.home, self.owners = home, {owner.institution: owner for owner in owners}
+        self.losses = np.zeros((rounds, len(LOSSES)))
+
+    @property
+    def institutions(self) -> tuple[int, ...]:
+        """Codes."""
+        return tuple(self.owners)
+
+    def add_loss(self, number: int, code: int, loss: float) -> None:
+        """Add the loss of round `number` at one owner."""
+        self.losses[number, int(code != self.home)] += loss
+
+    def score(self, number: int) -> str:
+        """The sum of the losses."""
+        return f"loss {self.losses[number].sum():.4f}"
+
+    def state(self, number: int) -> Arrays:
+        """The losses."""
+        return {"losses": self.losses[: number + 1]}
+
+    def load(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Copy a `state`."""
+        self.losses[: number + 1] = arrays["losses"]
+
+
+# Federated training of an owner's fGen by gradients of all other owners (Zhang et al. 2021, Sec. 4.3).
+#
+# The visiting owner is the server of its own training: it sends fGen's weights, with FedNI's noise on one copy for all
+# hosts, and receives the sum of its loss's gradients at every host, itself included. Gradients get no noise: they are
+# orders of magnitude smaller than weights.
 
 WEIGHT, GRADIENT = "fgen.", "fgen-gradient."
 FGEN, OPTIMISER = "fgen/", "adam/"
@@ -145,3 +194,108 @@ class Visitor:
         self._done = int(arrays["done"])
         if self._done < self.rounds:
             self.optimiser.load({name.removeprefix(OPTIMISER): arrays[name] for name in arrays})
+
+
+# Federated training of fGen under `exchange: raw`, which reveals patients (Zhang et al. 2021, Algorithm 1).
+#
+# Hosts send the embeddings of their nodes once. The visiting owner sends vectors generated from them. Hosts return one
+# gradient a vector, 2 (generated - true) up to a known factor. Vectors for others come from a noisy copy of fGen, so
+# the training equals that of `exchange: gradients` up to the order of sums.
+
+EMBEDDING, GENERATED, RETURNED = "embedding", "generated", "generated-gradient"
+
+
+def embeddings_sent(embeddings: Mapping[int, Tensor]) -> dict[int, Message]:
+    """The hosts' first messages: their embeddings (t, 128)."""
+    plain = frozenset({EMBEDDING})
+    return {code: Message({EMBEDDING: embedding[None]}, plain=plain) for code, embedding in embeddings.items()}
+
+
+class RawHosts(Visited):
+    """All owners with missing neighbours; each returns the gradient of the loss by every vector.
+
+    Args:
+        home: code of the visiting owner.
+        owners: with missing neighbours.
+        rounds: number of rounds.
+    """
+
+    def __init__(self, home: int, owners: Sequence[Owner], rounds: int) -> None:
+        super().__init__(home, owners, rounds)
+        self._generated: dict[int, Tensor] = {}
+
+    def receive(self, messages: Mapping[int, Message]) -> None:
+        """Keep the vectors."""
+        self._generated = {code: message.tensors[GENERATED][0] for code, message in messages.items()}
+
+    def fit(self, number: int, chosen: Sequence[int]) -> Mapping[int, Message]:
+        """Gradients of the squared error of every vector to its nearest missing neighbour."""
+        replies = {}
+        for code in chosen:
+            targets, vectors = self.owners[code].targets, self._generated[code]
+            nearest = nearest_missing(
+                vectors @ targets.missing.T, targets.missing.square().sum(dim=1), targets.neighbours
+            )
+            error = vectors - targets.missing[nearest]
+            entries = targets.visible * vectors.shape[1] * vectors.shape[2]
+            self.add_loss(number, code, float(error.square().sum() / entries))
+            replies[code] = Message({RETURNED: (error * (2 / entries))[None]}, plain=frozenset({RETURNED}))
+        return replies
+
+
+class RawVisitor(Visitor):
+    """The visiting owner; it generates vectors from the hosts' embeddings.
+
+    Args:
+        home: its code.
+        embeddings: institution -> (t, 128) of the hosts, in their order.
+        draws: of the repeat.
+        noise: on the copy of fGen for the others.
+        fgen: trained in place.
+        learning_rate: Adam's.
+        rounds: number of rounds.
+    """
+
+    def __init__(
+        self,
+        home: int,
+        embeddings: Mapping[int, Tensor],
+        draws: Draws,
+        noise: WeightNoise,
+        fgen: FeatureGenerator,
+        learning_rate: float,
+        rounds: int,
+    ) -> None:
+        super().__init__(tuple(embeddings), fgen, learning_rate, rounds)
+        self.home, self.embeddings, self.draws, self.noise = home, embeddings, draws, noise
+        self._noisy = fgen
+        self._vectors: dict[int, Tensor] = {}
+
+    def broadcast(self, number: int) -> Mapping[int, Message]:
+        """Generated vectors before every round."""
+        sent = super().broadcast(number)
+        if not sent:
+            return {}
+        copy = self.noise.copies(number, self.home, sent)[self.hosts[0]]
+        weights = {name.removeprefix(WEIGHT): tensor[0] for name, tensor in copy.tensors.items()}
+        self._noisy = feature_generator(self.fgen.shape, weights)
+        self._vectors = {code: self._generate(code, number) for code in self.hosts}
+        plain = frozenset({GENERATED})
+        return {
+            code: Message({GENERATED: vectors.detach()[None]}, plain=plain) for code, vectors in self._vectors.items()
+        }
+
+    def aggregate(self, number: int, replies: Mapping[int, Message]) -> None:
+        """One step of Adam by the gradients of all vectors."""
+        for code, reply in replies.items():
+            carried(reply.tensors[RETURNED][0], self._vectors[code]).backward()  # type: ignore[no-untyped-call]
+        for parameter, noisy in zip(self.fgen.parameters(), self._noisy.parameters(), strict=True):
+            if noisy.grad is not None:
+                parameter.grad = noisy.grad if parameter.grad is None else parameter.grad + noisy.grad
+        self.step(number)
+
+    def _generate(self, code: int, number: int) -> Tensor:
+        """(t, slots, d) in (-1, 1)."""
+        fgen = self.fgen if code == self.home else self._noisy
+        expanded = self.draws.expanded(fgen, self.embeddings[code], self.home, "federated", number, code)
+        return torch.tanh(fgen.output(expanded)).view(len(expanded), fgen.shape.targets, fgen.shape.features)

@@ -23,9 +23,9 @@ from brainfed.methods.baselines.declaration import (
     MotionSettings,
     PhenotypeSettings,
 )
-from brainfed.runtime.jobs.run import Run
+from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.samples.inputs import IntArray, MethodInputs, Outcome
-from brainfed.samples.training_folds import require_training_subjects
+from brainfed.samples.labelled_subjects import require_training_subjects
 
 Columns = list[int]
 

@@ -2,10 +2,15 @@
 
 from dataclasses import dataclass
 
-from brainfed.federation.robustness_settings import NOT_OF_TWINS
-from brainfed.inpainting.centroids.settings import CENTROIDS_TENSORS, CentroidSettings
-from brainfed.inpainting.fedni.shared_tensors import DISCRIMINATOR_TENSORS, GENERATOR_TENSORS, SIZE_TENSORS
-from brainfed.inpainting.settings import InpaintingSettings
+from brainfed.federation.settings import ROBUSTNESS_KEYS
+from brainfed.inpainting.settings import (
+    CENTROIDS_TENSORS,
+    DISCRIMINATOR_TENSORS,
+    GENERATOR_TENSORS,
+    SIZE_TENSORS,
+    CentroidSettings,
+    InpaintingSettings,
+)
 from brainfed.methods.classifier_settings import (
     BETWEEN_SITES,
     CHOICE_TENSORS,
@@ -15,8 +20,7 @@ from brainfed.methods.classifier_settings import (
     SUMMED_MOMENTS_TENSORS,
 )
 from brainfed.methods.gcn.declaration import SKIP_TENSORS, FedGCNSettings
-from brainfed.methods.inpainter import Inpainter
-from brainfed.methods.method import Capabilities, Comparison, Crossing, Method
+from brainfed.methods.method import Capabilities, Comparison, Crossing, Inpainter, Method
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,7 @@ FEDNI = Method(
         "centralgcn",
         "The twins have no generated nodes.",
         other_model="without generated nodes",
-        apart=NOT_OF_TWINS,
+        apart=ROBUSTNESS_KEYS,
     ),
     needs=("features", "fused"),
     options={"inpainting": FEDNI_INPAINTER},
@@ -62,8 +66,8 @@ FEDNI = Method(
 CENTROIDS = Inpainter(
     name="centroids",
     settings=CentroidSettings,
-    train="brainfed.inpainting.centroids.training:train",
-    load="brainfed.inpainting.centroids.training:load",
+    train="brainfed.inpainting.centroids:train",
+    load="brainfed.inpainting.centroids:load",
     shared_tensors=CENTROIDS_TENSORS,
 )
 
@@ -75,7 +79,7 @@ FEDNI_CENTROIDS = Method(
     family="federated",
     topology="federated",
     comparison=Comparison(
-        "localgcn", "centralgcn", "The twins have no centroids.", other_model="without centroids", apart=NOT_OF_TWINS
+        "localgcn", "centralgcn", "The twins have no centroids.", other_model="without centroids", apart=ROBUSTNESS_KEYS
     ),
     needs=("features", "fused"),
     options={"inpainting": CENTROIDS, "fused": {"cap": None, "edges": "k"}},

@@ -2,9 +2,8 @@
 
 from brainfed.methods.fedni.declaration import FEDNI, FedNISettings
 from brainfed.methods.gcn.train import train as train_gcn
-from brainfed.runtime.jobs.run import Run
-from brainfed.samples.inpainting.generated_nodes import with_generated, without_generated
-from brainfed.samples.inputs import MethodInputs, Outcome
+from brainfed.runtime.jobs.checkpoints import Run
+from brainfed.samples.inputs import MethodInputs, Outcome, with_generated, without_generated
 
 
 def train(inputs: MethodInputs, settings: FedNISettings, run: Run) -> Outcome:

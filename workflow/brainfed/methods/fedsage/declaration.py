@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass
 
-from brainfed.federation.robustness_settings import NOT_OF_TWINS
-from brainfed.inpainting.fedsage.settings import FedSageSettings
-from brainfed.inpainting.fedsage.shared_tensors import FEDSAGE_TENSORS
+from brainfed.federation.settings import ROBUSTNESS_KEYS
+from brainfed.inpainting.settings import FEDSAGE_TENSORS, FedSageSettings
 from brainfed.methods.classifier_settings import (
     CHOICE_TENSORS,
     NETWORK_TENSORS,
@@ -13,8 +12,7 @@ from brainfed.methods.classifier_settings import (
     SUMMED_MOMENTS_TENSORS,
     FederatedClassifierSettings,
 )
-from brainfed.methods.inpainter import Inpainter
-from brainfed.methods.method import Capabilities, Comparison, Crossing, Method
+from brainfed.methods.method import Capabilities, Comparison, Crossing, Inpainter, Method
 
 
 @dataclass(frozen=True)
@@ -43,7 +41,7 @@ FEDSAGE_PLUS = Method(
         "centralgcn",
         "FedSage+ trains GraphSAGE; its twins are graph convolutional networks.",
         other_model="another model",
-        apart=NOT_OF_TWINS,
+        apart=ROBUSTNESS_KEYS,
     ),
     needs=("features", "fused"),
     options={"inpainting": FEDSAGE, "fused": {"cap": None, "rounding": "truncate", "edges": "binary"}},

@@ -2,13 +2,12 @@
 
 from dataclasses import replace
 
-from brainfed.graphs.neighbour_mean import neighbour_mean
+from brainfed.graphs.propagation import neighbour_mean
 from brainfed.methods.fedsage.declaration import FEDSAGE_PLUS, FedSagePlusSettings
 from brainfed.methods.train_classifier import train_classifier
-from brainfed.models.graphsage import GraphSAGE
-from brainfed.runtime.jobs.run import Run
-from brainfed.samples.inpainting.generated_nodes import with_generated, without_generated
-from brainfed.samples.inputs import MethodInputs, Outcome
+from brainfed.models.fedsage import GraphSAGE
+from brainfed.runtime.jobs.checkpoints import Run
+from brainfed.samples.inputs import MethodInputs, Outcome, with_generated, without_generated
 
 
 def train(inputs: MethodInputs, settings: FedSagePlusSettings, run: Run) -> Outcome:

@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from brainfed.federation.robustness_settings import NOT_OF_TWINS, RobustnessSettings
-from brainfed.methods.linear.declaration import ALPHAS, TANGENT
-from brainfed.methods.linear.grid import check_grid
+from brainfed.federation.settings import ROBUSTNESS_KEYS, RobustnessSettings
+from brainfed.methods.linear.declaration import ALPHAS, TANGENT, check_grid
 from brainfed.methods.method import Capabilities, Comparison, Crossing, Method
 from brainfed.runtime.settings import setting
 
@@ -51,7 +50,7 @@ BETWEEN_SITES: Mapping[str, tuple[str, ...]] = {"solver": ("conjugate_gradient",
 ZSCORE = (
     "Z-score columns by the moments of all training subjects, which cross as sums; views have settings of their own."
 )
-APART = ("solver", "rounds", "local_steps", "tolerance", *NOT_OF_TWINS)
+APART = ("solver", "rounds", "local_steps", "tolerance", *ROBUSTNESS_KEYS)
 """Settings that shape no model."""
 
 

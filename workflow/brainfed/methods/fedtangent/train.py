@@ -6,8 +6,8 @@ from brainfed.engines.linear.design import RidgeTask
 from brainfed.engines.linear.training import train_ridge
 from brainfed.methods.fedtangent.declaration import FEDTANGENT, RIDGE_FEDERATED, FederatedRidgeSettings
 from brainfed.methods.method import Method
-from brainfed.methods.poisoned_inputs import poisoned_inputs
-from brainfed.runtime.jobs.run import Run
+from brainfed.methods.train_classifier import poisoned_inputs
+from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.samples.inputs import MethodInputs, Outcome
 
 

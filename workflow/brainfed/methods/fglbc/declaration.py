@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from brainfed.federation.privacy.schedule import PrivateSchedule
-from brainfed.federation.privacy.settings import NOT_OF_TWINS, PRIVACY_DESCRIPTION, Calibration
+from brainfed.federation.settings import PRIVACY_DESCRIPTION, PRIVACY_KEYS, Calibration, PrivateSchedule
 from brainfed.methods.method import Capabilities, Comparison, Crossing, Method
 from brainfed.runtime.settings import setting
 
@@ -312,7 +311,7 @@ FEDAVG_STGCN = Method(
         "stgcn-local",
         "stgcn-central",
         "The twins train without noise.",
-        apart=NOT_OF_TWINS,
+        apart=PRIVACY_KEYS,
     ),
     needs=("series",),
     on_request=(
@@ -343,7 +342,7 @@ FEDGNN = Method(
         "gnn-local",
         "gnn-central",
         "The twins train without noise.",
-        apart=NOT_OF_TWINS,
+        apart=PRIVACY_KEYS,
     ),
     needs=("series",),
     on_request=(
@@ -388,7 +387,7 @@ FGLBC = Method(
         "stgcn-local",
         "stgcn-central",
         "The twins train without noise.",
-        apart=("aggregation", "temperature", "components", *NOT_OF_TWINS),
+        apart=("aggregation", "temperature", "components", *PRIVACY_KEYS),
     ),
     needs=("series",),
     on_request=(

@@ -34,12 +34,10 @@ from brainfed.methods.fglbc.declaration import (
     STGCNSettings,
 )
 from brainfed.methods.method import Method
-from brainfed.models.region_gnn import RegionGNN
-from brainfed.models.st_gcn import STGCN
-from brainfed.runtime.jobs.run import Run
+from brainfed.models.fglbc import STGCN, RegionGNN
+from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.samples.inputs import Outcome
-from brainfed.samples.series_inputs import SeriesInputs
-from brainfed.samples.windows import wrapped
+from brainfed.samples.series import SeriesInputs, wrapped
 
 SUM_ENTRY = 8
 """Bytes of an entry of a sum of correlations."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal
 
-from brainfed.federation.robustness_settings import NOT_OF_TWINS, RobustnessSettings
+from brainfed.federation.settings import ROBUSTNESS_KEYS, RobustnessSettings
 from brainfed.methods.fglbc.declaration import POOLED_SERIES
 from brainfed.methods.method import Capabilities, Comparison, Crossing, Method
 from brainfed.runtime.settings import setting
@@ -209,7 +209,7 @@ COMPARISON = Comparison(
         "consensus",
         "diversity",
         "ensemble",
-        *NOT_OF_TWINS,
+        *ROBUSTNESS_KEYS,
     ),
 )
 

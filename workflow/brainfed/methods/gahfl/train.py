@@ -17,10 +17,8 @@ from brainfed.engines.distilling.training import (
     record_series_pool,
 )
 from brainfed.engines.training import train_networks
-from brainfed.federation.distillation.fedet import FedETObjective
-from brainfed.federation.distillation.fedgems import FedGEMSObjective
-from brainfed.federation.distillation.gahfl import GAHFLObjective
-from brainfed.federation.distillation.gcna import initial_weights
+from brainfed.federation.distillation.fedgems import FedETObjective, FedGEMSObjective
+from brainfed.federation.distillation.gahfl import GAHFLObjective, initial_weights
 from brainfed.federation.distillation.objective import Objective
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.sharing import record_downloads
@@ -36,11 +34,10 @@ from brainfed.methods.gahfl.declaration import (
     LocalRecurrentSettings,
     OneRecurrentSettings,
 )
-from brainfed.methods.poisoned_inputs import poisoned_inputs
-from brainfed.runtime.jobs.run import Run
+from brainfed.methods.train_classifier import poisoned_inputs
+from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.samples.inputs import Outcome
-from brainfed.samples.public_series_inputs import PublicSeriesInputs
-from brainfed.samples.series_inputs import SeriesInputs
+from brainfed.samples.series import PublicSeriesInputs, SeriesInputs
 
 
 def recipe_of(settings: DistilledSettings | LocalRecurrentSettings | OneRecurrentSettings) -> Recipe:

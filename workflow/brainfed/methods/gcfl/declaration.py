@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from brainfed.federation.noise_settings import NOISE_DESCRIPTION
-from brainfed.federation.schedule import FederationSettings
+from brainfed.federation.settings import NOISE_DESCRIPTION, FederationSettings
 from brainfed.methods.classifier_settings import SIZES_TENSORS
 from brainfed.methods.method import Capabilities, Comparison, Crossing, Method
 from brainfed.runtime.settings import setting

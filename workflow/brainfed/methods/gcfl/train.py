@@ -7,8 +7,7 @@ from torch import Tensor
 
 from brainfed.engines.graphs.training import GraphTraining
 from brainfed.engines.training import Server, train_networks
-from brainfed.federation.strategies.gcfl import GCFL
-from brainfed.federation.strategies.similarity import GradientNorms, Similarity, UpdateCosine
+from brainfed.federation.strategies.gcfl import GCFL, GradientNorms, Similarity, UpdateCosine
 from brainfed.methods.gcfl.declaration import (
     CENTRAL_GIN,
     FEDAVG_GIN,
@@ -21,9 +20,9 @@ from brainfed.methods.gcfl.declaration import (
 )
 from brainfed.methods.gcfl.declaration import GCFL as GCFL_METHOD
 from brainfed.methods.method import Method
-from brainfed.models.gin import GIN
-from brainfed.runtime.jobs.run import Run
-from brainfed.samples.graph_inputs import GraphInputs
+from brainfed.models.gcfl import GIN
+from brainfed.runtime.jobs.checkpoints import Run
+from brainfed.samples.graphs import GraphInputs
 from brainfed.samples.inputs import Outcome
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from brainfed.federation.robustness_settings import NOT_OF_TWINS
+from brainfed.federation.settings import ROBUSTNESS_KEYS
 from brainfed.methods.classifier_settings import (
     BETWEEN_SITES,
     CHOICE_TENSORS,
@@ -93,7 +93,7 @@ FEDGCN = Method(
     entry="brainfed.methods.gcn.train:train_fedgcn",
     family="federated",
     topology="federated",
-    comparison=Comparison("localgcn", "centralgcn", apart=NOT_OF_TWINS),
+    comparison=Comparison("localgcn", "centralgcn", apart=ROBUSTNESS_KEYS),
     needs=("features", "graph"),
     crossing=Crossing(
         {**NETWORK_TENSORS, **SKIP_TENSORS, **SIZES_TENSORS, **SUMMED_MOMENTS_TENSORS, **CHOICE_TENSORS},

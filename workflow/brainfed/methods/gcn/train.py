@@ -7,8 +7,8 @@ from brainfed.methods.classifier_settings import SoloSettings
 from brainfed.methods.gcn.declaration import CENTRALGCN, FEDGCN, LOCALGCN, FedGCNSettings
 from brainfed.methods.method import Method
 from brainfed.methods.train_classifier import train_classifier
-from brainfed.models.gcn import GCN
-from brainfed.runtime.jobs.run import Run
+from brainfed.models.fedni import GCN
+from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.samples.inputs import MethodInputs, Outcome
 
 

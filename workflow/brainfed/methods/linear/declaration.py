@@ -1,12 +1,23 @@
-"""Linear models with an inner choice of their penalty: ridge, support vectors, logistic regression."""
+"""The grid of penalties that a linear baseline chooses from on its training subjects."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from brainfed.methods.linear.grid import check_grid
 from brainfed.methods.method import Capabilities, Crossing, Method
 from brainfed.runtime.settings import setting
+
+
+def check_grid(key: str, values: Sequence[float]) -> None:
+    """Raise `ValueError` unless `values` are positive and ascending without repetition."""
+    if not values or min(values) <= 0 or list(values) != sorted(set(values)):
+        raise ValueError(
+            f"{key}: expected one or more positive numbers in ascending order, found {list(values)}; "
+            "leave the key out for the default grid."
+        )
+
+
+# Linear models with an inner choice of their penalty: ridge, support vectors, logistic regression.
 
 ALPHAS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 TANGENT: Mapping[str, Any] = {
@@ -47,7 +58,7 @@ RIDGE = Method(
     name="ridge",
     title="Ridge",
     settings=RidgeSettings,
-    entry="brainfed.methods.linear.train_ridge:train",
+    entry="brainfed.methods.linear.train:train_ridge",
     family="linear",
     topology="setting",
     crossing=Crossing(
@@ -109,7 +120,7 @@ SVM = Method(
     name="svm",
     title="Linear SVM",
     settings=SVMSettings,
-    entry="brainfed.methods.linear.train_svm:train",
+    entry="brainfed.methods.linear.train:train_svm",
     family="linear",
     topology="setting",
     crossing=Crossing({"features": ("subjects", "features"), "labels": ("subjects",), "model": ("parameters",)}),
@@ -148,7 +159,7 @@ LOGISTIC = Method(
     name="logistic",
     title="Logistic regression",
     settings=LogisticSettings,
-    entry="brainfed.methods.linear.train_logistic:train",
+    entry="brainfed.methods.linear.train:train_logistic",
     family="linear",
     topology="setting",
     crossing=Crossing({"features": ("subjects", "features"), "labels": ("subjects",), "model": ("parameters",)}),

@@ -23,15 +23,12 @@ from brainfed.federation.ledger import Ledger
 from brainfed.federation.sharing import record_help
 from brainfed.methods.linear.dual import LinearModel, TrainingSpan, training_span
 from brainfed.methods.linear.kept import kept_linear
-from brainfed.runtime.jobs.run import Run
+from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.runtime.score_kinds import ScoreKind
-from brainfed.samples.class_scores import of_two_classes
 from brainfed.samples.inner_folds import first_view, institution_folds, twin_groups
-from brainfed.samples.inputs import FloatArray, IntArray, MethodInputs, Outcome
-from brainfed.samples.kept.fitted_model import FittedModel
-from brainfed.samples.training_folds import require_training_subjects
-from brainfed.samples.view_scaling import fit_scaling, scaled
-from brainfed.samples.views import View
+from brainfed.samples.inputs import FittedModel, FloatArray, IntArray, MethodInputs, Outcome, View
+from brainfed.samples.labelled_subjects import of_two_classes, require_training_subjects
+from brainfed.samples.scaling import fit_scaling, scaled
 
 MODEL_BYTES = 8
 """A weight of a linear model, float64."""

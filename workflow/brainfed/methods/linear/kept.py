@@ -12,10 +12,9 @@ from scipy.special import expit
 
 from brainfed.methods.linear.dual import LinearModel
 from brainfed.runtime.score_kinds import ScoreKind
-from brainfed.samples.class_scores import of_two_classes
-from brainfed.samples.inputs import FloatArray, IntArray
-from brainfed.samples.kept.fitted_model import Arrays, FittedModel, Scored, with_alike_shared
-from brainfed.samples.standardise import training_moments
+from brainfed.samples.inputs import Arrays, FittedModel, FloatArray, IntArray, Scored, with_alike_shared
+from brainfed.samples.labelled_subjects import of_two_classes
+from brainfed.samples.scaling import training_moments
 
 
 def kept_linear(

@@ -8,9 +8,9 @@ of the pooled data, and the server minimises by L-BFGS until the gradient vanish
 from dataclasses import dataclass
 from typing import Literal
 
-from brainfed.federation.schedule import FederationSettings
+from brainfed.federation.settings import FederationSettings
 from brainfed.methods.classifier_settings import QUICK_ROUNDS, SIZES_TENSORS, SUMMED_MOMENTS_TENSORS, InputSettings
-from brainfed.methods.linear.grid import check_grid
+from brainfed.methods.linear.declaration import check_grid
 from brainfed.methods.method import Capabilities, Comparison, Crossing, Method
 from brainfed.runtime.settings import setting
 
@@ -96,7 +96,7 @@ LOGISTIC_FEDERATED = Method(
     capabilities=Capabilities(
         patterns=True,
         without_patterns={"solver": "fedavg"},
-        model="brainfed.methods.logistic_federated.kept:score",
+        model="brainfed.methods.logistic_federated.rows:score",
         gpu=True,
     ),
     quick={"costs": (0.1, 1.0), **QUICK_ROUNDS},

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from brainfed.federation.robustness_settings import NOT_OF_TWINS
+from brainfed.federation.settings import ROBUSTNESS_KEYS
 from brainfed.methods.classifier_settings import (
     BETWEEN_SITES,
     CHOICE_TENSORS,
@@ -73,7 +73,7 @@ FEDMLP = Method(
     entry="brainfed.methods.mlp.train:train_fedmlp",
     family="federated",
     topology="federated",
-    comparison=Comparison("localmlp", "centralmlp", apart=NOT_OF_TWINS),
+    comparison=Comparison("localmlp", "centralmlp", apart=ROBUSTNESS_KEYS),
     crossing=Crossing(
         {**NETWORK_TENSORS, **SIZES_TENSORS, **SUMMED_MOMENTS_TENSORS, **CHOICE_TENSORS},
         between_sites=BETWEEN_SITES,

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from brainfed.engines.stacked.network import score_alone
-from brainfed.models.mlp import MLP
-from brainfed.samples.kept.fitted_model import Arrays, Scored
-from brainfed.samples.standardise import centred_subjects
+from brainfed.models.fedni import MLP
+from brainfed.samples.inputs import Arrays, Scored
+from brainfed.samples.scaling import centred_subjects
 
 
 def score(model: Arrays, features: NDArray[np.float32], settings: Mapping[str, Any]) -> Scored:

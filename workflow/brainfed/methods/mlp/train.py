@@ -12,8 +12,8 @@ from brainfed.methods.mlp.declaration import (
     LocalMLPSettings,
 )
 from brainfed.methods.train_classifier import train_classifier
-from brainfed.models.mlp import MLP
-from brainfed.runtime.jobs.run import Run
+from brainfed.models.fedni import MLP
+from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.samples.inputs import MethodInputs, Outcome
 
 

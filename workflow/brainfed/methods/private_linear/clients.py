@@ -1,18 +1,8 @@
-"""Institutions that send noised sums of clipped gradients of the squared loss.
-
-Subject i of class c has a row x_i of norm 1, targets t_i and a weight v_c <= 1. Its gradient of v_c |t_i - W x_i|^2 / 2
-is
-
-    -r_i x_i',    r_i = v_c (t_i - W x_i),
-
-of norm |r_i|: the clipped gradient needs no gradient of a single subject, and the sum is one product. The data of one
-subject move it by at most C. An institution adds N(0, (z C)^2) to every entry with the noise multiplier z, before the
-sum leaves it. A score x'w has noise of variance z^2 C^2 an institution and step then, for any number of features.
-"""
+"""Institutions of private ridge: rows of norm 1, and noised sums of clipped gradients."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -20,10 +10,60 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from brainfed.engines.private.steps import clip_factors
-from brainfed.federation.clients import Arrays
+from brainfed.federation.loop import Arrays
 from brainfed.federation.message import Message
-from brainfed.federation.privacy.gaussian import private_normal
+from brainfed.federation.noise import private_normal
+from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
+from brainfed.samples.inputs import FloatArray, MethodInputs
+from brainfed.samples.scaling import centred_subjects
+
+# Rows of norm 1, each made from one subject alone.
+#
+# A subject's gradient is a residual times its row, so a row of norm 1 bounds it without any fit to other subjects.
+
+MARGIN = 1e-6
+"""Relative; rounding to float32 then leaves no norm above 1."""
+
+
+def unit_rows(features: FloatArray, centre: Literal["none", "subject"]) -> FloatArray:
+    """Rows (n, d) of norm 1, by `MARGIN` less; a row without variation is zero under `subject`.
+
+    Args:
+        features: (n, d).
+        centre: `subject` subtracts the mean of each row first.
+    """
+    rows = centred_subjects(features) if centre == "subject" else features
+    norms = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64, casting="unsafe"))
+    constant = np.ptp(rows, axis=1) == 0 if centre == "subject" else norms == 0
+    found: FloatArray = rows / np.where(constant, np.inf, norms * (1 + MARGIN))[:, None].astype(rows.dtype)
+    return found
+
+
+def own_rows(inputs: MethodInputs, centre: Literal["none", "subject"]) -> FloatArray:
+    """Unit rows (n, d) that all folds share.
+
+    Raises:
+        UserError: the features of a fold are fitted on its training subjects.
+    """
+    if len(inputs.features) > 1:
+        raise UserError(
+            f"features: expected the same for all folds, as a fit to training subjects has no privacy, found "
+            f"{len(inputs.features)} fits; leave out harmonise, selection and a fitted reference."
+        )
+    return unit_rows(inputs.features[0], centre)
+
+
+# Institutions that send noised sums of clipped gradients of the squared loss.
+#
+# Subject i of class c has a row x_i of norm 1, targets t_i and a weight v_c <= 1. Its gradient of v_c |t_i - W x_i|^2 /
+# 2 is
+#
+#     -r_i x_i',    r_i = v_c (t_i - W x_i),
+#
+# of norm |r_i|: the clipped gradient needs no gradient of a single subject, and the sum is one product. The data of one
+# subject move it by at most C. An institution adds N(0, (z C)^2) to every entry with the noise multiplier z, before the
+# sum leaves it. A score x'w has noise of variance z^2 C^2 an institution and step then, for any number of features.
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from brainfed.federation.privacy.schedule import PrivateSchedule
-from brainfed.federation.privacy.settings import NOT_OF_TWINS, PRIVACY_DESCRIPTION, Calibration, PrivacySettings
+from brainfed.federation.settings import (
+    PRIVACY_DESCRIPTION,
+    PRIVACY_KEYS,
+    Calibration,
+    PrivacySettings,
+    PrivateSchedule,
+)
 from brainfed.methods.classifier_settings import NETWORK_TENSORS, SIZES_TENSORS
 from brainfed.methods.linear.declaration import TANGENT
 from brainfed.methods.method import Capabilities, Comparison, Crossing, Method
@@ -83,10 +88,10 @@ class PrivateMLPSettings(PrivateNetworkSettings):
     hidden: tuple[int, int] = setting((64, 32), "Widths of the two hidden layers.")
 
 
-STEPS = (*NOT_OF_TWINS, "rounds", "learning_rate", "balance", "centre")
+STEPS = (*PRIVACY_KEYS, "rounds", "learning_rate", "balance", "centre")
 """Settings of private ridge that no twin has."""
 
-NETWORK_STEPS = (*NOT_OF_TWINS, "batch", "optimiser", "learning_rate", "momentum", "row_norm", "centre")
+NETWORK_STEPS = (*PRIVACY_KEYS, "batch", "optimiser", "learning_rate", "momentum", "row_norm", "centre")
 """Settings of private networks that no twin has."""
 
 RIDGE_TENSORS: Mapping[str, tuple[str, ...]] = {
@@ -102,7 +107,7 @@ RIDGE_DP = Method(
     name="ridge-dp",
     title="Ridge, private",
     settings=PrivateRidgeSettings,
-    entry="brainfed.methods.private_linear.train_ridge:train_ridge_dp",
+    entry="brainfed.methods.private_linear.train:train_ridge_dp",
     family="federated",
     topology="federated",
     comparison=Comparison(
@@ -123,7 +128,7 @@ FEDTANGENT_DP = Method(
     name="fedtangent-dp",
     title="FedTangent, private",
     settings=PrivateRidgeSettings,
-    entry="brainfed.methods.private_linear.train_ridge:train_fedtangent_dp",
+    entry="brainfed.methods.private_linear.train:train_fedtangent_dp",
     family="federated",
     topology="federated",
     comparison=Comparison(
@@ -142,7 +147,7 @@ LOGISTIC_DP = Method(
     name="logistic-dp",
     title="Logistic, private",
     settings=PrivateNetworkSettings,
-    entry="brainfed.methods.private_linear.train_network:train_logistic_dp",
+    entry="brainfed.methods.private_linear.train:train_logistic_dp",
     family="federated",
     topology="federated",
     comparison=Comparison(
@@ -163,7 +168,7 @@ FEDMLP_DP = Method(
     name="fedmlp-dp",
     title="FedMLP, private",
     settings=PrivateMLPSettings,
-    entry="brainfed.methods.private_linear.train_network:train_fedmlp_dp",
+    entry="brainfed.methods.private_linear.train:train_fedmlp_dp",
     family="federated",
     topology="federated",
     comparison=Comparison(

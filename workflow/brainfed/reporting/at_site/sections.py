@@ -5,7 +5,7 @@ from dataclasses import replace
 from brainfed.reporting.at_site.sentences import study_sentences
 from brainfed.reporting.experiment_section import ExperimentSection
 from brainfed.reporting.outline import CohortOutline, ReportOutline, SharedStudy
-from brainfed.reporting.text.baselines import listed
+from brainfed.reporting.text.answer import listed
 from brainfed.reporting.text.first_screen import Fact, FirstScreen, question
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from brainfed.reporting.outline import SharedStudy
-from brainfed.reporting.text.baselines import listed
+from brainfed.reporting.text.answer import listed
 from brainfed.reporting.variants import ShownVariant
 
 OF_ALL_SITES = ("all", "training")

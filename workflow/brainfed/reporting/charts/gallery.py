@@ -5,29 +5,19 @@ from collections.abc import Mapping, Sequence
 import altair as alt
 import pandas as pd
 
-from brainfed.cohort.class_words import DIAGNOSIS_WORDS, ClassWords
+from brainfed.cohort.classes import DIAGNOSIS_WORDS, ClassWords
 from brainfed.evaluation.experiment import ratio_of_splits, test_train_ratio
-from brainfed.evaluation.pooled.subgroups import subgroup_scores
-from brainfed.evaluation.predictions import read_predictions
-from brainfed.reporting.charts.calibration import calibration_chart
-from brainfed.reporting.charts.confusion import confusion_chart
-from brainfed.reporting.charts.gain import gain_chart
-from brainfed.reporting.charts.learning import learning_chart
-from brainfed.reporting.charts.operating import operating_chart
-from brainfed.reporting.charts.roc import roc_chart
-from brainfed.reporting.charts.scores import differences_chart, forest_chart, headline_chart
+from brainfed.evaluation.metrics import read_predictions
+from brainfed.evaluation.pooled import subgroup_scores
+from brainfed.reporting.charts.curves import calibration_chart, confusion_chart, operating_chart, roc_chart
+from brainfed.reporting.charts.scores import differences_chart, forest_chart, headline_chart, subgroups_chart
 from brainfed.reporting.charts.style import save_chart
-from brainfed.reporting.charts.subgroups import subgroups_chart
-from brainfed.reporting.charts.traffic import traffic_chart
-from brainfed.reporting.figures.histories import read_history
+from brainfed.reporting.charts.training import gain_chart, learning_chart, traffic_chart
+from brainfed.reporting.figures.of_papers import read_history
 from brainfed.reporting.figures.style import drawing, note_figure, save_svg
-from brainfed.reporting.page_tests import PageTests
 from brainfed.reporting.people import read_cohort
-from brainfed.reporting.places import in_front, strongest_by_place
-from brainfed.reporting.scored import Scored
-from brainfed.reporting.text.answer import find_answer
-from brainfed.reporting.text.answer_words import verdict
-from brainfed.reporting.text.baselines import find_beside
+from brainfed.reporting.scored import PageTests, Scored
+from brainfed.reporting.text.answer import find_answer, find_beside, in_front, strongest_by_place, verdict
 from brainfed.reporting.variants import Groups, ShownVariant, places
 
 NOT_POOLED = "a class of one data set is not that of another, so their graphs are not pooled"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from brainfed.cohort.class_words import ClassWords
+from brainfed.cohort.classes import ClassWords
 from brainfed.evaluation.site_counts import TestedFold
 from brainfed.reporting.variants import ShownVariant
 

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from brainfed.evaluation.site_counts import standard_errors
-from brainfed.reporting.charts.by_site import SHAPES, by_site_chart
-from brainfed.reporting.charts.intervals import IntervalRow
-from brainfed.reporting.charts.style import save_chart
+from brainfed.reporting.charts.scores import SHAPES, by_site_chart
+from brainfed.reporting.charts.style import IntervalRow, save_chart
 from brainfed.reporting.document import chart_styles, environment, vega
 from brainfed.reporting.intervals import FEWEST
 from brainfed.reporting.outcome.outline import OutcomeExperiment, OutcomeOutline

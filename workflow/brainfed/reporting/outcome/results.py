@@ -21,7 +21,7 @@ from brainfed.evaluation.site_counts import (
 )
 from brainfed.reporting.intervals import Interval
 from brainfed.reporting.outcome.outline import OutcomeExperiment, OutcomeOutline
-from brainfed.reporting.text.tested_people import TestedPeople, count_tested
+from brainfed.reporting.text.first_screen import TestedPeople, count_tested
 from brainfed.reporting.variants import ShownVariant
 
 METRIC = "balanced_accuracy"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from brainfed.cohort.class_words import ClassWords
+from brainfed.cohort.classes import ClassWords
 from brainfed.evaluation.site_counts import MORE_CLASSES, TWO_CLASSES, at_site
 from brainfed.reporting.intervals import Interval
 from brainfed.reporting.outcome.results import AUC, ExperimentResult, VariantResult

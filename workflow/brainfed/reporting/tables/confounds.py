@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from brainfed.cohort.class_words import DIAGNOSIS_WORDS, ClassWords
+from brainfed.cohort.classes import DIAGNOSIS_WORDS, ClassWords
 from brainfed.cohort.quality.differences import (
     ClassesBySite,
     GroupDifference,
@@ -22,7 +22,7 @@ from brainfed.cohort.quality.differences import (
 )
 from brainfed.evaluation.site_trace import FEWEST
 from brainfed.reporting.rounding import p_value, rounded, signed
-from brainfed.reporting.tables.sites import SiteRow
+from brainfed.reporting.tables.homophily import SiteRow
 
 
 @dataclass(frozen=True)

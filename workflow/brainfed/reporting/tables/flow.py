@@ -7,10 +7,10 @@ from typing import get_args
 import numpy as np
 import pandas as pd
 
-from brainfed.cohort.class_words import ClassWords
-from brainfed.cohort.quality.exclusion import exclusion_kind
+from brainfed.cohort.classes import ClassWords
+from brainfed.cohort.quality.inclusion import exclusion_kind
 from brainfed.cohort.quality.issues import SILENT, UNMEASURED, UNUSABLE, reason_kind
-from brainfed.cohort.sources.listed import EXCLUDED, Absence
+from brainfed.cohort.sources.files import EXCLUDED, Absence
 
 ABSENT = frozenset(get_args(Absence)) - {"", EXCLUDED}
 STEPS = ("not excluded", "with a series", "with a usable series", "with a label", "of sufficient quality")

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from brainfed.cohort.class_words import ClassWords
-from brainfed.evaluation.strongest_patterns import COLUMNS, PLANTED_COLUMNS
-from brainfed.evaluation.view_importance import COLUMNS as VIEW_COLUMNS
+from brainfed.cohort.classes import ClassWords
+from brainfed.evaluation.patterns import IMPORTANCE_COLUMNS as VIEW_COLUMNS
+from brainfed.evaluation.patterns import PLANTED_COLUMNS, STRONGEST_COLUMNS
 from brainfed.reporting.rounding import rounded, short, signed
 from brainfed.reporting.variants import ShownVariant
 
@@ -128,7 +128,7 @@ def _printed(row: dict[Any, Any], digits: int, *, connections: bool) -> PrintedF
 
 def read_strongest(path: str | Path) -> pd.DataFrame:
     """`COLUMNS` of the strongest features; names stay text."""
-    return _read(path, COLUMNS, ("variant", "class", "view", "from", "to"))
+    return _read(path, STRONGEST_COLUMNS, ("variant", "class", "view", "from", "to"))
 
 
 def planted_sentences(path: str | Path, variants: Sequence[ShownVariant], words: ClassWords) -> list[str]:

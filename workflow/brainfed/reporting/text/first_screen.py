@@ -1,13 +1,19 @@
-"""The first screen: the question in the words of the cohort, its answer in one sentence, and how sure it is."""
+"""Short sentences on the quality of a cohort's data."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
+from scipy import stats
 
-from brainfed.cohort.class_words import ClassWords
+from brainfed.cohort.classes import ClassWords
+from brainfed.cohort.settings.cohort import FlagSettings
 from brainfed.evaluation.metrics import sd_of_chance
+from brainfed.federation.settings import share_of
 from brainfed.reporting.intervals import Interval
-from brainfed.reporting.rounding import EXACT, rounded, signed
+from brainfed.reporting.people import used
+from brainfed.reporting.rounding import EXACT, rounded, signed, significant_digits
 from brainfed.reporting.text.answer import (
     ALONE,
     NO_IMAGING,
@@ -17,10 +23,182 @@ from brainfed.reporting.text.answer import (
     TWIN_POOLED,
     Answer,
     Comparison,
+    listed,
 )
-from brainfed.reporting.text.baselines import listed
-from brainfed.reporting.text.tested_people import TestedPeople
 from brainfed.reporting.variants import ShownVariant
+
+FALSE_DISCOVERY_RATE = 0.05
+FEW_CORRELATED = 1.0
+"""Percent of the connections below which connectivity hardly correlates with motion."""
+MEASURED = {
+    "mean_fd": "motion (mean FD)",
+    "tr": "repetition time",
+    "tsnr": "temporal signal-to-noise ratio",
+    "timepoints": "scan length",
+    "coverage": "coverage of regions",
+    "typicality": "likeness of connectivity",
+}
+MEASURED_OF_STRUCTURE = {"mean_fd": MEASURED["mean_fd"]}
+"""The same for a cohort of FreeSurfer measures."""
+
+
+def quality_words(
+    people: pd.DataFrame,
+    connections: pd.DataFrame,
+    flag: FlagSettings,
+    *,
+    morphometry: bool = False,
+) -> list[str]:
+    """Sentences on motion in connectivity, odd scans and missing measures.
+
+    Args:
+        people: the participants with their measures.
+        connections: table of `imaging.quality.qc_fc`.
+        flag: limits beyond which a subject is listed.
+        morphometry: whether the data are FreeSurfer measures, which have no time and no connectivity.
+    """
+    kept = used(people)
+    sentences = [
+        _qc_fc(connections),
+        _unlike(kept, flag),
+        _unknown(kept, MEASURED_OF_STRUCTURE if morphometry else MEASURED),
+    ]
+    return [sentence for sentence in sentences if sentence]
+
+
+def _qc_fc(connections: pd.DataFrame) -> str:
+    known = connections.dropna(subset=["r", "p"])
+    if known.empty:
+        return ""
+    share, within = _significant(known["p"]), _significant(connections["within_p"].dropna())
+    found = (
+        f"at a false discovery rate of 5 %; median |r| {rounded(known['r'].abs().median())}; {within} % when every "
+        "subject is held against its own site alone"
+    )
+    if share == "0":
+        return f"Connectivity does not go with motion (QC-FC): none of {len(known):,} connections do, {found}."
+    hardly = " hardly" if float(share) < FEW_CORRELATED else ""
+    return (
+        f"Connectivity{hardly} goes with motion (QC-FC): {share} % of {len(known):,} connections correlate with mean "
+        f"FD over subjects, {found}."
+    )
+
+
+def _significant(p: pd.Series) -> str:
+    """Percent of the connections at a false discovery rate of 5 % (Benjamini & Hochberg)."""
+    if p.empty:
+        return "0"
+    share = 100 * float((stats.false_discovery_control(p) <= FALSE_DISCOVERY_RATE).mean())
+    return rounded(share, 0) if share >= 1 or share == 0 else significant_digits(share, 1)
+
+
+def _unlike(kept: pd.DataFrame, flag: FlagSettings) -> str:
+    if kept["typicality_z"].isna().all():
+        return ""
+    odd = int((kept["typicality_z"] < -flag.unlike).sum())
+    return (
+        f"{odd or 'No'} subject{'s have' if odd != 1 else ' has'} connectivity unlike the others\u2019 (robust z below "
+        f"\u2212{flag.unlike:g}){'; listed, not left out' if odd else ''}."
+    )
+
+
+def _unknown(kept: pd.DataFrame, asked: dict[str, str]) -> str:
+    absent = [title for column, title in asked.items() if kept[column].isna().all()]
+    partly = [
+        f"{title} for {int(kept[column].isna().sum())} subject{'s' if kept[column].isna().sum() != 1 else ''}"
+        for column, title in asked.items()
+        if kept[column].isna().any() and title not in absent
+    ]
+    return f"Not measured: {', '.join([*absent, *partly])}." if absent or partly else ""
+
+
+# Number of subjects behind a score: tested in a fold, and in an institution of a fold.
+
+
+@dataclass(frozen=True)
+class TestedPeople:
+    """People tested, each as (median, fewest, most).
+
+    Attributes:
+        fold: in a fold of one repeat.
+        institution: in one institution of a fold.
+        runs: folds of all repeats.
+        noun: what is tested.
+        folds: whether a repeat has several.
+        repeats: their number.
+    """
+
+    fold: tuple[int, int, int]
+    institution: tuple[int, int, int]
+    runs: int
+    noun: str = "people"
+    folds: bool = True
+    repeats: int = 1
+
+    @property
+    def sentence(self) -> str:
+        """How often each subject is tested, the number of tests, and their sizes."""
+        tests = f"{self.runs} test{'s' if self.runs != 1 else ''} of {_range(self.fold)} {self.noun}"
+        inside = "" if self.fold == self.institution else f", {_range(self.institution)} in each institution"
+        pronoun = "it" if self.noun == "graphs" else "them"
+        if not self.folds:
+            return f"Scores are means over {tests}{inside}, by models that did not train on {pronoun}."
+        each = "Every graph" if self.noun == "graphs" else "Everybody"
+        often = {1: "once", 2: "twice"}.get(self.repeats, f"{self.repeats} times")
+        return f"{each} is tested {often}, by a model that did not train on {pronoun}: {tests}{inside}."
+
+
+def count_tested(splits: pd.DataFrame, noun: str = "people") -> TestedPeople:
+    """Count the tested people of every fold.
+
+    Args:
+        splits: repeat, fold, institution, a row a tested subject.
+        noun: what is tested.
+    """
+    folds = splits.groupby(["repeat", "fold"]).size()
+    inside = splits.groupby(["repeat", "fold", "institution"]).size()
+    several, repeats = splits["fold"].nunique() > 1, int(splits["repeat"].nunique())
+    return TestedPeople(_spread(folds), _spread(inside), len(folds), noun, several, repeats)
+
+
+def _spread(counts: "pd.Series[int]") -> tuple[int, int, int]:
+    return round(float(np.median(counts))), int(counts.min()), int(counts.max())
+
+
+def _range(counts: tuple[int, int, int]) -> str:
+    median, fewest, most = counts
+    return str(median) if fewest == most else f"{fewest} to {most}"
+
+
+# Sentences on poisoned institutions and on a server that defends itself.
+
+MEANINGS = {
+    "paf": "PAF: what they send is replaced by a far point, each in a direction of its own",
+    "ofom": "OFOM: one sends a far point, all others the mean with it",
+    "sign_flip": "sign flip: they send the opposite of their update",
+    "scale": "scale: they send ten times their update",
+    "label_flip": "label flip: they train on labels in reverse order",
+}
+"""Attack -> what it does."""
+
+
+def poison_sentences(variants: Sequence[ShownVariant], institutions: int) -> list[str]:
+    """`Poisoned: 1 and 2 of 4 institutions. PAF: ...`, a sentence for each attack, and one for the defences."""
+    counts: dict[str, set[int]] = {}
+    for variant in variants:
+        if variant.is_poisoned:
+            count = share_of(float(variant.setting("attacked")), institutions)
+            counts.setdefault(str(variant.setting("attack")), set()).add(count)
+    said = [
+        f"{listed([str(count) for count in sorted(own)], 'or')} of {institutions} institutions poisoned. "
+        f"{MEANINGS[attack]}."
+        for attack, own in counts.items()
+    ]
+    defences = [str(variant.setting("defence")).replace("_", " ") for variant in variants if variant.is_defended]
+    return [*said, f"Defences of the server: {listed(list(dict.fromkeys(defences)), 'and')}."] if defences else said
+
+
+# The first screen: the question in the words of the cohort, its answer in one sentence, and how sure it is.
 
 NUMERALS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 DATA = {"connectivity": "brain scans", "morphometry": "measures of brain anatomy", "graphs": "graphs"}
@@ -184,7 +362,7 @@ def _sure(answer: Answer, pooled: Comparison | None, alone: Comparison | None, s
     bracketed = answer.score is not None and answer.score.known and not answer.score.few
     said = ["Brackets hold 95 % intervals."] if bracketed else []
     said += [
-        f"Federated minus {beside}: {_range(found.difference)}."
+        f"Federated minus {beside}: {_range_of_scores(found.difference)}."
         for found, beside in ((alone, "alone"), (pooled, "pooled"))
         if found is not None
     ]
@@ -258,7 +436,7 @@ def _leak(situation: Situation) -> list[str]:
     return [said, *([] if situation.guaranteed else ["The method has no formal privacy guarantee."])]
 
 
-def _range(found: Interval) -> str:
+def _range_of_scores(found: Interval) -> str:
     """A difference with its interval in words."""
     if found.few or not found.known:
         tests = f"{found.runs} test{'' if found.runs == 1 else 's'}"

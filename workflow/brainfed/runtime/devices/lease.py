@@ -1,9 +1,4 @@
-"""Leases of GPUs: two jobs on one machine never share a device by accident, and a killed job frees its own.
-
-Snakemake's `--resources gpu=N` only counts. A job leases concrete devices here before it imports torch:
-a lock file for each place on a device (`runtime.devices.slots`), one place unless BRAINFED_JOBS_PER_GPU allows more.
-`CUDA_VISIBLE_DEVICES` then names what it holds, and the job uses `cuda:0`.
-"""
+"""Leases of GPUs: two jobs never share a device by accident, and a killed job frees its own."""
 
 import logging
 import os
@@ -15,14 +10,56 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from brainfed.runtime.devices.driver import ON_CPU, installed, query
-from brainfed.runtime.devices.gpu_limit import NONE
-from brainfed.runtime.devices.gpu_limit import VARIABLE as ALLOWED
-from brainfed.runtime.devices.locks import lock_folder, locked
-from brainfed.runtime.devices.slots import Holder, forget, has_room, holders_of, jobs_per_gpu, take
-from brainfed.runtime.devices.strangers import taken_by_strangers
-from brainfed.runtime.devices.visible import VISIBLE, candidates, entries, showing
+from brainfed.runtime.devices.driver import (
+    NONE,
+    ON_CPU,
+    VISIBLE,
+    candidates,
+    entries,
+    installed,
+    memory_of_processes,
+    query,
+    showing,
+)
+from brainfed.runtime.devices.driver import VARIABLE as ALLOWED
+from brainfed.runtime.devices.slots import Holder, forget, has_room, holders_of, jobs_per_gpu, lock_folder, locked, take
 from brainfed.runtime.errors import UserError
+
+# GPUs whose memory other programs have taken.
+
+
+def taken_by_strangers(
+    holders: Mapping[str, Sequence[Holder]], share: float, nvidia_smi: str | None = None
+) -> set[str]:
+    """Devices on which programs other than our holders use more than a share of the memory.
+
+    Where the driver names none of a device's holders (inside a container), all memory in use there counts
+    as theirs: the first of them found the device free.
+
+    Args:
+        holders: UUID -> our jobs that hold a place there; devices that are not named have none.
+        share: of a device's memory, 0 ... 1.
+        nvidia_smi: the driver's query program, as for `driver.query`.
+
+    Raises:
+        UserError: the driver is broken.
+    """
+    processes = memory_of_processes(nvidia_smi) if any(holders.values()) else {}
+    full: set[str] = set()
+    for gpu in query(nvidia_smi):
+        present = holders.get(gpu.uuid, ())
+        ours = [processes[gpu.uuid, holder.pid] for holder in present if (gpu.uuid, holder.pid) in processes]
+        unnamed = bool(present) and not ours
+        if not unnamed and gpu.used - sum(ours) > share * gpu.total:
+            full.add(gpu.uuid)
+    return full
+
+
+# Leases of GPUs: two jobs on one machine never share a device by accident, and a killed job frees its own.
+#
+# Snakemake's `--resources gpu=N` only counts. A job leases concrete devices here before it imports torch:
+# a lock file for each place on a device (`runtime.devices.slots`), one place unless BRAINFED_JOBS_PER_GPU allows more.
+# `CUDA_VISIBLE_DEVICES` then names what it holds, and the job uses `cuda:0`.
 
 HOLDERS_NAMED = 4
 OF_SLURM = "slurm-"

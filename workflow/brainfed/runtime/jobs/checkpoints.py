@@ -1,9 +1,4 @@
-"""The state after the last finished round, kept beside a job's output so that a killed job resumes.
-
-The file is hidden and undeclared: Snakemake neither waits for it nor deletes it. Its name holds the digest
-of everything that the state depends on (settings, code, inputs), so a state is never resumed by a
-different job.
-"""
+"""The state after the last finished round, with which a killed job resumes, and how a method's job runs."""
 
 import hashlib
 import logging
@@ -12,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Protocol
 
 from numpy.typing import NDArray
 
@@ -22,6 +17,12 @@ from brainfed.runtime.errors import UserError
 from brainfed.runtime.logs import PROGRESS
 from brainfed.runtime.parts import being_written
 from brainfed.runtime.provenance import file_digest
+
+# The state after the last finished round, kept beside a job's output so that a killed job resumes.
+#
+# The file is hidden and undeclared: Snakemake neither waits for it nor deletes it. Its name holds the digest
+# of everything that the state depends on (settings, code, inputs), so a state is never resumed by a
+# different job.
 
 SUFFIX = ".checkpoint"
 FIELDS = {"key", "round", "seconds", "metadata"}
@@ -156,3 +157,36 @@ def _digest(name: str) -> str:
 def _parse(name: str) -> re.Match[str] | None:
     pattern = rf"(\.?)\.(?P<output>.+)\.(?P<digest>[^.-]+)(-[^.]+)?{re.escape(SUFFIX)}(\..+\.part)?"
     return re.fullmatch(pattern, name)
+
+
+# How a method job runs: device, precision, checkpoint, progress.
+
+
+class Reports(Protocol):
+    """Hears of units of work that are finished."""
+
+    def __call__(self, done: int, total: int, what: str, *, at_most: bool = False) -> None:
+        """Note that `done` of `total` units are finished, or of at most so many."""
+
+
+def _log(done: int, total: int, what: str, *, at_most: bool = False) -> None:
+    logger.info("%s %d/%s%d", what, done, "at most " if at_most else "", total)
+
+
+@dataclass(frozen=True)
+class Run:
+    """Settings of the machine, never of the science.
+
+    Attributes:
+        device: a torch device name.
+        precision: `float64` is for the equivalence tests.
+        checkpoint: holds the state after the last finished round; without a path it keeps nothing.
+        progress: called after each unit of work.
+        keeps_models: whether the method returns the model of every fold.
+    """
+
+    device: str = "cpu"
+    precision: Literal["float32", "float64"] = "float32"
+    checkpoint: Checkpoint = Checkpoint(None, "")
+    progress: Reports = _log
+    keeps_models: bool = False

@@ -20,10 +20,16 @@ from brainfed.runtime.devices.cuda import UnusableGpuError, peak_gpu_memory, usi
 from brainfed.runtime.devices.lease import Lease, lease
 from brainfed.runtime.disk import full_disk, is_full
 from brainfed.runtime.errors import UserError
-from brainfed.runtime.jobs.limits import OWN_THREADS, limits_here, require_room, require_threads, watched
-from brainfed.runtime.jobs.memory import is_out_of_memory, out_of_memory
-from brainfed.runtime.jobs.preemption import return_to_queue
-from brainfed.runtime.jobs.stopping import stoppable, stopped_by
+from brainfed.runtime.jobs.memory import (
+    OWN_THREADS,
+    is_out_of_memory,
+    limits_here,
+    out_of_memory,
+    require_room,
+    require_threads,
+    watched,
+)
+from brainfed.runtime.jobs.stopping import return_to_queue, stoppable, stopped_by
 from brainfed.runtime.logs import Progress, configure
 from brainfed.runtime.provenance import imported_versions
 from brainfed.runtime.records.imported import edited_code, is_neutral

@@ -11,11 +11,13 @@ code that does not return). So a stop stays asked for whatever becomes of the ex
 some seconds later is ended.
 """
 
+import logging
 import os
 import re
 import select
 import signal
 import socket
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -222,3 +224,56 @@ def _ancestors(most: int | None = None) -> Iterator[int]:
             return
         # The second field is the program's name in brackets, which may hold anything.
         pid = int(stat.rpartition(")")[2].split()[1])
+
+
+# A job that SLURM preempts with notice goes back into the queue, at no cost of Snakemake's `retries`.
+#
+# SLURM sends a preempted job SIGTERM and lets it go on for the partition's GraceTime. A job that ends in that time
+# counts as failed, unless it asks for its own return. `scancel` sends the same signal; only a preemption sets
+# PreemptTime.
+
+PREEMPTED = re.compile(r"\bPreemptTime=\d")
+SUBMITTED_BY_SNAKEMAKE = re.compile(r"\bComment=rule_")
+REQUEUE_PATIENCE = 12.0
+"""Seconds for SLURM's controller to answer all: with those that a job has to stop, fewer than KillWait's 30."""
+
+logger = logging.getLogger(__name__)
+
+
+def return_to_queue(held_up: bool = False) -> None:
+    """Ask SLURM to start this job anew, if SLURM preempts it and Snakemake submitted it; the last step of a job.
+
+    A workflow that was started inside an allocation is left to the user who submitted that.
+
+    Args:
+        held_up: whether the main thread does not go on, which runs no handler then, and may hold the log's lock.
+    """
+    job = os.environ.get("SLURM_JOB_ID", "")
+    if not job.isdigit():
+        return
+    # A granted request ends the job's processes; this one must not end while it makes the request.
+    if not held_up:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    say = _say_on_stderr if held_up else logger.log
+    until = time.monotonic() + REQUEUE_PATIENCE
+    described = _scontrol(say, until, "show", "job", job)
+    if not (PREEMPTED.search(described) and SUBMITTED_BY_SNAKEMAKE.search(described)):
+        return
+    say(logging.WARNING, f"SLURM preempts job {job}: it goes back into the queue")
+    _scontrol(say, until, "requeue", job)
+
+
+def _say_on_stderr(_: int, message: str) -> None:
+    with suppress(OSError):
+        os.write(2, f"{message}\n".encode())
+
+
+def _scontrol(say: Callable[[int, str], None], until: float, *arguments: str) -> str:
+    """Output of SLURM's command; empty where it fails, with the reason in the log."""
+    left = max(until - time.monotonic(), 0.0)
+    try:
+        done = subprocess.run(["scontrol", *arguments], capture_output=True, text=True, timeout=left, check=True)
+    except (OSError, subprocess.SubprocessError) as error:
+        say(logging.INFO, f"scontrol {' '.join(arguments)}: {error} {getattr(error, 'stderr', '') or ''}")
+        return ""
+    return done.stdout

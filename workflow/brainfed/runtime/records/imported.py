@@ -42,7 +42,6 @@ NEUTRAL_MODULES = frozenset(
         "runtime.devices",
         "runtime.disk",
         "runtime.jobs.job",
-        "runtime.jobs.limits",
         "runtime.jobs.memory",
         "runtime.jobs.stopping",
         "runtime.logs",

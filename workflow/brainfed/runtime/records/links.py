@@ -117,6 +117,13 @@ class Links:
         text = "\n".join((*sorted(lines), *order))
         return hashlib.sha256(text.encode()).hexdigest()[:DIGEST_LENGTH]
 
+    def reached(self, roots: Sequence[Path | str]) -> set[str]:
+        """The definitions that roots lead to, as `module:name`."""
+        nodes = self._reached([node for root in roots for node in self._root(root)])
+        return {
+            f"{'.'.join(node.module)}:{name}" for node in nodes if node.definition for name in node.definition.names
+        }
+
     def _root(self, root: Path | str) -> list[_Node]:
         module = self.tree.root(root)
         name = "" if isinstance(root, Path) else root.partition(":")[2]

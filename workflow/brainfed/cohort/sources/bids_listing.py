@@ -1,0 +1,224 @@
+"""List a cohort of images in a BIDS derivative: rows of participants.tsv matched with folders by subject label."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from brainfed.cohort.phenotype.participant import read_participant
+from brainfed.cohort.phenotype.table import Row, cohort_rows
+from brainfed.cohort.settings.cohort import CohortSettings
+from brainfed.cohort.sources.bids_tree import BidsRun, find_runs
+from brainfed.cohort.sources.files import (
+    EXCLUDED,
+    Absence,
+    ListedSubject,
+    Listing,
+    all_excluded,
+    atlas_files,
+    by_name,
+    missing_inputs,
+    shard_name,
+)
+from brainfed.runtime.errors import UserError, pass_over
+
+TABLE = "participants.tsv"
+LEVELS_ABOVE = 2
+"""A derivative lies beside the raw data set, or in its folder derivatives/."""
+
+
+def list_bids(name: str, settings: CohortSettings) -> Listing:
+    """List cohort `name` with source bids.
+
+    Raises:
+        UserError: a setting is empty, a file is absent, the table or the derivative is broken, no row has images, or
+            a row's images, confounds or mask are absent and `on_invalid` is `error`.
+    """
+    where = f"Cohort {name!r}"
+    folder = _checked_folder(name, where, settings)
+    tables = settings.tables or (_participants_table(where, folder),)
+    rows = cohort_rows(tables, settings)
+    runs = find_runs(folder, settings.bids, where)
+    subjects = tuple(_listed(row, settings, runs) for row in rows)
+    _check_labels(where, rows, settings, runs)
+    if all(listed.absence == EXCLUDED for listed in subjects):
+        raise all_excluded(name, len(subjects))
+    _check_files(where, folder, subjects, settings)
+    known = {_label(row, settings) for row in _all_rows(tables, settings, rows)}
+    unlisted = tuple(f"sub-{label}" for label in runs if label not in known)
+    _check_space(where, settings, runs)
+    files, phenotype = atlas_files(settings), tables if len(tables) > 1 else tables[0]
+    return Listing(name, settings.atlas, phenotype, files.parcellation, files.labels, subjects, unlisted)
+
+
+def _check_space(where: str, settings: CohortSettings, runs: Mapping[str, Sequence[BidsRun]]) -> None:
+    """Refuse images outside MNI space, by their names, for the known atlases, which lie in it."""
+    if not by_name(settings):
+        return
+    for run in (run for own in runs.values() for run in own):
+        space = next((part for part in run.name.split("_") if part.startswith("space-")), "")
+        if not space.startswith("space-MNI"):
+            raise UserError(
+                f"{where}: expected images in MNI space for the atlas {settings.atlas!r}, found {space or 'no space-'} "
+                f"in {run.name}; choose `bids.space`, or name a parcellation in that space under `parcellation`."
+            )
+
+
+def _checked_folder(name: str, where: str, settings: CohortSettings) -> Path:
+    bids, extraction = settings.bids, settings.extraction
+    if bids.derivatives is None:
+        raise UserError(f"{where}: source 'bids' needs `bids.derivatives`, found nothing; set it.")
+    for key in ("series", "confounds"):
+        if getattr(settings, key) is not None:
+            raise UserError(f"{where}: source 'bids' finds its files itself, found a pattern `{key}`; remove it.")
+    for mistake in missing_inputs(name, settings):
+        raise mistake
+    if bids.runs == "concatenate" and not (extraction.standardise or extraction.detrend or extraction.high_pass):
+        raise UserError(
+            f"{where}: expected runs that are joined to share a baseline, found extraction.standardise, detrend and "
+            "high_pass all off; turn one on, or set bids.runs to first or average."
+        )
+    folder = Path(bids.derivatives)
+    if not folder.is_dir():
+        raise UserError(
+            f"{where}: expected fMRIPrep's output in the folder {folder}, found none; fix bids.derivatives."
+        )
+    return folder
+
+
+def _participants_table(where: str, folder: Path) -> str:
+    above = [folder, *list(folder.parents)[:LEVELS_ABOVE]]
+    found = next((level / TABLE for level in above if (level / TABLE).is_file()), None)
+    if found is None and not any(folder.glob("sub-*")):
+        below = sorted(child for child in folder.glob("*/") if any(child.glob("sub-*")))
+        remedy = f"set bids.derivatives to {below[0]}, which has some" if below else "fix bids.derivatives"
+        raise UserError(f"{where}: expected folders sub-* of fMRIPrep's output in {folder}, found none; {remedy}.")
+    if found is None:
+        raise UserError(
+            f"{where}: expected {TABLE} in {folder} or in the data set above it, found none; name it under `phenotype`."
+        )
+    return str(found)
+
+
+def _all_rows(tables: Sequence[str], settings: CohortSettings, rows: Sequence[Row]) -> Sequence[Row]:
+    """All rows of the tables: files of rows that `rows` ignores are not strangers."""
+    return cohort_rows(tables, replace(settings, rows={}), pass_over) if settings.rows else rows
+
+
+def _label(row: Row, settings: CohortSettings) -> str | None:
+    """Subject label of a row, as in file names: `sub-01` and `01` are equal."""
+    named = row.file_id if settings.columns.file is None else row.cells[settings.columns.file]
+    return None if named is None else named.removeprefix("sub-")
+
+
+def _listed(row: Row, settings: CohortSettings, runs: Mapping[str, Sequence[BidsRun]]) -> ListedSubject:
+    participant = read_participant(row.table, row, settings.columns, settings.codes, settings.target, settings.classes)
+    label = _label(row, settings)
+    file = row.file_id if settings.columns.file is None else row.cells[settings.columns.file]
+    own = tuple(runs.get(label, ())) if label is not None else ()
+    absence = EXCLUDED if participant.excluded else _absence(label, own, settings)
+    series, confounds = (own[0].image, own[0].confounds) if own else (None, None)
+    shard = shard_name(row.subject, settings.shards)
+    labelled = participant.diagnosis is not None
+    return ListedSubject(
+        row.subject, participant.site, series, confounds, absence, shard, labelled, own, file, participant, row.file_id
+    )
+
+
+def _absence(label: str | None, runs: Sequence[BidsRun], settings: CohortSettings) -> Absence:
+    if label is None:
+        return "no series"
+    if not runs or any(run.image in run.links for run in runs):
+        return "series file absent"
+    if any(_lacks_confounds(run, settings) for run in runs):
+        return "confounds file absent"
+    if settings.bids.brain_mask and any(run.mask is None for run in runs):
+        return "brain mask absent"
+    if any(_lacks_sidecar(run) for run in runs):
+        return "sidecar without content"
+    return ""
+
+
+def _check_labels(
+    where: str, rows: Sequence[Row], settings: CohortSettings, runs: Mapping[str, Sequence[BidsRun]]
+) -> None:
+    """Refuse tables of other subjects, and two rows of one subject."""
+    first: dict[str, Row] = {}
+    for row in rows:
+        label = _label(row, settings)
+        if label in first:
+            raise UserError(
+                f"{row.table}, line {row.line}: expected every subject once, found sub-{label} also in "
+                f"{first[label].table}, line {first[label].line}; remove one of them."
+            )
+        if label is not None:
+            first[label] = row
+    if not set(first) & set(runs):
+        named, present = ", ".join(list(first)[:3]), ", ".join(f"sub-{label}" for label in list(runs)[:3])
+        raise UserError(
+            f"{where}: expected images of the {len(rows)} subjects of {rows[0].table} ({named} ...), found only those "
+            f"of {present} ...; fix the ids (are leading zeros lost?) or set columns.file to the column that has them."
+        )
+
+
+def _check_files(where: str, folder: Path, subjects: Sequence[ListedSubject], settings: CohortSettings) -> None:
+    """Refuse absent files unless their subjects are to be dropped."""
+    if settings.on_invalid == "drop" and any(listed.has_series for listed in subjects):
+        return
+    for absence, (what, pattern) in wanted_files(settings).items():
+        without = [listed for listed in subjects if listed.absence == absence]
+        if without:
+            first = without[0]
+            lacking = _of(first, absence, settings)
+            raise UserError(
+                f"{where}: expected {what} ({pattern}) of subject {first.subject} in {folder}, found none{lacking} "
+                f"({len(without)} of {len(subjects)} subjects lack them); run fMRIPrep for them"
+                f"{_way_out(absence)}, or set on_invalid: drop to leave such subjects out."
+            )
+
+
+def wanted_files(settings: CohortSettings) -> dict[str, tuple[str, str]]:
+    """Reason for an absence -> what a derivative lacks, and the pattern of its name."""
+    return {
+        "series file absent": ("images that bids selects", "*_bold.nii.gz"),
+        "confounds file absent": _confound_files(settings),
+        "brain mask absent": ("a brain mask for every run", "*_desc-brain_mask.nii.gz"),
+        "sidecar without content": ("the content of every sidecar", "*_bold.json"),
+    }
+
+
+def _confound_files(settings: CohortSettings) -> tuple[str, str]:
+    if settings.bids.confounds.strategy == "compcor":
+        return "a table of confounds and its json for every run", "*_desc-confounds_timeseries.tsv, .json"
+    return "a table of confounds for every run", "*_desc-confounds_timeseries.tsv"
+
+
+def _lacks_confounds(run: BidsRun, settings: CohortSettings) -> bool:
+    strategy = settings.bids.confounds.strategy
+    return strategy != "none" and (run.confounds is None or (strategy == "compcor" and run.components is None))
+
+
+def _lacks_sidecar(run: BidsRun) -> bool:
+    return any(path in run.links for path in run.sidecars)
+
+
+def _of(listed: ListedSubject, absence: str, settings: CohortSettings) -> str:
+    """The first run that lacks a file, and the link without content in its place."""
+    lacks: dict[str, Callable[[BidsRun], bool]] = {
+        "series file absent": lambda run: run.image in run.links,
+        "confounds file absent": lambda run: _lacks_confounds(run, settings),
+        "brain mask absent": lambda run: run.mask is None,
+        "sidecar without content": _lacks_sidecar,
+    }
+    lacking = next((run for run in listed.runs if lacks[absence](run)), None)
+    if lacking is None:
+        return ""
+    link = f", but a link without content ({Path(lacking.links[0]).name}; fetch it)" if lacking.links else ""
+    return f" for {lacking.name}{link}"
+
+
+def _way_out(absence: str) -> str:
+    ways = {
+        "confounds file absent": ", set bids.confounds.strategy: none",
+        "brain mask absent": ", set bids.brain_mask: false",
+    }
+    return ways.get(absence, "")

@@ -1,0 +1,220 @@
+"""Attacks of poisoned institutions: labels in reverse, uploads far away, falsified updates."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from brainfed.federation.message import Message
+from brainfed.federation.noise import normal
+from brainfed.federation.settings import RobustnessSettings, share_of
+from brainfed.federation.strategies.fedavg import average
+from brainfed.federation.wire import Attack
+from brainfed.runtime.streams import Streams
+
+# Which institutions an attack has poisoned.
+
+IntArray = NDArray[np.int64]
+
+
+def attacked_institutions(share: float, institutions: int, streams: Streams) -> frozenset[int]:
+    """Codes of the first ceil(share M) of a random order of M institutions; a larger share holds those of a smaller.
+
+    Args:
+        share: from 0 to 1.
+        institutions: their number M.
+        streams: of the repeat.
+    """
+    order = streams.numpy("attacked").permutation(institutions)
+    return frozenset(order[: share_of(share, institutions)].tolist())
+
+
+# An attack at home: training labels in reverse order.
+
+
+def flipped_labels(labels: IntArray, institution: IntArray, attacked: Collection[int], classes: int) -> IntArray:
+    """(F, n) labels, c -> C - 1 - c for the subjects of attacked institutions; of three classes the middle one stays.
+
+    Args:
+        labels: (F, n) from 0 to C - 1; negative ones are hidden, and stay.
+        institution: (n,) code of each subject's institution.
+        attacked: codes.
+        classes: their number C.
+    """
+    turned = (labels >= 0) & np.isin(institution, list(attacked))
+    return np.where(turned, classes - 1 - labels, labels)
+
+
+# Uploads far from all others: PAF and OFOM (GAHFL eq. 8 and 9; Chang et al. 2021).
+
+FAR = 10.0
+"""Length of the far vector, in norms of the benign mean; the paper has it arbitrarily large."""
+
+LONGEST = 1e6
+"""Largest length of a far vector: without a defence the mean, and with it the vector, grows in every round."""
+
+
+@dataclass(frozen=True)
+class FarUploads:
+    """Uploads of the attacked institutions in place of their own; every fold for itself.
+
+    The benign mean of a fold is that of the institutions that take part in it and are not attacked, all of equal
+    weight. If none is left, it is the mean of what the attacked ones would have sent.
+
+    Attributes:
+        attacked: codes.
+        streams: of the repeat.
+        folds: fold number of each position of the fold axis.
+        one: whether only the first attacked institution that takes part in a fold is far, and all others send the mean
+            of the benign uploads and the far one (OFOM); else each is far in a direction of its own (PAF).
+        rows: entries of the first axis that each fold has; those behind are padding and stay. Empty: all.
+    """
+
+    attacked: Collection[int]
+    streams: Streams
+    folds: tuple[int, ...]
+    one: bool = False
+    rows: tuple[int, ...] = ()
+
+    @torch.no_grad()
+    def __call__(
+        self, number: int, replies: Mapping[int, Message], _sent: Mapping[int, Message]
+    ) -> Mapping[int, Message]:
+        """The replies of round `number`; those of attacked institutions are new tensors."""
+        poisoned = [code for code in sorted(replies) if code in self.attacked]
+        if not poisoned:
+            return replies
+        codes = sorted(replies)
+        present = torch.stack([replies[code].samples > 0 for code in codes])
+        honest = present & torch.tensor([code not in self.attacked for code in codes])[:, None]
+        honest |= present & ~honest.any(dim=0)
+        count = honest.sum(dim=0)
+        mean = average([replies[code].tensors for code in codes], honest / count.clamp(min=1))
+        if self.one:
+            sent = self._one_far(number, mean, count, {code: replies[code].samples > 0 for code in poisoned})
+        else:
+            sent = {code: self._far(number, mean, code) for code in poisoned}
+        return {**replies, **{code: replace(replies[code], tensors=tensors) for code, tensors in sent.items()}}
+
+    def _one_far(
+        self, number: int, mean: Mapping[str, Tensor], count: Tensor, present: Mapping[int, Tensor]
+    ) -> dict[int, dict[str, Tensor]]:
+        far = self._far(number, mean)
+        share = 1 / (count + 1)
+        joined = {name: tensor + _of_folds(share, tensor) * (far[name] - tensor) for name, tensor in mean.items()}
+        taken, found = torch.zeros(len(self.folds), dtype=torch.bool), {}
+        for code, takes_part in present.items():
+            first = takes_part & ~taken
+            taken |= takes_part
+            found[code] = {
+                name: torch.where(_of_folds(first, tensor) > 0, far[name], tensor) for name, tensor in joined.items()
+            }
+        return found
+
+    def _far(self, number: int, mean: Mapping[str, Tensor], *parts: int) -> dict[str, Tensor]:
+        """The mean (F, ...) plus a vector of `FAR` times its norm, all tensors of a fold taken together."""
+        drawn = {
+            name: torch.stack(
+                [self._direction(place, tensor.shape[1:], number, name, *parts) for place in range(len(self.folds))]
+            )
+            for name, tensor in mean.items()
+        }
+        length = (FAR * _norms(list(mean.values()))).clamp(max=LONGEST) / _norms(list(drawn.values()))
+        return {name: tensor + _of_folds(length, tensor) * drawn[name].to(tensor) for name, tensor in mean.items()}
+
+    def _direction(self, place: int, shape: Sequence[int], *parts: int | str) -> Tensor:
+        """A random direction of a tensor in the fold at this place, zero in its padding."""
+        held = (self.rows[place], *shape[1:]) if self.rows else shape
+        drawn = normal(self.streams, held, "far-upload", self.folds[place], *parts)
+        return torch.cat([drawn, drawn.new_zeros(shape[0] - held[0], *shape[1:])]) if self.rows else drawn
+
+
+def _norms(tensors: Sequence[Tensor]) -> Tensor:
+    """(F,) norms over all tensors (F, ...) of a fold, on the CPU in float64."""
+    squares = [tensor.double().square().reshape(len(tensor), -1).sum(dim=1).cpu() for tensor in tensors]
+    return torch.stack(squares).sum(dim=0).sqrt()
+
+
+def _of_folds(values: Tensor, like: Tensor) -> Tensor:
+    """Values (F,) in the shape (F, 1, ...) of a tensor."""
+    return values.to(like).reshape(-1, *(1 for _ in like.shape[1:]))
+
+
+# Uploads with a falsified update: its sign turned, or its length (Fang et al. 2020; Bagdasaryan et al. 2020).
+
+TURNED, SCALED = -1.0, 10.0
+"""Factors of an update."""
+
+
+@dataclass(frozen=True)
+class FalseUpdates:
+    """The attacked institutions send start + factor x (reply - start).
+
+    The start of a tensor is what the institution last received under its name; before the first answer, that of
+    `start`. A tensor that the server never sends, such as logits, starts at zero: it is multiplied.
+
+    Attributes:
+        attacked: codes.
+        factor: of the update.
+        start: tensors (F, ...) that all institutions begin with, by name.
+    """
+
+    attacked: Collection[int]
+    factor: float
+    start: Mapping[str, Tensor]
+
+    @torch.no_grad()
+    def __call__(
+        self, _number: int, replies: Mapping[int, Message], sent: Mapping[int, Message]
+    ) -> Mapping[int, Message]:
+        """The replies of a round; those of attacked institutions are new tensors."""
+        return {
+            code: self._poisoned(reply, {**self.start, **(sent[code].tensors if code in sent else {})})
+            if code in self.attacked
+            else reply
+            for code, reply in replies.items()
+        }
+
+    def _poisoned(self, reply: Message, start: Mapping[str, Tensor]) -> Message:
+        tensors = {}
+        for name, tensor in reply.tensors.items():
+            began = start.get(name, torch.zeros_like(tensor)).to(tensor)
+            tensors[name] = began + self.factor * (tensor - began)
+        return replace(reply, tensors=tensors)
+
+
+# The attack of a training on the wire, by its settings.
+
+
+@dataclass(frozen=True)
+class Federation:
+    """What an attack has to know of a training.
+
+    Attributes:
+        institutions: their number.
+        folds: fold number of each position of the fold axis.
+        streams: of the repeat.
+        start: tensors (F, ...) that all institutions begin with, by name.
+        rows: entries of the first axis that each fold has, of tensors that are padded to the largest fold; empty: all.
+    """
+
+    institutions: int
+    folds: tuple[int, ...]
+    streams: Streams
+    start: Mapping[str, Tensor]
+    rows: tuple[int, ...] = ()
+
+
+def attack_of(settings: RobustnessSettings, federation: Federation) -> Attack | None:
+    """The attack on replies; None without one, and with one on labels, which happens at home."""
+    if not settings.poisons or settings.attack == "label_flip":
+        return None
+    attacked = attacked_institutions(settings.attacked, federation.institutions, federation.streams)
+    if settings.attack in ("sign_flip", "scale"):
+        start = {name: tensor.clone() for name, tensor in federation.start.items()}
+        return FalseUpdates(attacked, TURNED if settings.attack == "sign_flip" else SCALED, start)
+    one = settings.attack == "ofom"
+    return FarUploads(attacked, federation.streams, federation.folds, one=one, rows=federation.rows)

@@ -1,0 +1,210 @@
+"""Robust rules of the server in place of the mean over institutions."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from brainfed.federation.settings import RobustnessSettings, share_of
+
+# A rule on the uploads of one fold, applied to all folds.
+
+Rule = Callable[[Tensor], Tensor]
+"""Uploads (m, ...) of the institutions that take part -> the server's (...)."""
+
+
+def by_fold(stack: Tensor, present: Tensor, rule: Rule) -> Tensor:
+    """(F, ...) results of a rule; zeros in a fold in which no institution takes part.
+
+    Args:
+        stack: (M, F, ...) uploads.
+        present: (M, F) whether an institution takes part.
+        rule: of one fold.
+    """
+    found = stack.new_zeros(stack.shape[1:])
+    for fold, own in enumerate(present.to(stack.device).T):
+        if own.any():
+            found[fold] = rule(stack[own, fold])
+    return found
+
+
+# Robust means of every number for itself: median and trimmed mean (Yin et al. 2018).
+
+
+def median(stack: Tensor, present: Tensor) -> Tensor:
+    """(F, ...) medians over institutions; of an even number the mean of the middle two.
+
+    Args:
+        stack: (M, F, ...) uploads.
+        present: (M, F) whether an institution takes part.
+    """
+    return by_fold(stack, present, _median)
+
+
+def trimmed_mean(stack: Tensor, present: Tensor, trim: float) -> Tensor:
+    """(F, ...) means without the ceil(trim m) smallest and largest of m numbers; one or two are always left.
+
+    Args:
+        stack: (M, F, ...) uploads.
+        present: (M, F) whether an institution takes part.
+        trim: share that is cut at each end, below 0.5.
+    """
+    return by_fold(stack, present, lambda rows: _trimmed_mean(rows, trim))
+
+
+def _median(rows: Tensor) -> Tensor:
+    ordered = rows.sort(dim=0).values
+    return (ordered[(len(rows) - 1) // 2] + ordered[len(rows) // 2]) / 2
+
+
+def _trimmed_mean(rows: Tensor, trim: float) -> Tensor:
+    cut = min(share_of(trim, len(rows)), (len(rows) - 1) // 2)
+    return rows.sort(dim=0).values[cut : len(rows) - cut].mean(dim=0)
+
+
+# The geometric median of models by Weiszfeld's iterations (Pillutla et al. 2022, RFA).
+
+STEPS = 100
+"""Most iterations; RFA has three or so."""
+
+NEAREST = 1e-6
+"""Smallest distance that a weight is divided by, in distances of the first iteration (RFA's smoothing nu)."""
+
+TOLERANCE = 1e-8
+"""Step at which iterations end, in the same unit."""
+
+
+def geometric_median(stack: Tensor, weights: Tensor) -> Tensor:
+    """(F, ...) points of the smallest weighted sum of distances to the models, from their mean on.
+
+    Args:
+        stack: (M, F, ...) models, all tensors of a model together.
+        weights: (M, F) that sum to one over institutions; 0 excludes a model.
+    """
+    found = torch.zeros_like(stack[0])
+    for fold, share in enumerate(weights.to(stack.device, torch.float64).T):
+        own = share > 0
+        if own.any():
+            found[fold] = _weiszfeld(stack[own, fold].double(), share[own])
+    return found
+
+
+def _weiszfeld(rows: Tensor, weights: Tensor) -> Tensor:
+    """(...) the median of rows (m, ...)."""
+    shape, rows = rows.shape[1:], rows.reshape(len(rows), -1)
+    centre = weights @ rows / weights.sum()
+    unit = float((rows - centre).norm(dim=1).mean())
+    for _ in range(STEPS if unit > 0 else 0):
+        pull = weights / (rows - centre).norm(dim=1).clamp(min=NEAREST * unit)
+        before, centre = centre, pull @ rows / pull.sum()
+        if float((centre - before).norm()) <= TOLERANCE * unit:
+            break
+    return centre.reshape(shape)
+
+
+# Krum and multi-Krum (Blanchard et al. 2017): models that lie near others.
+#
+# The score of a model is the sum of its squared distances to the m - f - 2 nearest others of m models, of which f are
+# taken for poisoned; it has one neighbour at least. The guarantee needs m >= 2 f + 3. Multi-Krum averages the m - f
+# models of the smallest scores.
+
+
+def krum(stack: Tensor, present: Tensor, trim: float) -> Tensor:
+    """(F, ...) the model of the smallest score in each fold; of equal scores the first.
+
+    Args:
+        stack: (M, F, ...) models, all tensors of a model together.
+        present: (M, F) whether an institution takes part.
+        trim: share of the institutions, rounded up, that are taken for poisoned.
+    """
+    return by_fold(stack, present, lambda rows: rows[_ranking(rows, share_of(trim, len(rows)))[0]])
+
+
+def multi_krum(stack: Tensor, present: Tensor, trim: float) -> Tensor:
+    """(F, ...) means of the m - f models of the smallest scores; see `krum` for the arguments."""
+
+    def mean_of_the_best(rows: Tensor) -> Tensor:
+        poisoned = share_of(trim, len(rows))
+        return rows[_ranking(rows, poisoned)[: max(len(rows) - poisoned, 1)]].mean(dim=0)
+
+    return by_fold(stack, present, mean_of_the_best)
+
+
+def _ranking(rows: Tensor, poisoned: int) -> Tensor:
+    """(m,) positions in ascending order of their scores."""
+    flat = rows.reshape(len(rows), -1).double()
+    # Products of numbers as large as a poisoned model's would round the others' distances away.
+    distances = torch.cdist(flat, flat, compute_mode="donot_use_mm_for_euclid_dist").square()
+    nearest = distances.sort(dim=1).values[:, 1 : 1 + max(len(rows) - poisoned - 2, 1)]
+    return nearest.sum(dim=1).argsort(stable=True)
+
+
+# Means of updates that are clipped to their median length (Sun et al. 2019, with a bound that needs no setting).
+
+
+def norm_clipping(stack: Tensor, weights: Tensor, last: Tensor) -> Tensor:
+    """(F, ...) the last model plus the weighted mean of the updates, none longer than the median of their norms.
+
+    Args:
+        stack: (M, F, ...) models, all tensors of a model together.
+        weights: (M, F) that sum to one over institutions; 0 excludes a model.
+        last: (F, ...) the model that the round began with.
+    """
+    shares = weights.to(stack.device, torch.float64)
+    updates = (stack - last).reshape(*stack.shape[:2], -1).double()
+    norms = updates.norm(dim=2)
+    shares = shares * (median(norms, weights > 0) / norms.clamp(min=torch.finfo(norms.dtype).tiny)).clamp(max=1)
+    return last + torch.einsum("mf,mfp->fp", shares, updates).reshape(last.shape).to(last)
+
+
+# The server's defence by its settings: a robust rule in place of the mean over institutions.
+
+Defence = Callable[[Sequence[Mapping[str, Tensor]], Tensor, Mapping[str, Tensor]], dict[str, Tensor]]
+"""Tensors (F, ...) of M institutions by name, weights (M, F), and the last model -> the next model."""
+
+_Rule = Callable[[Tensor, Tensor, Tensor], Tensor]
+"""Models (M, F, P), weights (M, F), the last model (F, P) -> the next model (F, P)."""
+
+
+def defence_of(settings: RobustnessSettings) -> Defence | None:
+    """What takes the place of the mean; None without a defence."""
+    trim = settings.trim
+    rules: dict[str, _Rule] = {
+        "median": lambda stack, weights, _: median(stack, weights > 0),
+        "trimmed_mean": lambda stack, weights, _: trimmed_mean(stack, weights > 0, trim),
+        "krum": lambda stack, weights, _: krum(stack, weights > 0, trim),
+        "multi_krum": lambda stack, weights, _: multi_krum(stack, weights > 0, trim),
+        "geometric_median": lambda stack, weights, _: geometric_median(stack, weights),
+        "norm_clipping": norm_clipping,
+    }
+    return None if settings.defence == "none" else partial(_defended, rules[settings.defence])
+
+
+@torch.no_grad()
+def _defended(
+    rule: _Rule, every: Sequence[Mapping[str, Tensor]], weights: Tensor, last: Mapping[str, Tensor]
+) -> dict[str, Tensor]:
+    """Apply a rule to whole models, fold after fold.
+
+    A model with a number that is not finite takes no part; without any model the last one stays.
+    """
+    found = {name: tensor.clone() for name, tensor in last.items()}
+    for fold in range(weights.shape[1]):
+        models = torch.stack([_flat(tensors, last, fold) for tensors in every])
+        own = weights[:, fold] * models.isfinite().all(dim=1).to(weights)
+        if not own.any():
+            continue
+        shares = (own / own.sum())[:, None]
+        # An excluded model may hold anything, and zero times infinity is no number.
+        kept = models.where((own > 0).to(models.device)[:, None], torch.zeros_like(models))
+        joined = rule(kept[:, None], shares, _flat(last, last, fold)[None])[0]
+        sizes = [tensor[fold].numel() for tensor in found.values()]
+        for tensor, part in zip(found.values(), torch.split(joined, sizes), strict=True):
+            tensor[fold] = part.reshape(tensor[fold].shape)
+    return found
+
+
+def _flat(tensors: Mapping[str, Tensor], names: Mapping[str, Tensor], fold: int) -> Tensor:
+    """(P,) all tensors of a model in one fold."""
+    return torch.cat([tensors[name][fold].flatten() for name in names])

@@ -1,0 +1,322 @@
+"""Shards of region series: written, read from files, loaded as a cohort."""
+
+import hashlib
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from brainfed.cohort.settings.cohort import CohortSettings
+from brainfed.imaging.scans.region_table import read_region_table
+from brainfed.imaging.series.roi_series import (
+    NamedSeries,
+    RegionSeries,
+    constant_regions,
+    empty_regions,
+    read_roi_series,
+    varying_regions,
+)
+from brainfed.imaging.series.text import is_number
+from brainfed.runtime.artefacts import read_arrays, write_arrays, write_table
+from brainfed.runtime.errors import UserError
+
+# Write one part of a cohort's region series, with quality and coverage.
+
+Series = NDArray[np.float32]
+
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class ShardFiles:
+    """Paths of a part: series, quality and coverage."""
+
+    series: str | Path
+    quality: str | Path
+    coverage: str | Path
+
+
+def write_shard(
+    subjects: Sequence[str],
+    load: Callable[[str], RegionSeries],
+    regions: Callable[[], tuple[str, ...]],
+    atlas: str,
+    settings: CohortSettings,
+    out: ShardFiles,
+) -> None:
+    """Load and write some subjects.
+
+    Args:
+        subjects: ids, in ascending order.
+        load: loads the regions of one subject.
+        regions: returns R names; called after the last subject.
+        atlas: name of the parcellation.
+        settings: the cohort's settings.
+        out: paths to write.
+
+    Raises:
+        UserError: a series is unusable and `on_invalid` is `error`.
+    """
+    series: dict[str, NDArray[np.float32]] = {}
+    quality: list[dict[str, object]] = []
+    coverage: dict[str, NDArray[np.float64]] = {}
+    runs: dict[str, list[int]] = {}
+    for done, subject in enumerate(subjects, start=1):
+        try:
+            found = load(subject)
+            check_series(subject, found.series, settings.min_timepoints)
+        except UserError as error:
+            if settings.on_invalid == "error":
+                raise
+            logger.warning("%s dropped: %s", subject, error)
+            quality.append(quality_row(subject, None, str(error)))
+            continue
+        series[subject], coverage[subject] = found.series, found.coverage
+        quality.append(quality_row(subject, found, ""))
+        if len(found.runs) > 1:
+            runs[subject] = list(found.runs)
+        logger.info("%s: %d volumes, %d regions (%d/%d)", subject, *found.series.shape, done, len(subjects))
+    names = regions()
+    several = {"runs": runs} if runs else {}
+    write_arrays(out.series, series, {"atlas": atlas, "regions": list(names)} | several)
+    write_table(
+        out.quality, pd.DataFrame(quality).astype(dict.fromkeys(("tr", "header_tr", "mean_fd", "tsnr"), "float64"))
+    )
+    write_table(out.coverage, coverage_table(coverage, names))
+
+
+def check_series(subject: str, series: NDArray[np.float32], least: int) -> None:
+    """Refuse a (time, R) series of fewer than `least` volumes, or without a region that varies.
+
+    Args:
+        subject: id, perhaps with the file, for messages.
+        series: of the subject.
+        least: fewest volumes.
+
+    Raises:
+        UserError: the series is too short or has no varying region.
+    """
+    check_length(subject, len(series), least)
+    _check_signal(subject, series)
+
+
+def check_length(subject: str, timepoints: int, least: int) -> None:
+    """Refuse a series of fewer than `least` volumes.
+
+    Raises:
+        UserError: the series is shorter.
+    """
+    if timepoints < least:
+        raise UserError(
+            f"Subject {subject}: expected at least {least} time points, found {timepoints}; lower "
+            "min_timepoints, or leave the subject out (on_invalid: drop)."
+        )
+
+
+def coverage_table(coverage: Mapping[str, NDArray[np.float64]], regions: Sequence[str]) -> pd.DataFrame:
+    """Columns subject, region, coverage of subjects' (R,) coverage."""
+    return pd.DataFrame(
+        {
+            "subject": np.repeat(np.asarray(list(coverage), dtype=object), len(regions)),
+            "region": np.tile(np.asarray(regions, dtype=object), len(coverage)),
+            "coverage": np.concatenate([*coverage.values(), np.empty(0)]),
+        }
+    ).astype({"subject": "str", "region": "str"})
+
+
+def checksum(series: NDArray[np.float32]) -> str:
+    """SHA-256 of the bytes of a series."""
+    return hashlib.sha256(np.ascontiguousarray(series).tobytes()).hexdigest()
+
+
+def _check_signal(subject: str, series: NDArray[np.float32]) -> None:
+    if not varying_regions(series).any():
+        raise UserError(
+            f"Subject {subject}: expected a signal, found all {series.shape[1]} regions constant or empty; drop the "
+            "subject (on_invalid: drop)."
+        )
+
+
+def quality_row(subject: str, found: RegionSeries | None, problem: str) -> dict[str, object]:
+    """One row of the quality table; zeros for an unreadable series."""
+    if found is None:
+        found = RegionSeries(np.empty((0, 0), dtype=np.float32), np.empty(0), float("nan"))
+        constant, empty, runs, digest = 0, 0, 0, ""
+    else:
+        constant, empty = int(constant_regions(found.series).sum()), int(empty_regions(found.series).sum())
+        runs = len(found.runs) or 1
+        digest = checksum(found.series)
+    return {
+        "subject": subject,
+        "timepoints": len(found.series),
+        "volumes": found.volumes or len(found.series),
+        "tr": found.tr,
+        "header_tr": found.header_tr,
+        "mean_fd": found.mean_fd,
+        "tsnr": found.tsnr,
+        "constant_regions": constant,
+        "empty_regions": empty,
+        "runs": runs,
+        "checksum": digest,
+        "resampled": found.resampled,
+        "suspicion": found.suspicion,
+        "problem": problem,
+    }
+
+
+# Read one part of a cohort's region series from files of text or arrays.
+
+
+class SeriesReader:
+    """Reads the files of one part in turn, and compares each with the region table or the first usable file.
+
+    Both the jobs and `brainfed check` read series by this class. A cohort's region table names the regions, else the
+    header of a file, else numbers.
+
+    Raises:
+        UserError: the region table is unusable.
+    """
+
+    def __init__(self, settings: CohortSettings) -> None:
+        self._settings = settings
+        self._table = None if settings.labels is None else read_region_table(settings.labels)
+        self._expected = settings.regions if self._table is None else len(self._table[1])
+        self._first: tuple[str | Path, tuple[str, ...]] | None = None
+
+    @property
+    def regions(self) -> tuple[str, ...]:
+        """Names of the regions after the first usable file; before, those of the region table or numbers."""
+        if self._first is not None:
+            return self._first[1]
+        if self._table is not None:
+            return self._table[1]
+        return tuple(str(index) for index in range(1, (self._expected or 0) + 1))
+
+    @property
+    def first_file(self) -> str | Path | None:
+        """The first usable file."""
+        return None if self._first is None else self._first[0]
+
+    def read(self, subject: str, file: str | Path) -> NamedSeries:
+        """Read one subject's series under the names of the cohort's regions.
+
+        Raises:
+            UserError: the file is unusable, or names other regions than the table or the first file.
+        """
+        named = read_roi_series(
+            subject,
+            file,
+            self._expected,
+            self._settings.header,
+            None if self._table is None else self._table[0].tolist(),
+            transposed=self._settings.transposed,
+            variable=self._settings.variable,
+            known=() if self._table is None else self._table[1],
+        )
+        if self._table is not None:
+            named = NamedSeries(named.series, self._of_table(subject, file, named.regions))
+        first = self._first or (file, named.regions)
+        check_names(subject, file, named.regions, *first)
+        check_series(f"{subject}, {file}", named.series, self._settings.min_timepoints)
+        self._first = first
+        return named
+
+    def _of_table(self, subject: str, file: str | Path, header: tuple[str, ...]) -> tuple[str, ...]:
+        """Names of the table; a header with the same regions in another order is refused."""
+        assert self._table is not None
+        indices, names = self._table
+        for known in (names, tuple(map(str, indices.tolist()))):
+            if header != known and sorted(header) == sorted(known):
+                check_names(subject, file, header, str(self._settings.labels), known)
+        return names
+
+
+def read_shard(
+    files: Mapping[str, str | Path], settings: CohortSettings, out: ShardFiles, tr: Mapping[str, float] | None = None
+) -> None:
+    """Read the region series of some subjects, subject id -> file; `tr` in s where known.
+
+    `settings.labels` names the regions, else the files' header, else numbers.
+
+    Raises:
+        UserError: a file is unusable and `on_invalid` is `error`, or the headers of two files differ.
+    """
+    known = tr or {}
+    reader = SeriesReader(settings)
+
+    def load(subject: str) -> RegionSeries:
+        series = reader.read(subject, files[subject]).series
+        coverage = np.where(varying_regions(series), 1.0, 0.0)
+        return RegionSeries(series, coverage, known.get(subject, float("nan")))
+
+    write_shard(sorted(files), load, lambda: reader.regions, settings.atlas, settings, out)
+
+
+def check_names(
+    subject: str, file: str | Path, names: tuple[str, ...], first: str | Path, expected: tuple[str, ...]
+) -> None:
+    """Refuse a header with other regions than the first file's.
+
+    Raises:
+        UserError: names or order differ.
+    """
+    if names != expected:
+        numbers = all(map(is_number, names)) and names != tuple(str(place) for place in range(1, len(names) + 1))
+        remedy = "set `header: false` if the first line is a volume, else " if numbers else ""
+        raise UserError(
+            f"Subject {subject}, {file}: expected the regions of {first}, found other names or another order in the "
+            f"header; {remedy}bring them into one order."
+        )
+
+
+# Read the region series of a cohort from its parts.
+
+
+def load_series(files: Sequence[str | Path], subjects: Sequence[str]) -> tuple[dict[str, Series], tuple[str, ...]]:
+    """Read the (time, R) series of `subjects` from several parts, and the region names that all parts share.
+
+    Raises:
+        UserError: a subject is in no part, or two parts name their regions differently.
+    """
+    wanted, series = set(subjects), dict[str, Series]()
+    parts: list[tuple[str | Path, tuple[str, ...], bool]] = []
+    for path in files:
+        part = read_arrays(path)
+        parts.append((path, tuple(part.metadata["regions"]), bool(part.arrays)))
+        series.update({subject: array for subject, array in part.arrays.items() if subject in wanted})
+    regions = shared_regions(parts)
+    absent = [subject for subject in subjects if subject not in series]
+    if absent:
+        raise UserError(
+            f"Subject {absent[0]}: expected its series in one of {len(files)} parts, found none "
+            f"({len(absent)} such subjects); delete the time series and run again."
+        )
+    return {subject: series[subject] for subject in sorted(series)}, regions
+
+
+def shared_regions(parts: Iterable[tuple[str | Path, tuple[str, ...], bool]]) -> tuple[str, ...]:
+    """Region names of all parts (path, names, whether it holds a series); parts without a series do not count.
+
+    Raises:
+        UserError: two parts name their regions differently.
+    """
+    everything = list(parts)
+    used = [(path, names) for path, names, holds in everything if holds]
+    for path, names in used:
+        if names != used[0][1]:
+            raise UserError(
+                f"{path}: expected the {len(used[0][1])} regions of {used[0][0]}, found other names or another order; "
+                "bring the source files into one order."
+            )
+    return next((names for _, names in used or [part[:2] for part in everything]), ())
+
+
+def load_runs(files: Sequence[str | Path]) -> dict[str, tuple[int, ...]]:
+    """Subject -> lengths of its runs in the order of its series, for subjects with several runs."""
+    held = (read_arrays(path, []).metadata.get("runs", {}) for path in files)
+    return {subject: tuple(lengths) for runs in held for subject, lengths in runs.items()}

@@ -1,0 +1,204 @@
+"""Subjects as region series, cut into windows, some of them public."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from brainfed.runtime.artefacts import map_array, read_arrays
+from brainfed.runtime.errors import UserError
+from brainfed.runtime.streams import Streams
+from brainfed.samples.labelled_subjects import HIDDEN, LabelledSubjects
+from brainfed.samples.reading import chosen_rows
+
+# Windows of region series: one at random in training, several that cover the series in a test.  [choice] FGLBC states
+# no window. All subjects have windows of one length; a series that is shorter is repeated from its beginning until it
+# fills the window.
+
+IntArray = NDArray[np.int64]
+Float32 = NDArray[np.float32]
+
+
+def window(series: Float32, length: int, offset: int) -> Float32:
+    """(length, R) time points of a (T, R) series from `offset`; a shorter series is wrapped.
+
+    The window is a view where the series fills it.
+
+    Raises:
+        ValueError: the window begins before the series or ends after it.
+    """
+    latest = _latest(len(series), length)
+    if not 0 <= offset <= latest:
+        raise ValueError(f"expected an offset from 0 to {latest}, found {offset}")
+    if len(series) >= length:
+        return series[offset : offset + length]
+    return series[np.arange(length) % len(series)]
+
+
+def training_offset(streams: Streams, timepoints: int, length: int, *parts: int | str) -> int:
+    """Offset of a window of training, uniform from 0 to T - length; 0 for a series that is shorter.
+
+    Args:
+        streams: random streams of the repeat.
+        timepoints: T of the subject.
+        length: of the window.
+        parts: what else keys the draw: institution, fold, id of the subject, round, epoch, step.
+    """
+    return streams.key("training-window", *parts) % (_latest(timepoints, length) + 1)
+
+
+def test_offsets(timepoints: int, length: int) -> tuple[int, ...]:
+    """Offsets of the ceil(T / length) windows of a test: evenly spaced, from the first time point to the last."""
+    count = max(1, math.ceil(timepoints / length))
+    return tuple(number * _latest(timepoints, length) // max(1, count - 1) for number in range(count))
+
+
+def wrapped(lengths: IntArray, length: int) -> int:
+    """Number of subjects whose series (n,) are shorter than the window, and are repeated to fill it."""
+    return int((lengths < length).sum())
+
+
+def _latest(timepoints: int, length: int) -> int:
+    """Last offset of a window in a series of T time points."""
+    if timepoints < 1 or length < 1:
+        raise ValueError(f"expected a time point and a window of one or more, found {timepoints} and {length}")
+    return max(timepoints - length, 0)
+
+
+# Subjects as region series: input of methods that read the signal itself, in windows.
+
+LEAST_TIMEPOINTS = 2
+"""Time points without which a series has no correlation."""
+BLOCK = 2**14
+"""Time points that a check reads at a time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeriesInputs(LabelledSubjects):
+    """One series of R regions a subject, of its own length. A subject is one sample, whatever windows are cut from it.
+
+    Attributes:
+        start: (n + 1,) subject i has the time points `start[i]` to `start[i + 1]`, without the last.
+        series: (sum of T, R) z-scores of every subject and region; a region without signal is 0 throughout.
+
+    Raises:
+        ValueError: as of `LabelledSubjects`, or the arrays do not fit together.
+        UserError: as of `LabelledSubjects`, or a series has fewer than two time points or a value that is not finite.
+    """
+
+    start: IntArray
+    series: Float32
+
+    def __post_init__(self) -> None:
+        """Reject series that no method can read."""
+        super().__post_init__()
+        problem = _misfit(self.start, self.series, len(self.subjects))
+        if problem:
+            raise ValueError(f"expected the series of {len(self.subjects)} subjects, found {problem}")
+        short = np.flatnonzero(self.lengths < LEAST_TIMEPOINTS)
+        if len(short):
+            raise UserError(
+                f"Subject {self.subjects[short[0]]}: expected a series of at least {LEAST_TIMEPOINTS} time points, "
+                f"found {self.lengths[short[0]]}; leave the subject out of the phenotype table."
+            )
+        for first in range(0, len(self.series), BLOCK):
+            finite = np.isfinite(self.series[first : first + BLOCK]).all(axis=1)
+            if not finite.all():
+                moment = first + int(np.argmin(finite))
+                subject = int(np.searchsorted(self.start, moment, side="right")) - 1
+                raise UserError(
+                    f"Subject {self.subjects[subject]}: expected a series of finite values, found another at time "
+                    f"point {moment - self.start[subject]}; delete the cohort's folder `series` and run again."
+                )
+
+    @property
+    def regions(self) -> int:
+        """Number of regions R."""
+        return int(self.series.shape[1])
+
+    @property
+    def lengths(self) -> IntArray:
+        """(n,) number of time points T of every subject."""
+        return np.diff(self.start)
+
+    def subject(self, position: int) -> Float32:
+        """(T, R) series of the subject at this position, a view."""
+        return self.series[self.start[position] : self.start[position + 1]]
+
+
+def read_series(path: Path | str, subjects: Sequence[str]) -> tuple[IntArray, Float32]:
+    """Starts and series of an artefact in the order of `subjects`; pages of the file where that is its order.
+
+    Raises:
+        UserError: a subject is missing, or the arrays do not fit together.
+    """
+    start, series = (map_array(path, name).arrays[name] for name in ("start", "series"))
+    held: tuple[str, ...] = read_arrays(path, []).subjects
+    problem = _misfit(start, series, len(held))
+    if problem:
+        raise UserError(f"{path}: expected series of {len(held)} subjects, found {problem}; delete it and run again.")
+    place = {subject: position for position, subject in enumerate(held)}
+    absent = [subject for subject in subjects if subject not in place]
+    if absent:
+        raise UserError(
+            f"{path}: expected the series of every subject, found none of {absent[0]!r} ({len(absent)} of "
+            f"{len(subjects)} subjects); delete the file and run again."
+        )
+    if tuple(subjects) == held:
+        return start, series
+    chosen, rows = chosen_rows(start, np.array([place[subject] for subject in subjects], dtype=np.int64))
+    return chosen, series[rows]
+
+
+def _misfit(start: IntArray, series: Float32, subjects: int) -> str:
+    """The property of the arrays that does not fit; empty if all do."""
+    if start.dtype != np.int64 or start.shape != (subjects + 1,) or start[0] != 0 or (np.diff(start) < 0).any():
+        return f"start that does not ascend from 0 in {subjects} steps"
+    if series.dtype != np.float32 or series.ndim != 2 or series.shape[1] == 0:
+        return f"series of {series.dtype} {series.shape}"
+    return "" if len(series) == start[-1] else f"{len(series)} time points, not {start[-1]}"
+
+
+# Region series of which some training subjects are public (GAHFL, Setting): input of methods whose server has data.
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublicSeriesInputs(SeriesInputs):
+    """Region series; in each fold the server may read those of the public training subjects, and their labels.
+
+    Attributes:
+        public: (F, n) whether each subject is public in the training of each fold.
+
+    Raises:
+        ValueError: as of `SeriesInputs`, the mask has another shape, or a subject that a fold tests, or without a
+            label, is public in it.
+        UserError: as of `SeriesInputs`.
+    """
+
+    public: NDArray[np.bool_]
+
+    def __post_init__(self) -> None:
+        """Reject public subjects that do not train."""
+        super().__post_init__()
+        if self.public.dtype != np.bool_ or self.public.shape != self.labels.shape:
+            raise ValueError(
+                f"expected public as booleans {self.labels.shape}, found {self.public.dtype} {self.public.shape}"
+            )
+        leaked = self.public & (self.labels == HIDDEN)
+        if leaked.any():
+            fold, subject = np.argwhere(leaked)[0].tolist()
+            raise ValueError(
+                f"expected public subjects among those that train, found {self.subjects[subject]!r} in fold {fold}, "
+                "which tests it or which has no label of it"
+            )
+
+    def public_training(self, fold: int) -> IntArray:
+        """Positions of the public training subjects of `fold`, of all institutions, ascending."""
+        return np.flatnonzero(self.public[fold])
+
+    def private_training(self, fold: int, institution: int) -> IntArray:
+        """Positions of the training subjects of `fold` that an institution keeps to itself, ascending."""
+        return np.flatnonzero(self.training(fold) & ~self.public[fold] & (self.institution == institution))

@@ -7,9 +7,8 @@ from typing import Any
 from brainfed.federation.settings import FederationSettings
 from brainfed.methods.gcn.declaration import FedGCNSettings
 from brainfed.methods.gcn.train import train_fedgcn
-from brainfed.methods.linear import train as logistic
-from brainfed.methods.linear import train as ridge
 from brainfed.methods.linear.declaration import LogisticSettings, RidgeSettings
+from brainfed.methods.linear.train import train_logistic, train_ridge
 from brainfed.methods.logistic_federated import train as logistic_federated
 from brainfed.methods.logistic_federated.declaration import FederatedLogisticSettings
 from brainfed.methods.mlp.declaration import FedMLPSettings
@@ -62,14 +61,8 @@ def candidates() -> tuple[Candidate, ...]:
     ]
     return (
         *(Candidate("federated", f"{name} {_described(own)}", train, own) for name, train, own in federated),
-        *(
-            Candidate(REFERENCE, f"alpha {alpha:g}", ridge.train_ridge, RidgeSettings(alphas=(alpha,)))
-            for alpha in PENALTIES
-        ),
-        *(
-            Candidate("logistic-central", f"C {c:g}", logistic.train_logistic, LogisticSettings(costs=(c,)))
-            for c in COSTS
-        ),
+        *(Candidate(REFERENCE, f"alpha {alpha:g}", train_ridge, RidgeSettings(alphas=(alpha,))) for alpha in PENALTIES),
+        *(Candidate("logistic-central", f"C {c:g}", train_logistic, LogisticSettings(costs=(c,))) for c in COSTS),
     )
 
 

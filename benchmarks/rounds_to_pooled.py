@@ -21,7 +21,7 @@ from brainfed.evaluation.metrics import auc
 from brainfed.methods.fedtangent.declaration import FederatedRidgeSettings
 from brainfed.methods.fedtangent.train import train_ridge_federated
 from brainfed.methods.linear.declaration import RidgeSettings
-from brainfed.methods.linear.train import train_ridge as train_ridge
+from brainfed.methods.linear.train import train_ridge
 from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.runtime.streams import Streams
 from brainfed.samples.assemble import assemble

@@ -37,11 +37,7 @@ if Path(brainfed.__file__).resolve().parents[1] != BASE.resolve():
 from brainfed.cohort.phenotype.participant import ALL, FIELDS
 from brainfed.cohort.sources.files import FOLDER
 from brainfed.cohort.sources.listing import list_cohort
-from brainfed.configuration.layout.at_a_site import (
-    is_joint,
-    own_files,
-    trains_jointly,
-)
+from brainfed.configuration.layout.at_a_site import is_joint, own_files, trains_jointly
 from brainfed.configuration.layout.cohort_inputs import (
     CohortInputs,
     atlases_to_fetch,
@@ -49,14 +45,14 @@ from brainfed.configuration.layout.cohort_inputs import (
     cohorts_yielding,
     data_sets_to_fetch,
     exported_folders,
+    kept_parameters,
 )
-from brainfed.configuration.layout.cohort_inputs import kept_parameters
-from brainfed.configuration.layout.layout import Layout
-from brainfed.configuration.layout.layout import lock_files
 from brainfed.configuration.layout.layout import (
     BETWEEN,
+    Layout,
     covariance_pattern,
     graphs_file,
+    lock_files,
     method_file,
     model_file,
     participants_file,
@@ -65,47 +61,45 @@ from brainfed.configuration.layout.layout import (
     table_pattern,
     timing_of,
 )
-from brainfed.configuration.loading import load_plan
+from brainfed.configuration.loading import (
+    load_plan,
+    refuse_rewritten,
+    reports_of,
+    targets_of,
+)
 from brainfed.configuration.outline import (
+    PAPER_FIGURES,
     clustered_experiments,
     clustered_histories,
     clustered_variants,
-    local_twins,
-)
-from brainfed.configuration.outline import figure_outline, groups_drawn_as
-from brainfed.configuration.outline import PAPER_FIGURES
-from brainfed.configuration.outline import (
     drawn_graphs,
     experiments_that_cut,
-    scope_inputs,
-)
-from brainfed.configuration.outline import ledger_variants
-from brainfed.configuration.outline import (
     explained_experiments,
     explained_files,
     explained_variants,
-    truth_file,
-)
-from brainfed.configuration.outline import (
+    figure_outline,
+    groups_drawn_as,
+    ledger_variants,
+    local_twins,
     outline_files,
     report_files,
     report_outline,
+    scope_inputs,
+    shown_variant,
+    truth_file,
 )
-from brainfed.configuration.outline import shown_variant
 from brainfed.configuration.planning.experiments import REPEAT
 from brainfed.configuration.planning.plan import split_content
 from brainfed.configuration.stages.graphs import max_generated
 from brainfed.configuration.stages.registry import KINDS
 from brainfed.configuration.twins import twins_of
-from brainfed.configuration.loading import refuse_rewritten
-from brainfed.configuration.loading import reports_of, targets_of
+from brainfed.runtime.devices.driver import announce, gpus
 from brainfed.runtime.devices.lease import missing_gpu, unusable_gpu
+from brainfed.runtime.devices.slots import jobs_per_gpu
+from brainfed.runtime.errors import UserError
+from brainfed.runtime.provenance import versions
 from brainfed.runtime.records.digests import code_digest
 from brainfed.runtime.records.imported import state_sources
-from brainfed.runtime.errors import UserError
-from brainfed.runtime.devices.driver import announce, gpus
-from brainfed.runtime.provenance import versions
-from brainfed.runtime.devices.slots import jobs_per_gpu
 from brainfed.runtime.records.records import Records, install
 from brainfed.runtime.records.source_tree import SourceTree
 from brainfed.runtime.scheduling.dates import keep_whatever_the_dates

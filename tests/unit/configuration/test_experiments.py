@@ -12,7 +12,7 @@ from random import Random
 import pytest
 import yaml
 
-from brainfed.configuration import project as names
+from brainfed.configuration import project
 from brainfed.configuration.layout.layout import table_pattern
 from brainfed.configuration.loading import config_of, load_plan, overlay, reports_of, swept_split, targets_of
 from brainfed.configuration.project import FILES, RESERVED_EXPERIMENTS, TABLE_ENDINGS
@@ -145,13 +145,13 @@ def test_no_experiment_may_have_the_name_of_a_rule():
 
 
 def test_rules_that_are_not_found_do_not_let_every_name_pass(tmp_path, monkeypatch):
-    monkeypatch.setattr(names, "RULE_FILES", tmp_path / "rules")
-    names.rule_names.cache_clear()
+    monkeypatch.setattr(project, "RULE_FILES", tmp_path / "rules")
+    project.rule_names.cache_clear()
     with pytest.raises(
         UserError, match=r"rules: expected the workflow's rules beside its package, found none; install"
     ):
         plan()
-    names.rule_names.cache_clear()
+    project.rule_names.cache_clear()
 
 
 def test_rules_name_tables_of_experiments_by_the_list_of_endings():

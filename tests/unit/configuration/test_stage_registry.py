@@ -61,7 +61,6 @@ def echo(monkeypatch):
     methods = MappingProxyType({**METHODS, "looped": looped})
     monkeypatch.setattr(registry, "KINDS", (*registry.KINDS, Echo()))
     monkeypatch.setattr(experiments, "METHODS", methods)
-    monkeypatch.setattr(experiments, "METHODS", methods)
     return load_plan(yaml.safe_load(CONFIG))
 
 

@@ -9,8 +9,7 @@ import yaml
 from brainfed.configuration.layout.layout import Layout
 from brainfed.configuration.loading import load_plan
 from brainfed.configuration.outline import variant_outline
-from brainfed.configuration.planning import experiments as sweeps
-from brainfed.configuration.planning import experiments as variants
+from brainfed.configuration.planning import experiments
 from brainfed.configuration.prune import kept_folders
 from brainfed.configuration.stages.features import width
 from brainfed.methods.method import Capabilities
@@ -41,8 +40,7 @@ experiments:
 def weighing(monkeypatch):
     """Ridge as a method that weighs views."""
     methods = MappingProxyType({**METHODS, "ridge": replace(METHODS["ridge"], capabilities=Capabilities(views=True))})
-    monkeypatch.setattr(sweeps, "METHODS", methods)
-    monkeypatch.setattr(variants, "METHODS", methods)
+    monkeypatch.setattr(experiments, "METHODS", methods)
 
 
 def config(views=VIEWS, method="ridge", **changes):

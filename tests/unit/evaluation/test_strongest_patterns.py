@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brainfed.evaluation import patterns as strongest_patterns
+from brainfed.evaluation import patterns
 from brainfed.evaluation.patterns import (
     STRONGEST_COLUMNS,
     Patterns,
@@ -26,7 +26,7 @@ def of(values, names=PAIRS, classes=()):
 
 
 def test_the_table_by_hand(monkeypatch):
-    monkeypatch.setattr(strongest_patterns, "FEWEST", 1)
+    monkeypatch.setattr(patterns, "FEWEST", 1)
     places = {"a": np.array([-1.0, 2, 3]), "b": np.array([4.0, 5, 6])}
     table = strongest_table("ridge", of([[1, -2, 0], [3, -2.5, 0]]), places)
     assert tuple(table.columns) == STRONGEST_COLUMNS
@@ -72,7 +72,7 @@ def test_shares_are_those_of_a_loop(runs, width, seed):
 
 
 def test_only_the_strongest_stay(monkeypatch):
-    monkeypatch.setattr(strongest_patterns, "KEPT", 2)
+    monkeypatch.setattr(patterns, "KEPT", 2)
     assert strongest_table("x", of([[1, -2, 3]]), {})["mean"].tolist() == [3, -2]
 
 

@@ -7,9 +7,7 @@ import pytest
 import torch
 from scipy.stats import kstest
 
-from brainfed.federation import noise as drawn_ahead
-from brainfed.federation import noise as in_pieces
-from brainfed.federation import noise as weight_noise
+from brainfed.federation import noise as noise_module
 from brainfed.federation.message import Message
 from brainfed.federation.noise import GROUP, NOISE, PIECE, WHOLE, DrawnAhead, WeightNoise, add_normal, private_normal
 from brainfed.runtime.streams import Streams
@@ -38,7 +36,7 @@ SHAPES = [
 
 @pytest.fixture(autouse=True)
 def _pieces_of_all_but_small_weights(monkeypatch):
-    monkeypatch.setattr(in_pieces, "WHOLE", PIECE)
+    monkeypatch.setattr(noise_module, "WHOLE", PIECE)
 
 
 def by_one_draw(weights, scale, seed):
@@ -165,11 +163,11 @@ def test_institutions_that_change_from_round_to_round_get_their_own_noise():
 
 def test_threads_start_where_there_is_much_to_draw_and_change_no_byte(monkeypatch):
     monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
-    started, pool = [], weight_noise.ThreadPoolExecutor
-    monkeypatch.setattr(weight_noise, "ThreadPoolExecutor", lambda count: started.append(count) or pool(count))
+    started, pool = [], noise_module.ThreadPoolExecutor
+    monkeypatch.setattr(noise_module, "ThreadPoolExecutor", lambda count: started.append(count) or pool(count))
     few = added(WeightNoise(0.1, Streams(3), FOLDS), [0])
     assert not started
-    monkeypatch.setattr(weight_noise, "WORTH_THREADS", 1)
+    monkeypatch.setattr(noise_module, "WORTH_THREADS", 1)
     assert equal(added(WeightNoise(0.1, Streams(3), FOLDS), [0]), few)
     assert started == [3]
 
@@ -205,7 +203,7 @@ def test_nothing_is_drawn_for_rounds_after_the_last_and_each_draw_is_used():
 def test_one_round_is_drawn_ahead_where_more_do_not_fit_into_memory(monkeypatch):
     monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
     for most, rounds in ((10, 1), (130, 2), (10_000, 3)):  # a draw of 48 bytes takes 64
-        monkeypatch.setattr(drawn_ahead, "MOST_BYTES", most)
+        monkeypatch.setattr(noise_module, "MOST_BYTES", most)
         ahead = DrawnAhead(ROUNDS)
         ahead.take(lambda _stream, shape, _number: torch.zeros(shape), [((0, 0, "w"), (4, 3))], 0)
         assert ahead.waiting == [((0, 0, "w"), number) for number in range(1, rounds + 1)]

@@ -11,9 +11,7 @@ from brainfed.methods.baselines.train import majority, phenotype
 from brainfed.methods.gcn.declaration import FedGCNSettings
 from brainfed.methods.gcn.train import train_fedgcn
 from brainfed.methods.linear.declaration import LogisticSettings, RidgeSettings, SVMSettings
-from brainfed.methods.linear.train import train_logistic as train_logistic
-from brainfed.methods.linear.train import train_ridge as train_ridge
-from brainfed.methods.linear.train import train_svm as train_svm
+from brainfed.methods.linear.train import train_logistic, train_ridge, train_svm
 from brainfed.methods.mlp.declaration import FedMLPSettings
 from brainfed.methods.mlp.train import train_fedmlp
 from brainfed.runtime.jobs.checkpoints import Run

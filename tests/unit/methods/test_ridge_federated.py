@@ -13,7 +13,7 @@ from brainfed.federation.message import Message
 from brainfed.methods.fedtangent.declaration import FederatedRidgeSettings
 from brainfed.methods.fedtangent.train import train_fedtangent, train_ridge_federated
 from brainfed.methods.linear.declaration import RidgeSettings
-from brainfed.methods.linear.train import train_ridge as train_ridge
+from brainfed.methods.linear.train import train_ridge
 from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.samples.inner_folds import institution_folds
 from brainfed.samples.inputs import View

@@ -11,7 +11,7 @@ from brainfed.imaging.settings import FeatureSettings
 from brainfed.methods.fedtangent.declaration import FederatedRidgeSettings
 from brainfed.methods.fedtangent.train import train_ridge_federated
 from brainfed.methods.linear.declaration import RIDGE, RidgeSettings
-from brainfed.methods.linear.train import train_ridge as train_local
+from brainfed.methods.linear.train import train_ridge
 from brainfed.prediction.keeping import keep
 from brainfed.prediction.model_file import EVERYBODY, read_model
 from brainfed.runtime.artefacts import write_arrays
@@ -72,7 +72,7 @@ def test_institutions_that_are_scaled_apart_have_distances_of_their_own(tmp_path
     inputs = replace(INPUTS, features=(features,))
 
     def train_alone(given):
-        return train_local(given, own, Run(keeps_models=True))
+        return train_ridge(given, own, Run(keeps_models=True))
 
     keep(tmp_path / "model", kept, files, inputs, diagnosis_of(INPUTS), train_alone(inputs), train_alone)
     spread = read_model(tmp_path / "model").about["distance"]

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from brainfed.samples import scaling as standardise
+from brainfed.samples import scaling
 from brainfed.samples.inputs import MethodInputs, View
 from brainfed.samples.scaling import fit_scaling, scaled, training_moments
 from reference.view_scaling import scaled_plainly
@@ -35,7 +35,7 @@ def test_blocks_of_columns_give_the_same_bits(entries, monkeypatch):
     features[:, 5] = 1
     rows = np.arange(40) % 4 > 0
     expected = training_moments(features, rows)
-    monkeypatch.setattr(standardise, "BLOCK_ENTRIES", entries)
+    monkeypatch.setattr(scaling, "BLOCK_ENTRIES", entries)
     for found, known in zip(training_moments(features, rows), expected, strict=True):
         assert found.tobytes() == known.tobytes()
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from brainfed.runtime.streams import Streams
-from brainfed.samples import series as windows
+from brainfed.samples.series import test_offsets as offsets_in_test
 from brainfed.samples.series import training_offset, window, wrapped
 from reference import series as plain
 
@@ -45,12 +45,12 @@ def test_a_window_outside_of_the_series_is_none(offset):
     [(78, (0,)), (128, (0,)), (129, (0, 1)), (256, (0, 128)), (257, (0, 64, 129)), (300, (0, 86, 172))],
 )
 def test_windows_of_a_test_by_hand(timepoints, expected):
-    assert windows.test_offsets(timepoints, 128) == expected
+    assert offsets_in_test(timepoints, 128) == expected
 
 
 @given(st.integers(1, 300), st.integers(1, 60))
 def test_windows_of_a_test_cover_the_series_with_as_few_as_can(timepoints, length):
-    offsets = windows.test_offsets(timepoints, length)
+    offsets = offsets_in_test(timepoints, length)
     seen = {moment for offset in offsets for moment in range(offset, offset + length)}
     assert set(range(timepoints)) <= seen
     assert len(offsets) == -(-timepoints // length)

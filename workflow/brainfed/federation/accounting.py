@@ -10,11 +10,12 @@ import numpy as np
 from brainfed.federation.settings import UNIT, PrivacySettings, PrivateSchedule, sampling_rate, steps_of_an_epoch
 from brainfed.runtime.errors import UserError
 
-# Epsilon of a training with clipped and noised gradients, by Opacus' accountants.  A step includes each subject with
-# probability q (Poisson sampling) and releases the sum of clipped gradients with Gaussian noise; steps compose, within
-# a training and over all trainings of a study. The PRV accountant (Gopi et al. 2021) computes the composition
-# numerically and returns an upper bound. Renyi accounting gives an epsilon 7 to 9 % larger for trainings between 3 and
-# 60, and more below.
+# Epsilon of a training with clipped and noised gradients, by Opacus' accountants.
+#
+# A step includes each subject with probability q (Poisson sampling) and releases the sum of clipped gradients with
+# Gaussian noise; steps compose, within a training and over all trainings of a study. The PRV accountant (Gopi et al.
+# 2021) computes the composition numerically and returns an upper bound. Renyi accounting gives an epsilon 7 to 9 %
+# larger for trainings between 3 and 60, and more below.
 
 Steps = tuple[float, float, int]
 """Of one kind: the noise multiplier (standard deviation over clipping norm), the probability q in (0, 1] that a step

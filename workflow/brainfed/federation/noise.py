@@ -13,9 +13,10 @@ from torch import Tensor
 from brainfed.federation.message import Message
 from brainfed.runtime.streams import Streams
 
-# Normal noise of private releases, of keyed streams.  Torch's generator on the CPU reads 32 bits of its seed: some of
-# the 180,000 draws of a training share their noise, and a server that tries all seeds finds it. NumPy's reads all 63
-# bits of the key. Neither is made for cryptography.
+# Normal noise of private releases, of keyed streams.
+#
+# Torch's generator on the CPU reads 32 bits of its seed: some of the 180,000 draws of a training share their noise, and
+# a server that tries all seeds finds it. NumPy's reads all 63 bits of the key. Neither is made for cryptography.
 
 Stream = tuple[int, int, str]
 """Institution, fold, name of the tensor."""

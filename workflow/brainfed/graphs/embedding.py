@@ -11,11 +11,13 @@ from sklearn.utils.extmath import svd_flip
 
 from brainfed.imaging.fitted.rfe import FloatMatrix, IntArray, both_classes, elimination_ranks
 
-# Principal components of large features, by blocks of rows without a copy.  Block Krylov iteration on the covariance
-# from a random start (Halko, Martinsson, Shkolnisky & Tygert 2011; Musco & Musco 2015, Alg. 2): each pass over the
-# features centres (and scales) one block after the other, so that no array of their size is allocated. Passes continue
-# until the components equal those of the exact decomposition, so that a graph does not depend on the method. Products
-# are in the precision of the features, sums over blocks and small decompositions in float64.
+# Principal components of large features, by blocks of rows without a copy.
+#
+# Block Krylov iteration on the covariance from a random start (Halko, Martinsson, Shkolnisky & Tygert 2011; Musco &
+# Musco 2015, Alg. 2): each pass over the features centres (and scales) one block after the other, so that no array of
+# their size is allocated. Passes continue until the components equal those of the exact decomposition, so that a graph
+# does not depend on the method. Products are in the precision of the features, sums over blocks and small
+# decompositions in float64.
 
 FloatArray = NDArray[np.float32] | NDArray[np.float64]
 Float64 = NDArray[np.float64]

@@ -100,7 +100,7 @@ def _one_minus_correlation(squared: FloatMatrix, rows: FloatMatrix, columns: Flo
 #
 # S_ij = exp(-d_ij^2 / (2 sigma^2)) with d_ij = |h_i - h_j| or the correlation distance, and sigma its mean over pairs
 # (or a multiple of it). S~_ij is the number of phenotypes in which i and j agree. Blocks hold at most `BLOCK_ENTRIES`
-# numbers; the search among many subjects (`neighbours.probable`) also holds the probable pairs of `TILE_ROWS` subjects.
+# numbers; the search among many subjects (`probable_neighbours`) also holds the probable pairs of `TILE_ROWS` subjects.
 # That search uses Euclidean distances. For correlations, blocks cover all pairs.
 
 BLOCK_ENTRIES = 1 << 22

@@ -19,9 +19,10 @@ from brainfed.inpainting.new_nodes import (
 from brainfed.inpainting.settings import FusingSettings
 from brainfed.runtime.errors import UserError
 
-# Edges of generated nodes (FedNI Sec. III-B.2): to the parent, and to others of its institution.  A true foreign
-# neighbour has as many neighbours in the institution as a subject of its own: about three under the scope `global_cut`,
-# its parent among them, and the graph's k under `local`.
+# Edges of generated nodes (FedNI Sec. III-B.2): to the parent, and to others of its institution.
+#
+# A true foreign neighbour has as many neighbours in the institution as a subject of its own: about three under the
+# scope `global_cut`, its parent among them, and the graph's k under `local`.
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]

@@ -192,9 +192,9 @@ def wire_name(name: str) -> str:
 # Tensors that owners share in FedSage+'s generator training: name -> axes. Light: the methods declare them.
 #
 # Under `exchange: gradients`, owner i sends fGen's parameters, and owner j returns their gradient, summed over its
-# nodes (`visits`). The sum gives a patient no formal privacy guarantee. Under `exchange: raw`, owner j sends the
+# nodes. The sum gives a patient no formal privacy guarantee. Under `exchange: raw`, owner j sends the
 # embeddings of its nodes, owner i the vectors generated from them, and j returns one gradient a vector, which reveals
-# its patients' features (`raw_visits`).
+# its patients' features.
 
 _LAYERS = ("first", "second", "output")
 _WIDTHS = ("latent", "fgen-0", "fgen-1", "slots-features")

@@ -11,10 +11,11 @@ from torch import Tensor, nn
 
 from brainfed.runtime.streams import Streams
 
-# GAHFL's recurrent classifiers of region series (Table II): LSTM, GRU, bidirectional LSTM and the shallower SLSTM.  The
-# recurrent layer reads one time point after the other, its outputs are averaged over time (global average pooling), and
-# fully connected layers turn the mean into logits. `recurrent_folds` computes the same for the networks of many folds
-# at once.
+# GAHFL's recurrent classifiers of region series (Table II): LSTM, GRU, bidirectional LSTM and the shallower SLSTM.
+#
+# The recurrent layer reads one time point after the other, its outputs are averaged over time (global average pooling),
+# and fully connected layers turn the mean into logits. The stacked networks below compute the same for many
+# folds at once.
 
 Kind = Literal["lstm", "gru", "bilstm", "slstm"]
 

@@ -1,6 +1,6 @@
 """What a family adds to the page: its panels, and works to cite.
 
-A family declares one `Paper` in `methods/FAMILY/paper`, and `methods.papers` lists it, with the family's figures and
+A family declares one `Paper` in `papers`, whose `pages` lists it; `figures` and `beside` list the family's figures and
 what its methods stand beside. Nothing in `reporting` knows which families there are: the scripts that draw and write
 the report hand these lists over.
 """

@@ -10,7 +10,6 @@ from types import SimpleNamespace
 import pytest
 
 from brainfed.runtime.jobs import stopping
-from brainfed.runtime.jobs import stopping as preemption
 from brainfed.runtime.jobs.stopping import return_to_queue
 from support.processes.awaited import HANGS_AFTER_S, until_it_sleeps
 
@@ -66,7 +65,7 @@ def test_a_slurm_that_does_not_answer_leaves_the_job_to_snakemake(asked, program
 
 def test_a_slow_slurm_is_waited_for_less_long_than_it_waits_before_it_kills(asked, monkeypatch):
     """Its two answers have one limit together."""
-    assert stopping.PATIENCE + preemption.REQUEUE_PATIENCE < 30 - 2
+    assert stopping.PATIENCE + stopping.REQUEUE_PATIENCE < 30 - 2
     now, limits = [100.0], []
 
     def slow(command, timeout, **_):
@@ -76,10 +75,10 @@ def test_a_slow_slurm_is_waited_for_less_long_than_it_waits_before_it_kills(aske
             raise subprocess.TimeoutExpired(command, timeout)
         return SimpleNamespace(stdout=(asked.parent / "shown").read_text())
 
-    monkeypatch.setattr(preemption, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    monkeypatch.setattr(preemption.subprocess, "run", slow)
+    monkeypatch.setattr(stopping, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(stopping.subprocess, "run", slow)
     return_to_queue()
-    assert limits == [preemption.REQUEUE_PATIENCE, preemption.REQUEUE_PATIENCE - 7.0]
+    assert limits == [stopping.REQUEUE_PATIENCE, stopping.REQUEUE_PATIENCE - 7.0]
 
 
 def test_the_request_is_made_before_it_ends_the_job(asked):

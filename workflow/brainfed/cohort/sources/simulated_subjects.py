@@ -13,8 +13,9 @@ from brainfed.cohort.sources.listing import simulated_subjects
 from brainfed.runtime.artefacts import write_tsv
 from brainfed.runtime.streams import Streams
 
-# Groups of similar subjects inside a simulated cohort: a positive control for graphs with a known answer.  A group
-# shares sex, a narrow age band and connectivity of its own, so a population graph joins its members. The dose
+# Groups of similar subjects inside a simulated cohort: a positive control for graphs with a known answer.
+#
+# A group shares sex, a narrow age band and connectivity of its own, so a population graph joins its members. The dose
 # (`group_agreement`) is the agreement of the group's diagnoses. Another dose moves some subjects to the other sex's
 # group of the same age, with its sex and connectivity, and changes nothing else.
 

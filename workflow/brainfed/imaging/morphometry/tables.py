@@ -13,9 +13,10 @@ from brainfed.cohort.quality.inclusion import MEASURES
 from brainfed.cohort.settings.sources import FreeSurferSettings
 from brainfed.runtime.errors import UserError
 
-# Kinds of FreeSurfer measures by column name.  FreeSurfer's own names are `Left-Hippocampus`, `lh_cuneus_thickness`.
-# ADNI's are `ST44CV`, `ST44SA`, `ST44TA`, `ST29SV`; those of the ENIGMA protocols `L_cuneus_thickavg`,
-# `R_cuneus_surfavg`, `Lhippo`, `RThickness`.
+# Kinds of FreeSurfer measures by column name.
+#
+# FreeSurfer's own names are `Left-Hippocampus`, `lh_cuneus_thickness`. ADNI's are `ST44CV`, `ST44SA`, `ST44TA`,
+# `ST29SV`; those of the ENIGMA protocols `L_cuneus_thickavg`, `R_cuneus_surfavg`, `Lhippo`, `RThickness`.
 
 Kind = Literal["volume", "thickness", "area", "other", "unknown"]
 """`other`: curvatures, ratios, counts, standard deviations; `unknown`: the name does not tell."""

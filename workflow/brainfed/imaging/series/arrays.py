@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from brainfed.runtime.errors import UserError
 
-# Check that a variable of a MATLAB file of version 5 is whole before SciPy reads it.  SciPy's reader trusts the sizes
-# that a file states: a damaged cell array may end the whole process, or take all memory. The layout is that of
-# MathWorks' "MAT-File Format", version 5: elements of a tag (type, bytes) and data.
+# Check that a variable of a MATLAB file of version 5 is whole before SciPy reads it.
+#
+# SciPy's reader trusts the sizes that a file states: a damaged cell array may end the whole process, or take all
+# memory. The layout is that of MathWorks' "MAT-File Format", version 5: elements of a tag (type, bytes) and data.
 
 Format = Literal["npy", "npz", "mat", "hdf5"]
 Values = NDArray[np.float64]

@@ -19,9 +19,10 @@ from brainfed.models.fedni import NOISE, SEXES, Generator
 from brainfed.runtime.artefacts import ArrayFile
 from brainfed.runtime.jobs.checkpoints import Run
 
-# Scale predicted numbers of missing neighbours from masks to the cut.  A mask hides a tenth of an institution; a cut
-# into five hides four fifths of all subjects. So a count learnt on masks is multiplied by the odds of the cut over the
-# odds of the masks. Odds are hidden edges over visible ones.
+# Scale predicted numbers of missing neighbours from masks to the cut.
+#
+# A mask hides a tenth of an institution; a cut into five hides four fifths of all subjects. So a count learnt on masks
+# is multiplied by the odds of the cut over the odds of the masks. Odds are hidden edges over visible ones.
 
 logger = logging.getLogger(__name__)
 

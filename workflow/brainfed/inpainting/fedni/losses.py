@@ -22,7 +22,7 @@ def carried(gradient: Tensor, tensor: Tensor) -> Tensor:
     return (tensor * gradient).sum()
 
 
-# Losses of FedNI's count head, discriminator and phenotype head; `wide_layers` has the reconstruction's.
+# Losses of FedNI's count head, discriminator and phenotype head; the reconstruction's stands with its layer below.
 #
 # The adversarial losses as printed have no lower bound: they are the usual ones with exchanged labels. Here they are
 # binary cross-entropies with logits, real 1 and generated 0, and the generator's is non-saturating.

@@ -18,8 +18,10 @@ from matplotlib.textpath import text_to_path
 
 from brainfed.runtime.artefacts import atomic
 
-# Style and output of all figures: the same input gives the same SVG.  Words are text, which a browser finds and a
-# screen reader reads; Verdana has the widths of DejaVu Sans where that is not installed.
+# Style and output of all figures: the same input gives the same SVG.
+#
+# Words are text, which a browser finds and a screen reader reads; Verdana has the widths of DejaVu Sans where that is
+# not installed.
 
 WIDE = 9.0
 HALF = 4.4

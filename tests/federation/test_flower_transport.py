@@ -25,7 +25,7 @@ from brainfed.deployment.flower.certificates import (
     site_key,
     write_private,
 )
-from brainfed.deployment.flower.folder import FlowerFolder
+from brainfed.deployment.flower.folder import SECRET_HEADER, FlowerFolder
 from brainfed.deployment.flower.processes import (
     Running,
     free_port,
@@ -36,7 +36,6 @@ from brainfed.deployment.flower.processes import (
     stop,
     together,
 )
-from brainfed.deployment.flower.superlink.guard import SECRET_HEADER
 from brainfed.runtime.errors import UserError
 from support.processes.awaited import until_true
 from support.sites.flower_sites import SITES, numbers, tensors

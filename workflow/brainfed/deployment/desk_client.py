@@ -3,11 +3,9 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from brainfed.deployment.doorway import NobodyThereError, ask_here
+from brainfed.deployment.doorway import PATIENCE_S, NobodyThereError, ask_here
 from brainfed.federation.apart.packet import Packet
 from brainfed.runtime.errors import UserError
-
-PATIENCE_S = 5.0
 
 
 @dataclass(frozen=True)

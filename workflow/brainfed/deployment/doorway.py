@@ -20,8 +20,14 @@ from brainfed.runtime.errors import UserError
 
 Answer = Callable[[Packet], Packet]
 
+DESK: Final = "BRAINFED_DESK"
+"""Environment variable by which `brainfed join` gives its jobs the path of the socket."""
+SECRET: Final = "BRAINFED_SECRET"
+"""Environment variable with the path of the file that holds the key of the site's protective noise."""
 LONGEST_PATH: Final = 107
 """Bytes of a path that the kernel takes for a unix socket."""
+PATIENCE_S: Final = 5.0
+"""How long a request waits for a training process that does not listen yet."""
 _LENGTH: Final = struct.Struct("<Q")
 _STEP_S: Final = 0.2
 """How often the training process looks whether it is to stop, and the relay whether there is a training process."""

@@ -22,8 +22,7 @@ from brainfed.deployment.attendance.past_leave import LEFT, PastLeave
 from brainfed.deployment.attendance.released import Released, Stated, released_by, require_accepted, sentence_of
 from brainfed.deployment.attendance.study_file import require_extended_study, require_study_of
 from brainfed.deployment.desk import Desk
-from brainfed.deployment.doorway import Answer, serve, serve_each
-from brainfed.deployment.environment import DESK, SECRET
+from brainfed.deployment.doorway import DESK, SECRET, Answer, serve, serve_each
 from brainfed.deployment.flower.certificates import (
     make_key_pair,
     require_certificate,

@@ -13,7 +13,8 @@ from cryptography.hazmat.primitives.serialization import load_ssh_public_key
 from flwr.supercore.primitives.asymmetric import generate_key_pairs, public_key_to_bytes
 
 from brainfed.deployment.flower.certificates import fingerprint
-from brainfed.deployment.flower.superlink.guard import SECRET_HEADER, SITE_PATHS, Guard
+from brainfed.deployment.flower.folder import SECRET_HEADER
+from brainfed.deployment.flower.superlink.guard import SITE_PATHS, Guard
 from brainfed.deployment.flower.superlink.refusals import AGAIN_S, MOST, Refusals
 from support.sites.flower_strangers import routes, signed
 

@@ -13,6 +13,9 @@ CONNECTION: Final = "study"
 LINE: Final = "%(asctime)s %(levelname)s %(message)s"
 """Of the coordinator's log, which its terminal shows."""
 
+SECRET_HEADER: Final = "brainfed-secret"
+"""Header by which a process of the coordinator shows the secret."""
+
 # Flower wants a name for `clientapp` too; a site (`node`) reads none.
 _APP: Final = """\
 [build-system]

@@ -15,7 +15,7 @@ from flwr.serverapp import Grid
 from brainfed.deployment.flower.records import from_records, to_contents
 from brainfed.deployment.flower.roll import Connection, Roll, connections
 from brainfed.deployment.flower.signature import Signer
-from brainfed.federation.apart.exchange import INTRODUCE, NOBODY, REFUSED
+from brainfed.federation.apart.exchange import INTRODUCE, NOBODY, REFUSED, SLOWEST
 from brainfed.federation.apart.packet import BrokenPacketError, Packet
 from brainfed.federation.apart.site_error import SiteError
 from brainfed.runtime.errors import UserError
@@ -28,8 +28,6 @@ ROLL_S: Final = 1.0
 """Between two looks for nodes that came or went, and before a request is sent again to a site that could not answer."""
 SITE_S: Final = 0.5
 """Of the coordinator's SuperLink, one process for all sites, for a message and its reply on a busy machine."""
-SLOWEST: Final = 1e5
-"""Bytes a second of the slowest line that is waited for."""
 
 _logger = getLogger(__name__)
 

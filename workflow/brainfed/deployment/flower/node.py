@@ -14,8 +14,9 @@ from flwr.supercore.object_store import ObjectStoreFactory
 from flwr.supernode.nodestate import NodeState, NodeStateFactory
 from flwr.supernode.start_client_internal import start_client_internal
 
+from brainfed.deployment.doorway import PATIENCE_S
 from brainfed.deployment.flower.pauses import Pauses, shorten_node
-from brainfed.deployment.flower.relay import PATIENCE_S, Relay
+from brainfed.deployment.flower.relay import Relay
 from brainfed.deployment.flower.signature import Verifier
 from brainfed.deployment.flower.tasks import answer_one
 

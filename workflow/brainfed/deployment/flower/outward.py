@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from brainfed.deployment.desk import Desk
-from brainfed.deployment.flower.hub import SLOWEST
 from brainfed.deployment.flower.secure.site import STEPS, Summand
 from brainfed.deployment.flower.secure.unmasked import Unmasked
-from brainfed.federation.apart.exchange import ABSENT, INTRODUCE, REFUSED
+from brainfed.federation.apart.exchange import ABSENT, INTRODUCE, REFUSED, SLOWEST
 from brainfed.federation.apart.packet import Packet
 from brainfed.federation.apart.sealed import SEALED
 from brainfed.runtime.errors import UserError

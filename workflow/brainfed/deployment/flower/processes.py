@@ -17,9 +17,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Final
 
+from brainfed.deployment.doorway import PATIENCE_S
 from brainfed.deployment.flower.certificates import fingerprint, site_key, write_private
 from brainfed.deployment.flower.folder import CONNECTION, FlowerFolder
-from brainfed.deployment.flower.relay import PATIENCE_S
 from brainfed.runtime.errors import UserError
 
 GRACE_S: Final = 8.0

@@ -5,7 +5,6 @@ It imports flwr, cryptography and numpy alone; the data, torch and the model sta
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from flwr.app import Message
 
@@ -14,9 +13,6 @@ from brainfed.deployment.flower.records import addressed, to_records
 from brainfed.deployment.flower.signature import Verifier
 from brainfed.federation.apart.exchange import NOBODY
 from brainfed.federation.apart.packet import Packet
-
-PATIENCE_S: Final = 5.0
-"""How long a request waits for a training process that does not listen yet."""
 
 
 @dataclass(frozen=True)

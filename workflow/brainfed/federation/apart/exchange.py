@@ -1,6 +1,6 @@
 """The way of an institution's process to the coordinator."""
 
-from typing import Protocol
+from typing import Final, Protocol
 
 from brainfed.federation.apart.packet import Packet
 
@@ -20,6 +20,9 @@ another request or sum now; no desk is open, ask again."""
 
 HELD = "held"
 """Of `next`: the name of the request that the coordinator has; it need not cross again."""
+
+SLOWEST: Final = 1e5
+"""Bytes a second of the slowest line that is waited for."""
 
 
 class Exchange(Protocol):

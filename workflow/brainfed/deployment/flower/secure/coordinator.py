@@ -18,12 +18,11 @@ from flwr.common.secure_aggregation.crypto.symmetric_encryption import generate_
 from flwr.supercore.primitives.asymmetric import bytes_to_private_key, bytes_to_public_key
 from numpy.typing import NDArray
 
-from brainfed.deployment.flower.hub import SLOWEST
 from brainfed.deployment.flower.secure.fixed_point import MOST_SITES, decode
 from brainfed.deployment.flower.secure.masks import mask, pair_sign
 from brainfed.deployment.flower.secure.replies import PRIVATE_KEYS, SEEDS, Replies, is_private_key_of, is_seed
 from brainfed.deployment.flower.secure.site import KEYS, MASKED, SHARES, UNMASK
-from brainfed.federation.apart.exchange import ABSENT, REFUSED
+from brainfed.federation.apart.exchange import ABSENT, REFUSED, SLOWEST
 from brainfed.federation.apart.hub import Hub
 from brainfed.federation.apart.packet import Packet
 from brainfed.federation.apart.sealed import SEALED

@@ -19,8 +19,8 @@ from flwr.supercore.constant import FLEET_HTTP_PUBLIC_KEY_HEADER, FLEET_HTTP_SIG
 from flwr.supercore.primitives.asymmetric import bytes_to_public_key, verify_signature
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-SECRET_HEADER: Final = "brainfed-secret"
-"""By which a process of the coordinator shows the secret."""
+from brainfed.deployment.flower.folder import SECRET_HEADER
+
 SITE_PATHS: Final = frozenset(
     f"/v1/fleet/{name}"
     for name in (

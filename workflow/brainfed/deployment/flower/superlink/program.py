@@ -17,7 +17,7 @@ from flwr.supercore.protobuf.client import (
     ProtobufRequestContext,
 )
 
-from brainfed.deployment.flower.superlink.guard import SECRET_HEADER
+from brainfed.deployment.flower.folder import SECRET_HEADER
 
 
 class _Shown:

@@ -1,11 +1,11 @@
 """Who is who: the coordinator's TLS certificate and the key pair of each site."""
 
 import base64
-import datetime
 import hashlib
 import ipaddress
 import os
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -51,15 +51,15 @@ def make_certificate(certificate: Path, key: Path, hosts: Sequence[str], days: i
         raise UserError("expected the name or address by which the sites reach the coordinator, found none")
     private = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, hosts[0][:64])])
-    now = datetime.datetime.now(datetime.UTC)
+    now = datetime.now(UTC)
     built = (
         x509.CertificateBuilder()
         .subject_name(name)
         .issuer_name(name)
         .public_key(private.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=days))
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=days))
         .add_extension(x509.SubjectAlternativeName(_alternatives(hosts)), critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(private.public_key()), critical=False)

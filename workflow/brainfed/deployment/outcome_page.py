@@ -12,7 +12,7 @@ from brainfed.configuration.planning.experiments import Experiment
 from brainfed.deployment.attendance.released import Stated
 from brainfed.deployment.introduction import study_digest
 from brainfed.deployment.places import FOLDER, StudyPlace
-from brainfed.deployment.site_scores import FEWEST
+from brainfed.deployment.site_scores import FEWEST_TESTED
 from brainfed.evaluation.site_counts import read_counts
 from brainfed.reporting.outcome.outline import OutcomeExperiment, OutcomeOutline, StudyFacts
 from brainfed.reporting.outcome.page import write_outcome
@@ -66,7 +66,7 @@ def outcome_outline(
         kind=cohort.kind,
         simulated=cohort.source == "simulate",
         sites=study.ordered,
-        fewest=FEWEST,
+        fewest=FEWEST_TESTED,
         experiments=tuple(
             _experiment(each, len(study.sites)) for each in place.plan.experiments.values() if each.default
         ),

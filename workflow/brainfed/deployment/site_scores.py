@@ -8,7 +8,7 @@ import numpy as np
 from brainfed.evaluation.metrics import class_names, predicted, read_predictions
 from brainfed.evaluation.scores import POOLED, score_runs
 
-FEWEST = 5
+FEWEST_TESTED = 5
 """Tested subjects of a fold below which its row is not sent: a measure of so few would be theirs."""
 
 
@@ -25,7 +25,7 @@ def site_scores(runs: Sequence[tuple[str, int]], files: Sequence[str]) -> list[d
     measures = score_runs(predictions.drop(columns="predicted"))
     rows = []
     for runs_of, part in predictions.groupby(["variant", "repeat", "fold"], sort=True):
-        if len(part) < FEWEST:
+        if len(part) < FEWEST_TESTED:
             continue
         variant, repeat, fold = runs_of
         counts = np.zeros((len(names), len(names)), dtype=np.int64)

@@ -16,21 +16,18 @@ from typing import Any
 
 import torch
 
-from brainfed.deployment.conversation import Conversation
-from brainfed.deployment.desk import Desk
-from brainfed.deployment.doorway import serve
-from brainfed.deployment.flower.outward import Outward
-from brainfed.deployment.flower.secure.coordinator import SecureSums
-from brainfed.deployment.flower.secure.site import STEPS
-from brainfed.deployment.kept_state import KeptState
-from brainfed.federation.apart.coordinator import Coordinator
-from brainfed.federation.apart.exchange import LEAVE, REPLY
-from brainfed.federation.apart.home import Home
-from brainfed.federation.apart.hub import Hub
-from brainfed.federation.apart.packet import Packet
 from brainfed.federation.message import Message
 from brainfed.federation.strategies.fedavg import FedAvg
 from brainfed.runtime.artefacts import write_text
+from brainfed.sites.conversation import Conversation
+from brainfed.sites.coordinator import Coordinator, KeptState
+from brainfed.sites.flower.connection import Outward
+from brainfed.sites.flower.secure_coordinator import SecureSums
+from brainfed.sites.flower.secure_site import STEPS
+from brainfed.sites.home import Home
+from brainfed.sites.ipc import serve
+from brainfed.sites.packet import LEAVE, REPLY, Hub, Packet
+from brainfed.sites.site_client import Desk
 
 PID, MARKS, COUNTED, STATE = "pid", "marks", "counted.json", "coordinator"
 """Files of the study's folder: the ServerApp's process; a line a step; packets' bytes; the coordinator's state."""

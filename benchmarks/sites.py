@@ -30,9 +30,9 @@ from site_ends import COUNTED, MARKS, PID
 from site_meters import Sockets, cpu, peak
 
 import brainfed
-from brainfed.deployment.flower.certificates import make_certificate, make_key_pair
-from brainfed.deployment.flower.folder import FlowerFolder
-from brainfed.deployment.flower.processes import (
+from brainfed.sites.flower.certificates import make_certificate, make_key_pair
+from brainfed.sites.flower.processes import (
+    FlowerFolder,
     Running,
     free_port,
     start,

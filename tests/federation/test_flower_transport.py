@@ -18,15 +18,11 @@ import pytest
 pytest.importorskip("flwr", reason="flwr is not installed: pip install flwr==1.41.0")
 pytest.importorskip("flwr", reason="flwr is not installed: make install-sites")
 
-from brainfed.deployment.flower.certificates import (
-    fingerprint,
-    make_certificate,
-    make_key_pair,
-    site_key,
-    write_private,
-)
-from brainfed.deployment.flower.folder import SECRET_HEADER, FlowerFolder
-from brainfed.deployment.flower.processes import (
+from brainfed.runtime.errors import UserError
+from brainfed.sites.flower.certificates import fingerprint, make_certificate, make_key_pair, site_key, write_private
+from brainfed.sites.flower.processes import (
+    SECRET_HEADER,
+    FlowerFolder,
     Running,
     free_port,
     start,
@@ -36,7 +32,6 @@ from brainfed.deployment.flower.processes import (
     stop,
     together,
 )
-from brainfed.runtime.errors import UserError
 from support.processes.awaited import until_true
 from support.sites.flower_sites import SITES, numbers, tensors
 from support.sites.flower_strangers import PROTOBUF, ask_another_site, private_key, raw, routes, signed, stranger
@@ -159,7 +154,7 @@ def listed(folder: FlowerFolder) -> dict[str, Any]:
         command = [
             sys.executable,
             "-m",
-            "brainfed.deployment.flower.superlink.program",
+            "brainfed.sites.flower.program",
             str(folder.control_secret),
             "flwr",
         ]

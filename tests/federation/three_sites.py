@@ -14,9 +14,8 @@ import pandas as pd
 import yaml
 
 from brainfed.configuration.loading import load_plan, read_config
-from brainfed.deployment.flower.certificates import make_certificate, make_key_pair
-from brainfed.deployment.flower.folder import FlowerFolder
-from brainfed.deployment.flower.processes import free_port
+from brainfed.sites.flower.certificates import make_certificate, make_key_pair
+from brainfed.sites.flower.processes import FlowerFolder, free_port
 from workflow.project import ALONE, Project, copy_workflow
 
 SITES = ("east", "north", "south")

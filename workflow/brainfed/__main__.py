@@ -12,6 +12,7 @@ from pathlib import Path
 
 from brainfed.checking.finding import as_text
 from brainfed.checking.project import check_project
+from brainfed.configuration.study_settings import COORDINATE, JOIN
 from brainfed.runtime.entry import resolve
 from brainfed.runtime.errors import UserError
 
@@ -77,9 +78,9 @@ def _between_sites(given: argparse.Namespace) -> int:
     try:
         # By name: a check imports neither Flower nor torch, and Flower is installed only where sites are apart.
         if given.command == "join":
-            resolve("brainfed.deployment.join:join")(given.config, given.cores, given.gpus)
+            resolve(JOIN)(given.config, given.cores, given.gpus)
         else:
-            resolve("brainfed.deployment.coordinate:coordinate")(given.config)
+            resolve(COORDINATE)(given.config)
     except ModuleNotFoundError as error:
         if error.name not in ("flwr", "cryptography"):
             raise

@@ -92,6 +92,7 @@ from brainfed.configuration.planning.experiments import REPEAT
 from brainfed.configuration.planning.plan import split_content
 from brainfed.configuration.stages.graphs import max_generated
 from brainfed.configuration.stages.registry import KINDS
+from brainfed.configuration.study_settings import SITE_JOB
 from brainfed.configuration.twins import twins_of
 from brainfed.runtime.devices.driver import announce, gpus
 from brainfed.runtime.devices.lease import missing_gpu, unusable_gpu
@@ -226,6 +227,8 @@ def joint(is_joint):
         "site": study.site,
         "noise": study.noise,
         "secure_sums": study.secure_sums,
+        "entry": SITE_JOB,
+        "code": code_of(SITE_JOB),
     }
     return {"study": lambda wildcards: held if is_joint(wildcards) else {}}
 

@@ -5,12 +5,12 @@ from brainfed.scripting.job import job
 with job(snakemake) as running:
     from brainfed.imaging.tangent import crossings_of_all, load_covariances, tangent_at_identity, tangent_of_all
     from brainfed.runtime.artefacts import read_table, write_arrays
-    from brainfed.scripting.at_site import link_of
+    from brainfed.scripting.joint import joint_job
 
     included = read_table(snakemake.input.included, ["subject", "included"])
     found = load_covariances(snakemake.input.covariances, sorted(included.loc[included["included"], "subject"]))
     alone = running.params.settings["reference"] == "identity"
-    link = link_of(running.params, snakemake.output.features)
+    link = joint_job(running.params, snakemake.output.features).link
     write_arrays(
         snakemake.output.features,
         {"features": tangent_at_identity(found) if alone else tangent_of_all(found, snakemake.threads, link)},

@@ -8,7 +8,7 @@ with job(snakemake) as running:
     from brainfed.imaging.tangent import load_covariances, tangent_ledger, tangent_of_fold
     from brainfed.runtime.artefacts import canonical_json, read_arrays, read_table, write_arrays, write_text
     from brainfed.samples.reading import read_features
-    from brainfed.scripting.at_site import link_of, study_of
+    from brainfed.scripting.joint import joint_job
 
     files, params = snakemake.input, running.params
     settings = FeatureSettings(**params.settings)
@@ -23,10 +23,9 @@ with job(snakemake) as running:
     else:
         found = load_covariances(files.covariances, subjects)
         regions, ledger = found.regions, tangent_ledger(len(found.regions))
-        link = link_of(params, snakemake.output.features)
-        every = study_of(params).get("sites", ())
+        joint = joint_job(params, snakemake.output.features)
         features = tangent_of_fold(
-            found, list(institution), training, settings.reference, ledger, snakemake.threads, link, every
+            found, list(institution), training, settings.reference, ledger, snakemake.threads, joint.link, joint.sites
         )
         crossings = list(ledger.rows())
     metadata = {"subjects": subjects, "regions": list(regions), "settings": params.settings}

@@ -16,7 +16,7 @@ with job(snakemake, gpu=True) as running:
     from brainfed.runtime.settings import restore
     from brainfed.runtime.streams import Streams
     from brainfed.samples.inpainting import inpainting_inputs, read_cut
-    from brainfed.scripting.at_site import link_of, placed
+    from brainfed.scripting.joint import joint_job
 
     params, files = running.params, snakemake.input
     inputs = inpainting_inputs(
@@ -30,8 +30,7 @@ with job(snakemake, gpu=True) as running:
         streams=Streams(params.seed, params.repeat),
         correlations=params.correlations,
     )
-    link = link_of(params, snakemake.output.fused, running.device)
-    inputs = placed(inputs, params, link, snakemake.output.fused)
+    inputs = joint_job(params, snakemake.output.fused, running.device).placed(inputs, snakemake.output.fused)
     generator = resolve(params.entry)(
         inputs,
         restore(resolve(params.settings_class), params.inpainting),

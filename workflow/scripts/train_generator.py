@@ -12,7 +12,7 @@ with job(snakemake, gpu=True) as running:
     from brainfed.runtime.settings import restore
     from brainfed.runtime.streams import Streams
     from brainfed.samples.inpainting import inpainting_inputs
-    from brainfed.scripting.at_site import link_of, placed
+    from brainfed.scripting.joint import joint_job
 
     params, files = running.params, snakemake.input
     inputs = inpainting_inputs(
@@ -32,8 +32,8 @@ with job(snakemake, gpu=True) as running:
         | {"part": inputs.part, "device": running.device.partition(":")[0], "torch": version("torch")},
         list(files),
     )
-    link = link_of(params, snakemake.output.generator, running.device)
-    inputs = placed(inputs, params, link, f"{snakemake.output.generator}/{digest}")
+    joint = joint_job(params, snakemake.output.generator, running.device)
+    inputs = joint.placed(inputs, f"{snakemake.output.generator}/{digest}")
     checkpoint = running.checkpoint(snakemake.output.generator, digest)
     trained = resolve(params.entry)(
         inputs,

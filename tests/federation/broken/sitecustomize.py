@@ -10,7 +10,7 @@ from dataclasses import replace
 from importlib.abc import MetaPathFinder
 from importlib.util import find_spec
 
-HOME = "brainfed.federation.apart.home"
+HOME = "brainfed.sites.home"
 KIND, NUMBER = os.environ["BROKEN"].split()
 
 

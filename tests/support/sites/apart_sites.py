@@ -6,11 +6,10 @@ from queue import Queue
 
 import numpy as np
 
-from brainfed.deployment.at_home import at_home
-from brainfed.federation.apart.coordinator import Coordinator
-from brainfed.federation.apart.home import Home
 from brainfed.graphs.propagation import Graph
 from brainfed.samples.reading import Phenotypes
+from brainfed.sites.coordinator import Coordinator
+from brainfed.sites.home import Home, at_home
 
 WAIT = 120
 """Seconds after which a test of a site that is never answered fails."""

@@ -4,9 +4,8 @@ from types import SimpleNamespace
 
 from flwr.app import ConfigRecord, Error, RecordDict
 
-from brainfed.deployment.flower.records import RECORD, addressed, from_records
-from brainfed.federation.apart.exchange import INTRODUCE
-from brainfed.federation.apart.packet import Packet
+from brainfed.sites.flower.messages import RECORD, addressed, from_records
+from brainfed.sites.packet import INTRODUCE, Packet
 
 NAMES = {0: "north", 1: "south", 2: "east"}
 

@@ -11,13 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from brainfed.deployment.doorway import serve
-from brainfed.deployment.flower.hub import Hub
-from brainfed.deployment.flower.secure.coordinator import secure_sum
-from brainfed.deployment.flower.secure.site import MASKED, Summand
-from brainfed.federation.apart.exchange import INTRODUCE
-from brainfed.federation.apart.packet import Packet
 from brainfed.runtime.errors import UserError
+from brainfed.sites.flower.hub import Hub
+from brainfed.sites.flower.secure_coordinator import secure_sum
+from brainfed.sites.flower.secure_site import MASKED, Summand
+from brainfed.sites.ipc import serve
+from brainfed.sites.packet import INTRODUCE, Packet
 
 SITES = ("north", "south", "east")
 LARGEST, BOUND = 4.0, 256.0

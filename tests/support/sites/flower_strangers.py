@@ -23,9 +23,9 @@ from flwr.superlink.main import create_app
 from flwr.supernode.fleet_http_client import FleetHttpClient
 from flwr.supernode.node_auth_http_interceptor import NodeAuthHttpInterceptor
 
-from brainfed.deployment.flower.folder import FlowerFolder
-from brainfed.deployment.flower.records import to_records
-from brainfed.federation.apart.packet import Packet
+from brainfed.sites.flower.messages import to_records
+from brainfed.sites.flower.processes import FlowerFolder
+from brainfed.sites.packet import Packet
 
 PROTOBUF = {"content-type": "application/protobuf"}
 _CODE = """\
@@ -68,7 +68,7 @@ def stranger(root: Path, study: FlowerFolder, address: str, mark: Path) -> Flowe
     folder.write_connection(address)
     folder.write_app("none:none", [], {})
     project = folder.app / "pyproject.toml"
-    project.write_text(project.read_text().replace("brainfed.deployment.flower.server_app:app", "hostile:app"))
+    project.write_text(project.read_text().replace("brainfed.sites.flower.server_app:app", "hostile:app"))
     (folder.app / "hostile.py").write_text(_CODE.format(mark=str(mark)))
     return folder
 

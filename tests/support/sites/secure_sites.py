@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from brainfed.deployment.flower.secure.site import KEYS, MASKED, SHARES, UNMASK, Summand
-from brainfed.deployment.flower.secure.unmasked import Unmasked
-from brainfed.federation.apart.packet import Packet
+from brainfed.sites.flower.secure_site import KEYS, MASKED, SHARES, UNMASK, Summand, Unmasked
+from brainfed.sites.packet import Packet
 from support.sites.sites_in_threads import NAMES
 
 BOUND = 256.0

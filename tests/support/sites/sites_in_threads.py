@@ -6,16 +6,13 @@ from functools import partial
 
 import numpy as np
 
-from brainfed.deployment.at_home import at_home
-from brainfed.deployment.conversation import Conversation
-from brainfed.deployment.desk import Desk
-from brainfed.deployment.flower.outward import Outward
-from brainfed.deployment.flower.secure.coordinator import SecureSums
-from brainfed.deployment.kept_state import KeptState
-from brainfed.federation.apart.coordinator import Coordinator
-from brainfed.federation.apart.exchange import LEAVE
-from brainfed.federation.apart.home import Home
-from brainfed.federation.apart.packet import Packet
+from brainfed.sites.conversation import Conversation
+from brainfed.sites.coordinator import Coordinator, KeptState
+from brainfed.sites.flower.connection import Outward
+from brainfed.sites.flower.secure_coordinator import SecureSums
+from brainfed.sites.home import Home, at_home
+from brainfed.sites.packet import LEAVE, Packet
+from brainfed.sites.site_client import Desk
 
 NAMES = {0: "site-0", 1: "site-1", 2: "site-2"}
 PATIENCE = 0.2

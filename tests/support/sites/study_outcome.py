@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from brainfed.deployment.outcome_page import outcome_outline
-from brainfed.deployment.places import StudyPlace
-from brainfed.deployment.site_scores import site_scores
 from brainfed.runtime.artefacts import write_table
+from brainfed.sites.outcome_page import outcome_outline
+from brainfed.sites.scores import site_scores
+from brainfed.sites.study import StudyPlace
 
 VARIANTS = ("ridge-local", "ridge-federated", "fedtangent")
 FOLDS, REPEATS = 5, 2

@@ -16,10 +16,10 @@ from brainfed.checking.split import SplitCheck
 from brainfed.cohort.settings.splits import SplitSettings
 from brainfed.configuration.layout.layout import split_file
 from brainfed.configuration.loading import load_plan, read_yaml
-from brainfed.deployment.attendance.released import Released, Stated, released_by, require_accepted
-from brainfed.deployment.places import StudyPlace
 from brainfed.runtime.artefacts import write_table
 from brainfed.runtime.errors import UserError
+from brainfed.sites.released import Released, Stated, released_by, require_accepted
+from brainfed.sites.study import StudyPlace
 from support.broken.broken_inputs import AFFINE, edit, image_cohort, labels
 from support.broken.cases import cases
 from support.samples import connectome_method, series_method

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from brainfed.reporting.at_site.sentences import study_sentences
+from brainfed.reporting.at_a_site import study_sentences
 from brainfed.reporting.outline import SharedStudy, read_outline
 from brainfed.reporting.variants import ShownVariant
 from support.reports.report_project import outline_of, page_of, shared_project, words_of

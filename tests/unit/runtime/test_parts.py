@@ -10,12 +10,12 @@ import sys
 
 import pytest
 
-from brainfed.deployment.flower.certificates import write_private
 from brainfed.runtime.artefacts import write_text
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.folder_lock import folder_lock
 from brainfed.runtime.jobs.checkpoints import Checkpoint, checkpoint_path
 from brainfed.runtime.parts import DAY, _begun, part_of
+from brainfed.sites.flower.certificates import write_private
 from support.processes.awaited import HANGS_AFTER_S
 
 

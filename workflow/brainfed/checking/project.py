@@ -18,8 +18,9 @@ from brainfed.configuration.loading import extended, read_config
 from brainfed.configuration.planning.experiments import Experiment, check_definition, expand
 from brainfed.configuration.planning.plan import Plan, make_plan
 from brainfed.configuration.project import ExperimentSettings, ProjectSettings
+from brainfed.configuration.study_settings import STUDY_FILE, STUDY_KEPT
 from brainfed.configuration.validation import mistakes, validate
-from brainfed.deployment.attendance.study_file import require_extended_study, require_study_of
+from brainfed.runtime.entry import resolve
 from brainfed.runtime.errors import UserError
 
 CONFIG, DISK = "config", "disk"
@@ -151,8 +152,9 @@ def check_disk(needed: Mapping[str, int], results: Path) -> list[Finding]:
 def check_config(path: Path) -> tuple[UsableConfig, list[Finding]]:
     """Validate a config as the workflow does, and collect all mistakes."""
     try:
-        require_extended_study(path)
         content = extended(read_config(path))
+        if _site(content):
+            resolve(STUDY_FILE)(path)
     except UserError as error:
         return UsableConfig({}, (), 0), [Finding("stops", CONFIG, str(error))]
     sentences = mistakes(ProjectSettings, content, "config")
@@ -168,7 +170,7 @@ def check_config(path: Path) -> tuple[UsableConfig, list[Finding]]:
         if not sentences:
             plan = make_plan(project)
             return replace(usable, plan=plan), [
-                *refusals(CONFIG, require_study_of, path, plan),
+                *(refusals(CONFIG, resolve(STUDY_KEPT), path, plan) if study.site else ()),
                 *_idle_variants(project, experiments),
             ]
     return usable, [Finding("stops", CONFIG, sentence) for sentence in sentences]

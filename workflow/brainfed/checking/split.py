@@ -1,7 +1,9 @@
 """Institutions and folds, drawn as the workflow will draw them, from tables and headers."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
 
 import pandas as pd
 
@@ -16,9 +18,10 @@ from brainfed.configuration.planning.experiments import Experiment
 from brainfed.configuration.planning.plan import Plan, least_folds
 from brainfed.configuration.project import TWIN
 from brainfed.configuration.stages.stage import Stage
-from brainfed.deployment.attendance.released import Released, Stated, released_of, require_accepted
+from brainfed.configuration.study_settings import RELEASED
 from brainfed.evaluation.metrics import sd_of_chance
 from brainfed.graphs.settings import require_connections
+from brainfed.runtime.entry import resolve
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
 
@@ -150,20 +153,16 @@ class SplitCheck:
     def released(self, plan: Plan) -> list[Finding]:
         """What `brainfed join` refuses of one site of a study: it has too few subjects for what the study releases."""
         study, tables = plan.project.study, self._tables(self.checked.people, self.checked.sites)
-        drawn = dict[tuple[str, int], pd.DataFrame]()
-        try:
+        labelled = sum(person.diagnosis is not None for person in self.checked.people)
+        drawn, folds = dict[tuple[str, int], Any](), None
+        with suppress(UserError):  # `splits` has its sentence; the number of subjects is known all the same.
             for experiment in (each for each in plan.experiments.values() if each.default):
                 for repeat in range(experiment.repeats):
                     streams, name = Streams(plan.project.seed, repeat), experiment.regime.split
-                    drawn[name, repeat] = split(
-                        *tables, experiment.split, streams, self.target, self.classes, study.ordered
-                    )
-        except UserError:  # `splits` has its sentence; the number of subjects is known all the same.
-            released = Released(sum(person.diagnosis is not None for person in self.checked.people))
-        else:
-            released = released_of(plan, {one: folds["fold"].to_numpy() for one, folds in drawn.items()})
-        stated = asdict(Stated.of(plan))
-        return refusals(self.place, require_accepted, f"site {study.site!r}", stated, released.words())
+                    people = split(*tables, experiment.split, streams, self.target, self.classes, study.ordered)
+                    drawn[name, repeat] = people["fold"].to_numpy()
+            folds = drawn
+        return refusals(self.place, resolve(RELEASED), plan, labelled, folds)
 
     def connectomes(self) -> Iterator[Finding]:
         """Variants whose graphs would have no edge; a number of regions that is not known is 0."""

@@ -10,8 +10,8 @@ from typing import Any, Literal, TypeVar, cast, get_args
 
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.settings.splits import PublicSettings, SplitSettings
+from brainfed.configuration.study_settings import StudySettings
 from brainfed.configuration.validation import nearest
-from brainfed.federation.apart.study_settings import StudySettings
 from brainfed.graphs.settings import ConnectomeSettings, GraphSettings
 from brainfed.imaging.settings import FeatureSettings, SeriesSettings
 from brainfed.inpainting.settings import FusingSettings, InpaintingSettings

@@ -51,7 +51,7 @@ class EveryRound(Pace):
 # How a training reaches the institutions that are not in its process: none in a simulation, all others at a real site.
 #
 # A training calls `server` for its strategy, and `federation.sharing.add_up`, which calls `total`, wherever it adds up
-# numbers of several institutions. It runs unchanged in both. `federation.apart` holds the links of real sites.
+# numbers of several institutions. It runs unchanged in both. A real site brings its own link.
 
 # Linear baselines start twice as fast without torch.
 if TYPE_CHECKING:

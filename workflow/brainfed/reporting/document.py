@@ -13,8 +13,7 @@ from vl_convert import javascript_bundle
 
 from brainfed.evaluation.metrics import METRICS
 from brainfed.evaluation.site_trace import FEWEST
-from brainfed.reporting.at_site.sections import at_a_site, titled
-from brainfed.reporting.at_site.sentences import study_sentences
+from brainfed.reporting.at_a_site import at_a_site, study_sentences, titled
 from brainfed.reporting.charts.style import VERSION, config
 from brainfed.reporting.citations import Citation, bibtex, citations, software_of
 from brainfed.reporting.cohort_section import CohortSection, cohort_section

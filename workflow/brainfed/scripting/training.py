@@ -17,7 +17,7 @@ from brainfed.samples.graphs import GraphInputs
 from brainfed.samples.inputs import IntArray, MethodInputs, Outcome
 from brainfed.samples.results import check, history_table, members_table, named_patterns, predictions_table
 from brainfed.samples.series import SeriesInputs
-from brainfed.scripting.at_site import link_of, placed
+from brainfed.scripting.joint import joint_job
 
 Samples = MethodInputs | GraphInputs | SeriesInputs
 DESCRIBING = ("code", "settings", "labels", "seed", "repeat", "threads")
@@ -44,8 +44,8 @@ def train_method(running: Job, files: NamedFiles, outputs: NamedFiles) -> None:
         | {"classes": len(params.classes), "device": running.device.partition(":")[0], "torch": version("torch")},
         list(files),
     )
-    link = link_of(params, outputs.predictions, running.device)
-    inputs = placed(inputs, params, link, f"{outputs.predictions}/{digest}")
+    joint = joint_job(params, outputs.predictions, running.device)
+    inputs = joint.placed(inputs, f"{outputs.predictions}/{digest}")
     checkpoint = running.checkpoint(outputs.predictions, digest)
     train, settings = resolve(params.entry), resolve(params.settings_class)(**params.settings)
     run = Run(running.device, checkpoint=checkpoint, progress=running.progress, keeps_models=bool(params.kept))
@@ -57,7 +57,7 @@ def train_method(running: Job, files: NamedFiles, outputs: NamedFiles) -> None:
     write_text(outputs.privacy, canonical_json(list(outcome.privacy)) + "\n")
     features = files.get("features", [])
     write_arrays(outputs.patterns, *named_patterns(outcome, features, params.classes, inputs.subjects))
-    cost = {"counts": outcome.counts, "crossings": _crossings(files, inputs, outcome, apart=link.apart)}
+    cost = {"counts": outcome.counts, "crossings": _crossings(files, inputs, outcome, apart=joint.link.apart)}
     write_text(outputs.cost, canonical_json(cost) + "\n")
     write_text(outputs.timing, canonical_json(running.timing()) + "\n")
     if params.kept:

@@ -6,7 +6,7 @@ from typing import Any
 from brainfed.configuration.planning.experiments import Experiment, Variant
 from brainfed.configuration.project import ProjectSettings
 from brainfed.configuration.stages.registry import with_parents
-from brainfed.federation.apart.study_settings import StudySettings
+from brainfed.configuration.study_settings import StudySettings
 from brainfed.methods.registry import METHODS
 from brainfed.runtime.errors import UserError
 

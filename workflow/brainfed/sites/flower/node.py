@@ -1,0 +1,206 @@
+"""A hospital's SuperNode: `python -m brainfed.sites.flower.node`. It opens no port and runs no code from outside.
+
+It is Flower's SuperNode loop with shorter waits (`pauses`), and a thread that answers its tasks (`tasks`).
+"""
+
+import argparse
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from logging import getLogger
+from pathlib import Path
+from typing import cast
+
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_ssh_private_key
+from flwr.app import Message
+from flwr.app.error import Error
+from flwr.common.constant import ErrorCode, SubStatus
+from flwr.proto.message_pb2 import (
+    ConfirmMessageReceivedRequest,
+    ConfirmMessageReceivedResponse,
+    PullObjectRequest,
+    PullObjectResponse,
+    PushObjectRequest,
+    PushObjectResponse,
+)
+from flwr.proto.runtime_pb2 import (
+    AcquireTaskRequest,
+    PullAppMessagesRequest,
+    PullAppMessagesResponse,
+    PullTaskInputRequest,
+    PullTaskInputResponse,
+    PushAppMessagesRequest,
+    PushAppMessagesResponse,
+    PushTaskOutputRequest,
+    PushTaskOutputResponse,
+)
+from flwr.proto.task_pb2 import Task
+from flwr.supercore.constant import TaskType
+from flwr.supercore.heartbeat import HeartbeatSender
+from flwr.supercore.object_store import ObjectStoreFactory
+from flwr.supercore.runtime import RuntimeHttpClient
+from flwr.supernode.nodestate import NodeState, NodeStateFactory
+from flwr.supernode.runtime.run_clientapp import pull_task_input, push_message, push_task_output
+from flwr.supernode.servicer.runtime import runtime_handlers
+from flwr.supernode.start_client_internal import start_client_internal
+
+from brainfed.sites.flower.messages import Verifier, addressed, to_records
+from brainfed.sites.flower.pauses import Pauses, shorten_node
+from brainfed.sites.ipc import PATIENCE_S, NobodyThereError, ask_here
+from brainfed.sites.packet import NOBODY, Packet
+
+# A hospital's answer to a message of Flower's: the training process's reply, if the coordinator signed the request.
+#
+# It imports flwr, cryptography and numpy alone; the data, torch and the model stay in the training process.
+
+
+@dataclass(frozen=True)
+class Relay:
+    """Passes requests to the training process and its replies back, and knows no more.
+
+    Attributes:
+        verifier: of the coordinator's signature.
+        socket: of the training process.
+        patience: seconds to wait for a training process that does not listen yet.
+    """
+
+    verifier: Verifier
+    socket: Path
+    patience: float
+
+    def __call__(self, message: Message) -> Message:
+        """The training process's reply to a message, or a packet of kind `nobody`.
+
+        Raises:
+            NotOfTheCoordinatorError: the coordinator did not ask; the training process hears nothing of it.
+        """
+        request = addressed(self.verifier.verified(message.content), message)
+        try:
+            reply = ask_here(self.socket, request, self.patience)
+        except NobodyThereError as error:
+            reply = Packet(NOBODY, {"sentence": str(error)}, number=request.number)
+        return Message(to_records(reply), reply_to=message)
+
+
+# The hospital's end of Flower's messages: the SuperNode's tasks are answered by the relay, in the SuperNode's process.
+#
+# Flower's own executor, `flower-superexec`, starts `flwr-clientapp` for every message: about 1 s of CPU, and it runs
+# the code that the run brings along. `--isolation process` lets another executor take its place. This one calls the
+# functions behind the SuperNode's Runtime API, with no port, and passes each message to a `relay.Relay`, which is
+# installed here: what the coordinator sends is never executed at the hospital.
+
+Answer = Callable[[Message], Message]
+
+_logger = getLogger(__name__)
+
+
+def answer_one(state: NodeState, relay: Answer) -> bool:
+    """Take a SuperNode's oldest task and answer it; false if there is none.
+
+    An exception of the relay reaches the coordinator as Flower's error of a ClientApp.
+    """
+    acquired = runtime_handlers.acquire_task(AcquireTaskRequest(supported_task_types=[TaskType.CLIENT_APP]), state)
+    if not acquired.token:
+        return False
+    task = acquired.task
+    client = cast(RuntimeHttpClient, _Runtime(state, task))
+    message, context, _, _ = pull_task_input(client)
+    # A task without a heartbeat for 60 s is given up.
+    beats = HeartbeatSender(lambda: state.acknowledge_task_heartbeat(task.task_id) or True)
+    beats.start()
+    status, details = SubStatus.COMPLETED, ""
+    try:
+        reply = relay(message)
+    except Exception as error:
+        _logger.exception("the relay failed")
+        status, details = SubStatus.FAILED, repr(error)
+        reply = Message(Error(code=ErrorCode.CLIENT_APP_RAISED_EXCEPTION, reason=details), reply_to=message)
+    finally:
+        beats.stop()
+    push_message(client, reply, context)
+    push_task_output(client, context, status, details)
+    return True
+
+
+@dataclass(frozen=True)
+class _Runtime:
+    """What Flower's client of the Runtime API does over HTTP, as calls; with the names of its methods."""
+
+    state: NodeState
+    task: Task
+
+    def PullTaskInput(self, request: PullTaskInputRequest) -> PullTaskInputResponse:  # noqa: N802
+        return runtime_handlers.pull_task_input(request, self.state, self.task)
+
+    def PullMessages(self, request: PullAppMessagesRequest) -> PullAppMessagesResponse:  # noqa: N802
+        return runtime_handlers.pull_messages(request, self.state, self.task)
+
+    def PullObject(self, request: PullObjectRequest) -> PullObjectResponse:  # noqa: N802
+        return runtime_handlers.pull_object(request, self.state, self.task)
+
+    def ConfirmMessageReceived(  # noqa: N802
+        self, request: ConfirmMessageReceivedRequest
+    ) -> ConfirmMessageReceivedResponse:
+        return runtime_handlers.confirm_message_received(request, self.state, self.task)
+
+    def PushMessages(self, request: PushAppMessagesRequest) -> PushAppMessagesResponse:  # noqa: N802
+        return runtime_handlers.push_messages(request, self.state, self.task)
+
+    def PushObject(self, request: PushObjectRequest) -> PushObjectResponse:  # noqa: N802
+        return runtime_handlers.push_object(request, self.state, self.task)
+
+    def PushTaskOutput(self, request: PushTaskOutputRequest) -> PushTaskOutputResponse:  # noqa: N802
+        return runtime_handlers.push_task_output(request, self.state, self.task)
+
+
+# A hospital's SuperNode: `python -m brainfed.sites.flower.node`. It opens no port and runs no code from outside.
+
+
+def answer_tasks(state: NodeState, pauses: Pauses, relay: Relay) -> None:
+    """Answer the SuperNode's tasks for ever, each when its message has arrived.
+
+    Flower makes a task before it has fetched the message; a task that is taken at once waits a second for its parts.
+    """
+    while True:
+        pauses.arrived.wait()
+        pauses.arrived.clear()
+        try:
+            while answer_one(state, relay):
+                pauses.answered.set()
+        except Exception:
+            # Flower's loop gives the task up after 60 s; the next message is answered.
+            _logger.exception("a message was not answered")
+
+
+def main() -> None:
+    """Run the SuperNode until a signal ends it."""
+    parser = argparse.ArgumentParser(description="A hospital's end of a federated study")
+    parser.add_argument("--superlink", required=True, help="host:port of the coordinator")
+    parser.add_argument("--certificate", type=Path, required=True, help="the coordinator's certificate, PEM")
+    parser.add_argument("--key", type=Path, required=True, help="this site's private key")
+    parser.add_argument("--socket", type=Path, required=True, help="of the training process")
+    parser.add_argument("--patience", type=float, default=PATIENCE_S, help="seconds to wait for the training process")
+    given = parser.parse_args()
+    private = load_ssh_private_key(given.key.read_bytes(), None)
+    if not isinstance(private, ec.EllipticCurvePrivateKey):
+        parser.error(f"{given.key}: expected an ECDSA key")
+    certificate = given.certificate.read_bytes()
+    own = private.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    last = given.certificate.with_name(f"last-request-{given.key.name}")
+    relay = Relay(Verifier(certificate, own, last), given.socket, given.patience)
+    pauses, states = shorten_node(), NodeStateFactory(objectstore_factory=ObjectStoreFactory())
+    threading.Thread(target=answer_tasks, args=(states.state(), pauses, relay), daemon=True).start()
+    start_client_internal(
+        state_factory=states,
+        server_address=given.superlink,
+        node_config={},
+        root_certificates=certificate,
+        insecure=False,
+        authentication_keys=(private, private.public_key()),
+        isolation="process",
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,314 @@
+"""`brainfed join CONFIG`: a site trains with the others. Its scans stay; what leaves is listed before it leaves."""
+
+import hashlib
+import json
+import os
+import re
+import secrets
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from threading import Event, Thread
+
+from brainfed.configuration.layout.at_a_site import all_predictions, joint_files
+from brainfed.runtime.artefacts import write_text
+from brainfed.runtime.errors import UserError
+from brainfed.runtime.folder_lock import folder_lock
+from brainfed.sites.flower.certificates import make_key_pair, require_certificate, site_key, write_private, write_public
+from brainfed.sites.flower.connection import Connection, Outward
+from brainfed.sites.flower.processes import FlowerFolder, together
+from brainfed.sites.ipc import DESK, SECRET, Answer, serve, serve_each
+from brainfed.sites.packet import LEAVE, REFUSED, Packet
+from brainfed.sites.released import Released, Stated, released_by, require_accepted, sentence_of
+from brainfed.sites.scores import site_scores
+from brainfed.sites.site_client import Desk, LeftSite
+from brainfed.sites.study import (
+    FOLDER,
+    StudyPlace,
+    introduction,
+    require_extended_study,
+    require_study_of,
+    study_digest,
+)
+
+# What a site keeps of its leave: of which study, when, and with which results.
+
+LEFT = "left.json"
+"""Name of the note."""
+
+
+@dataclass(frozen=True)
+class PastLeave:
+    """The note of a leave that the coordinator has answered.
+
+    A site that is started again with the same results has nothing to do; with others, or none, the study goes on.
+
+    Attributes:
+        path: of the note.
+        study: digest of the study.
+        files: the results that the study is about.
+    """
+
+    path: Path
+    study: str
+    files: tuple[str, ...]
+
+    def write(self) -> None:
+        """Note that the site has left now."""
+        time = datetime.now().astimezone().isoformat(timespec="seconds")
+        note = {"study": self.study, "time": time, "results": self._digests()}
+        write_text(self.path, json.dumps(note, indent=1) + "\n")
+
+    def time(self) -> datetime | None:
+        """When the site left this study with the results that it has now; None: it did not, or the note is damaged."""
+        if not self.path.exists() or not all(Path(file).exists() for file in self.files):
+            return None
+        try:
+            note = json.loads(self.path.read_text(encoding="utf-8"))
+            if (note["study"], note["results"]) != (self.study, self._digests()):
+                return None
+            return datetime.fromisoformat(note["time"])
+        except (ValueError, LookupError, TypeError):
+            return None
+
+    def remove(self) -> None:
+        """Forget a leave: the study begins anew."""
+        self.path.unlink(missing_ok=True)
+
+    def _digests(self) -> dict[str, str]:
+        return {file: hashlib.sha256(Path(file).read_bytes()).hexdigest() for file in self.files}
+
+
+# `brainfed join CONFIG`: a site trains with the others. Its scans stay; what leaves is listed before it leaves.
+
+FAREWELL_S = 2.0
+"""For the last reply to reach the coordinator before Flower ends."""
+ENDING_S = 60.0
+"""For Snakemake to end its jobs."""
+
+
+def join(config: Path, cores: str, gpus: int = 0) -> None:
+    """Prepare this site's data, train with the other sites, and leave.
+
+    Args:
+        config: the site's, which extends the study's.
+        cores: for Snakemake.
+        gpus: the same.
+
+    Raises:
+        UserError: the config is none of a site in a study, or changes the study; a key or the certificate is missing or
+            broken; another `brainfed join` runs in this folder; the coordinator refuses the site; a job fails.
+    """
+    require_extended_study(config)
+    place = StudyPlace.of(config)
+    study = place.plan.project.study
+    if not study.site:
+        raise UserError(
+            f"{config}: expected `study.site`, the name of this site, found none; set it in a config of your own that "
+            "extends the study's file."
+        )
+    require_study_of(config, place.plan)
+    folder = FlowerFolder(FOLDER.resolve())
+    folder.make()
+    lock = folder.root / "join.lock"
+    with folder_lock(lock, "`brainfed join` in this folder", "stop it, or leave it running and do not start a second"):
+        _join(place, folder, cores, gpus)
+
+
+def _join(place: StudyPlace, folder: FlowerFolder, cores: str, gpus: int) -> None:
+    study, layout = place.plan.project.study, place.layout
+    _require_keys(folder, study.site)
+    files = joint_files(layout, place.cohort)
+    results = files or list(all_predictions(layout, place.cohort).values())
+    past = PastLeave(folder.root / LEFT, study_digest(place.plan), tuple(results))
+    if (left := past.time()) is not None:
+        _say_left(left, place)
+        return
+    past.remove()
+    secret = folder.root / "secret"
+    leaving = LeftSite(FOLDER / "left-this-site.tsv")
+    # The subjects are known once they are prepared, which is before the coordinator can ask.
+    released = cache(lambda: released_by(place))
+    desk = Desk(
+        lambda: introduction(place.plan, time.time(), released=released().words()), leaving, secret.read_text().strip()
+    )
+    run = _Snakemake(place.config, cores, gpus, desk)
+    outward = Outward(desk, study.least, leaving, unmasked=folder.root / "unmasked.jsonl")
+    with _open(desk, outward) as (outer, inner), together() as running:
+        connect = Connection(running, folder, study, outer, outward, desk)
+        connect.look()
+        run(["site"], {}, lambda: None)
+        _accept(place, released())
+        connect()
+        environment = {DESK: str(inner), SECRET: str(secret)}
+        for number, file in enumerate(files, start=1):
+            print(f"job {number} of {len(files)} with the other sites: {file}", file=sys.stderr)
+            run([file], environment, connect)
+        _leave(desk, Packet(LEAVE, {"scores": _scores(all_predictions(layout, place.cohort))}), connect)
+        past.write()
+        time.sleep(FAREWELL_S)
+    print(f"{study.site} has left the study; all that left this site: {FOLDER / 'left-this-site.tsv'}", file=sys.stderr)
+
+
+def _accept(place: StudyPlace, released: Released) -> None:
+    """Say what the study releases of this site's subjects before anything leaves.
+
+    Raises:
+        UserError: it is more than the study's file states.
+    """
+    stated = Stated.of(place.plan)
+    print(f"{place.plan.project.study.site}: {sentence_of(stated, released)}", file=sys.stderr)
+    require_accepted(f"site {place.plan.project.study.site!r}", asdict(stated), released.words())
+
+
+def _say_left(when: datetime, place: StudyPlace) -> None:
+    project = place.plan.project
+    page = Path("results") / "reports" / f"{project.project}.html"
+    written = "" if page.exists() else f", which `snakemake --cores all --configfile {place.config}` writes"
+    print(
+        f"{project.study.site} has left this study already, on {when:%d %B %Y, %H:%M}; its report: {page}{written}. If "
+        f"the coordinator still waits for {project.study.site}, remove {FOLDER / LEFT} and run this again.",
+        file=sys.stderr,
+    )
+
+
+class _Snakemake:
+    """Runs of this site's workflow.
+
+    Args:
+        config: the site's.
+        cores: of a run.
+        gpus: of a run.
+        desk: of the jobs; it is closed before they are interrupted, so that one that waits goes on to its end.
+    """
+
+    def __init__(self, config: Path, cores: str, gpus: int, desk: Desk) -> None:
+        self._desk = desk
+        self._options = ["--configfile", str(config), "--cores", cores]
+        # Options that a command line gives replace all resources of the profile.
+        self._options += ["--resources", f"gpu={gpus}"] if gpus else []
+
+    def __call__(self, files: Sequence[str], environment: Mapping[str, str], watch: Callable[[], None]) -> None:
+        """Make files; those that are there and up to date are kept.
+
+        Args:
+            files: or targets.
+            environment: additions to this process's.
+            watch: called every second meanwhile.
+
+        Raises:
+            UserError: the coordinator refuses the site, or Snakemake fails.
+        """
+        command = [sys.executable, "-m", "snakemake", *files, *self._options]
+        # A group of its own: Ctrl-C and SIGTERM reach us alone, and we end Snakemake and its jobs together.
+        process = subprocess.Popen(command, env={**os.environ, **environment}, process_group=0)
+        try:
+            while (code := self._ended(process)) is None:
+                watch()
+        except BaseException:
+            self._desk.close()
+            self._end(process)
+            raise
+        if code:
+            raise UserError(
+                self._desk.refused
+                or f"Snakemake ended with code {code}; mend the cause above and run `brainfed join` again."
+            )
+
+    @staticmethod
+    def _end(process: "subprocess.Popen[bytes]") -> None:
+        """Interrupt Snakemake and its jobs, which keep their last round; kill those that do not end.
+
+        A second Ctrl-C kills them at once.
+        """
+        os.killpg(process.pid, signal.SIGINT)
+        try:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(ENDING_S)
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+
+    @staticmethod
+    def _ended(process: "subprocess.Popen[bytes]") -> int | None:
+        try:
+            return process.wait(1.0)
+        except subprocess.TimeoutExpired:
+            return None
+
+
+def _require_keys(folder: FlowerFolder, site: str) -> None:
+    private, public = folder.private_key(site), folder.public_key(site)
+    if not private.exists():
+        make_key_pair(private, public)
+        print(f"made {private}, which stays here, and {public}: send it to the coordinator", file=sys.stderr)
+    key = site_key(private)
+    if not public.exists():
+        write_public(public, key.public_key())
+    secret = folder.root / "secret"
+    if not secret.exists():
+        write_private(secret, secrets.token_hex(32).encode())
+    if not re.fullmatch(r"[0-9a-f]{64}", secret.read_text().strip()):
+        raise UserError(
+            f"{secret}: expected the 64 hexadecimal digits that keep this site's noise secret, found others; restore "
+            "the file, or remove it and begin a new study."
+        )
+    if not folder.certificate.exists():
+        raise UserError(
+            f"{folder.certificate}: expected the coordinator's certificate, found no file; send "
+            f"{public} to the coordinator, put the certificate that you receive there, and run this "
+            "again."
+        )
+    require_certificate(folder.certificate)
+
+
+def _leave(desk: Desk, last: Packet, connect: Callable[[], None]) -> None:
+    """Say the last words, however long it takes until the coordinator hears them.
+
+    Raises:
+        UserError: the coordinator refuses.
+    """
+    answers: list[Packet] = []
+    asking = Thread(target=lambda: answers.append(desk.of_job(last)), daemon=True)
+    asking.start()
+    while asking.is_alive():
+        connect()
+        asking.join(1.0)
+    (answer,) = answers
+    if answer.kind == REFUSED:
+        raise UserError(str(answer.about["sentence"]))
+
+
+@contextmanager
+def _open(desk: Desk, outward: Answer) -> Iterator[tuple[Path, Path]]:
+    """The desk's sockets, for Flower and for jobs, while the body runs."""
+    stop = Event()
+    # The path of a socket has at most 107 bytes, which the temporary folder of a cluster may exceed.
+    with tempfile.TemporaryDirectory(prefix="brainfed-", dir="/tmp") as short:
+        outer, inner = Path(short) / "outer", Path(short) / "inner"
+        threads = [
+            Thread(target=serve, args=(outer, outward, stop), daemon=True),
+            Thread(target=serve_each, args=(inner, desk.of_job, stop), daemon=True),
+        ]
+        for each in threads:
+            each.start()
+        try:
+            yield outer, inner
+        finally:
+            stop.set()
+            for each in threads:
+                each.join(1.0)
+
+
+def _scores(files: Mapping[tuple[str, int], str]) -> list[dict[str, object]]:
+    """Of the predictions of all variants and repeats."""
+    return site_scores(list(files), list(files.values()))

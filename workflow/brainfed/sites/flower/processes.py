@@ -218,7 +218,7 @@ def start(
         ending: the signal that it receives when we are killed.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
-    bound = [sys.executable, "-m", "brainfed.sites.flower.server_app", str(os.getpid()), str(int(ending)), *command]
+    bound = [sys.executable, "-m", "brainfed.sites.flower.lifetime", str(os.getpid()), str(int(ending)), *command]
     with log.open("ab") as output:
         process = subprocess.Popen(
             bound,

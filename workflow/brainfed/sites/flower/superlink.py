@@ -200,7 +200,8 @@ AGAIN_S: Final = 600.0
 MOST: Final = 20
 """Unknown keys that are named in that time: anybody can make any number."""
 
-logger = getLogger(__name__)
+# This module is `__main__` where it runs.
+logger = getLogger("brainfed.sites.flower.superlink")
 
 
 class Refusals:
@@ -247,7 +248,6 @@ class Refusals:
 
 _LOOK_S: Final = 0.2
 """Between two looks for a ServerApp to start."""
-_logger = getLogger(__name__)
 
 
 def register(states: LinkStateFactory, sites: Mapping[bytes, str]) -> None:
@@ -276,7 +276,7 @@ def start_apps(states: LinkStateFactory, command: Sequence[str]) -> None:
                 subprocess.Popen([*command, "--token", acquired.token])
         except Exception:
             # Flower gives the task up after 60 s.
-            _logger.exception("a ServerApp was not started")
+            logger.exception("a ServerApp was not started")
         time.sleep(_LOOK_S)
 
 

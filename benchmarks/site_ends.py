@@ -1,7 +1,8 @@
 """Both ends of the studies that `sites.py` measures: the coordinator, and stand-ins for the training at the sites.
 
 The coordinator's end is the real one. A stand-in answers at once, with a model of given size, where a site would train:
-through a real desk and a real link, for each site, in threads of one process. It masks its model where sums are secure.
+through a real client and a real link, for each site, in threads of one process. It masks its model where sums are
+secure.
 """
 
 import json
@@ -27,7 +28,7 @@ from brainfed.sites.flower.secure_site import STEPS
 from brainfed.sites.home import Home
 from brainfed.sites.ipc import serve
 from brainfed.sites.packet import LEAVE, REPLY, Hub, Packet
-from brainfed.sites.site_client import Desk
+from brainfed.sites.site_client import SiteClient
 
 PID, MARKS, COUNTED, STATE = "pid", "marks", "counted.json", "coordinator"
 """Files of the study's folder: the ServerApp's process; a line a step; packets' bytes; the coordinator's state."""
@@ -70,7 +71,7 @@ def coordinate(hub: Hub, config: Mapping[str, Any]) -> None:
 
 
 class StandIn:
-    """One site: a desk that asks as a training would.
+    """One site: a client that asks as a training would.
 
     Args:
         code: of the site.
@@ -85,13 +86,13 @@ class StandIn:
     ) -> None:
         self._code, self._masked, self._counted = code, masked, counted
         counted[code] = {}
-        self.desk = Desk(lambda: {"site": name}, lambda _: None, name)
-        self._outward = Outward(self.desk, LEAST, lambda _: None, unmasked=folder / "unmasked.jsonl")
+        self.client = SiteClient(lambda: {"site": name}, lambda _: None, name)
+        self._outward = Outward(self.client, LEAST, lambda _: None, unmasked=folder / "unmasked.jsonl")
         self._round, self._size = -1, ""
 
     def ask(self, request: Packet) -> Packet:
         """The coordinator's answer; the way of a joint job, without its socket."""
-        return self.desk.of_job(request)
+        return self.client.of_job(request)
 
     def of_coordinator(self, question: Packet) -> Packet:
         """The site's reply, counted in one round with the steps of its sum."""

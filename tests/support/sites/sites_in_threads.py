@@ -1,4 +1,4 @@
-"""A study whose sites are desks in threads: the coordinator's conversation without a network."""
+"""A study whose sites are clients in threads: the coordinator's conversation without a network."""
 
 import threading
 import time
@@ -12,7 +12,7 @@ from brainfed.sites.flower.connection import Outward
 from brainfed.sites.flower.secure_coordinator import SecureSums
 from brainfed.sites.home import Home, at_home
 from brainfed.sites.packet import LEAVE, Packet
-from brainfed.sites.site_client import Desk
+from brainfed.sites.site_client import SiteClient
 
 NAMES = {0: "site-0", 1: "site-1", 2: "site-2"}
 PATIENCE = 0.2
@@ -20,8 +20,8 @@ BATON = threading.Lock()
 """Held by the site that computes: torch draws initial weights from the one generator of a process."""
 
 
-class Desks:
-    """The hub of desks that are in this process.
+class SiteClients:
+    """The hub of clients that are in this process.
 
     Args:
         names: code -> name.
@@ -30,7 +30,7 @@ class Desks:
         introduction: code -> what the site says of itself.
 
     Attributes:
-        away: code -> whether its desk does not answer now.
+        away: code -> whether its client does not answer now.
     """
 
     def __init__(
@@ -41,16 +41,16 @@ class Desks:
         introduction=lambda code: {"site": NAMES[code]},
     ):
         self._introduction = introduction
-        self.desks, self.doors, self.sites = {}, {}, dict(names)
+        self.clients, self.doors, self.sites = {}, {}, dict(names)
         self.leaving, self.noting, self.away = leaving, noting, lambda code: False
         for code in names:
             self.open(code)
 
     def open(self, code):
-        """A new desk of a site, as of a process that has just started."""
+        """A new client of a site, as of a process that has just started."""
         noted = partial(self.noting, code)
-        desk = Desk(lambda: self._introduction(code), noted, f"secret-{code}", PATIENCE)
-        self.desks[code], self.doors[code] = desk, Outward(desk, 2, noted)
+        client = SiteClient(lambda: self._introduction(code), noted, f"secret-{code}", PATIENCE)
+        self.clients[code], self.doors[code] = client, Outward(client, 2, noted)
 
     def ask(self, requests, timeout):
         """The replies of those that are there; packets cross as bytes."""
@@ -70,13 +70,13 @@ class Desks:
 
 
 class _Exchange:
-    def __init__(self, desks, code):
-        self._desk = desks.desks[code]
+    def __init__(self, clients, code):
+        self._client = clients.clients[code]
 
     def ask(self, request):
         BATON.release()
         try:
-            return self._desk.of_job(request)
+            return self._client.of_job(request)
         finally:
             BATON.acquire()
 
@@ -84,15 +84,15 @@ class _Exchange:
 class Site(threading.Thread):
     """A site that trains in a thread, then leaves; `outcome` or `error` is what came of it."""
 
-    def __init__(self, desks, inputs, code, train, only, secure=False):
+    def __init__(self, clients, inputs, code, train, only, secure=False):
         super().__init__(daemon=True)
         self._secure = secure
-        self._desks, self._inputs, self._code, self._train, self._only = desks, inputs, code, train, only
+        self._clients, self._inputs, self._code, self._train, self._only = clients, inputs, code, train, only
         self.outcome = self.error = None
 
     def run(self):
         """Train with the other sites."""
-        exchange, names = self._desks.exchange(self._code), self._inputs.institutions
+        exchange, names = self._clients.exchange(self._code), self._inputs.institutions
         with BATON:
             try:
                 home = Home(self._code, exchange, "job", secure=self._secure)
@@ -104,10 +104,10 @@ class Site(threading.Thread):
                 self.error = error
 
 
-def conversation(desks, wait=20.0, least=2, kept=None, study="study", names=NAMES):
+def conversation(clients, wait=20.0, least=2, kept=None, study="study", names=NAMES):
     """The coordinator's side."""
     state = None if kept is None else KeptState(kept, study)
-    return Conversation(desks, Coordinator(names, least, SecureSums(desks, least)), wait, state)
+    return Conversation(clients, Coordinator(names, least, SecureSums(clients, least)), wait, state)
 
 
 def numbers(array):

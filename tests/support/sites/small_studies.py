@@ -1,4 +1,4 @@
-"""Small trainings of a study whose sites are desks in threads."""
+"""Small trainings of a study whose sites are clients in threads."""
 
 from functools import cache
 
@@ -37,9 +37,9 @@ def ridge(inputs):
     return train_ridge_federated(inputs, FederatedRidgeSettings(alphas=(10.0,), tolerance=0.01), Run())
 
 
-def started(desks, train, codes=NAMES, secure=False):
+def started(clients, train, codes=NAMES, secure=False):
     """Sites that have begun to train, by code."""
-    sites = {code: Site(desks, INPUTS, code, train, only_nodes, secure) for code in codes}
+    sites = {code: Site(clients, INPUTS, code, train, only_nodes, secure) for code in codes}
     for site in sites.values():
         site.start()
     return sites

@@ -16,7 +16,7 @@ from brainfed.sites.flower.certificates import make_certificate
 from brainfed.sites.flower.connection import QUIET_S, Connection, Outward, why_unreached
 from brainfed.sites.flower.processes import FlowerFolder, NotReadyError, free_port
 from brainfed.sites.packet import REFUSED, Packet
-from brainfed.sites.site_client import Desk
+from brainfed.sites.site_client import SiteClient
 
 
 @pytest.fixture
@@ -92,9 +92,11 @@ def give_up_after(tries, monkeypatch, error=None):
     return started
 
 
-def connect(tmp_path, port, desk):
+def connect(tmp_path, port, client):
     study = StudySettings(("oslo", "rome"), "oslo", f"127.0.0.1:{port}")
-    Connection([], FlowerFolder(tmp_path), study, tmp_path / "socket", Outward(desk, 2, lambda packet: None), desk)()
+    Connection(
+        [], FlowerFolder(tmp_path), study, tmp_path / "socket", Outward(client, 2, lambda packet: None), client
+    )()
 
 
 def test_a_site_with_a_foreign_certificate_says_so_once_while_it_waits(
@@ -102,7 +104,7 @@ def test_a_site_with_a_foreign_certificate_says_so_once_while_it_waits(
 ):
     give_up_after(3, monkeypatch)
     with pytest.raises(StopError):
-        connect(tmp_path, coordinator, Desk(dict, lambda request: None, "secret"))
+        connect(tmp_path, coordinator, SiteClient(dict, lambda request: None, "secret"))
     said = capsys.readouterr().err
     assert said.count(f"waits for the coordinator at 127.0.0.1:{coordinator}: {foreign} does not fit") == 1
 
@@ -110,7 +112,7 @@ def test_a_site_with_a_foreign_certificate_says_so_once_while_it_waits(
 def test_a_site_says_at_once_that_nobody_answers_and_tries_all_the_same(foreign, tmp_path, monkeypatch, capsys):
     tried = give_up_after(3, monkeypatch, NotReadyError("SuperNode of oslo is not ready after 60 s"))
     with pytest.raises(StopError):
-        connect(tmp_path, free_port(), Desk(dict, lambda request: None, "secret"))
+        connect(tmp_path, free_port(), SiteClient(dict, lambda request: None, "secret"))
     assert len(tried) == 3
     (said,) = capsys.readouterr().err.splitlines()
     assert "found that it does not (Connection refused)" in said and "is not ready" not in said
@@ -120,17 +122,17 @@ def test_a_refusal_that_comes_through_a_proxy_is_said_once(foreign, tmp_path, mo
     """No coordinator answers at the address itself, as there is a proxy on the way."""
     give_up_after(4, monkeypatch, UserError("the coordinator refuses oslo: its key is none of the study's"))
     with pytest.raises(StopError):
-        connect(tmp_path, free_port(), Desk(dict, lambda request: None, "secret"))
+        connect(tmp_path, free_port(), SiteClient(dict, lambda request: None, "secret"))
     unreached, refused = capsys.readouterr().err.splitlines()
     assert "found that it does not" in unreached and "the coordinator refuses oslo" in refused
 
 
 def test_a_site_looks_for_the_coordinator_before_it_prepares_its_data(coordinator, foreign, tmp_path, capsys):
-    socket, desk = tmp_path / "socket", Desk(dict, lambda request: None, "secret")
+    socket, client = tmp_path / "socket", SiteClient(dict, lambda request: None, "secret")
 
     def looked(port):
         study = StudySettings(("oslo", "rome"), "oslo", f"127.0.0.1:{port}")
-        Connection([], FlowerFolder(tmp_path), study, socket, Outward(desk, 2, lambda packet: None), desk).look()
+        Connection([], FlowerFolder(tmp_path), study, socket, Outward(client, 2, lambda packet: None), client).look()
         return capsys.readouterr().err
 
     closed = free_port()
@@ -143,11 +145,11 @@ def test_a_site_looks_for_the_coordinator_before_it_prepares_its_data(coordinato
 
 
 def test_a_site_says_once_that_the_coordinator_asks_nothing_and_that_it_is_back(tmp_path, capsys):
-    now, desk = [0.0], Desk(dict, lambda request: None, "secret")
-    outward = Outward(desk, 2, lambda packet: None, lambda: now[0])
+    now, client = [0.0], SiteClient(dict, lambda request: None, "secret")
+    outward = Outward(client, 2, lambda packet: None, lambda: now[0])
     node = SimpleNamespace(process=SimpleNamespace(poll=lambda: None))
     study = StudySettings(("oslo", "rome"), "oslo", "127.0.0.1:9092")
-    watch = Connection([node], FlowerFolder(tmp_path), study, tmp_path / "socket", outward, desk)
+    watch = Connection([node], FlowerFolder(tmp_path), study, tmp_path / "socket", outward, client)
     said = []
     for now[0] in (1.0, QUIET_S + 1, QUIET_S + 2):
         watch()
@@ -192,12 +194,12 @@ def test_a_site_says_when_it_is_connected(coordinator, tmp_path, monkeypatch, ca
 
     (tmp_path / "certificate.pem").write_bytes((tmp_path / "shown.pem").read_bytes())
     monkeypatch.setattr(connection, "start_supernode", lambda *given: Node())
-    connect(tmp_path, coordinator, Desk(dict, lambda request: None, "secret"))
+    connect(tmp_path, coordinator, SiteClient(dict, lambda request: None, "secret"))
     assert capsys.readouterr().err == f"connected to the coordinator at 127.0.0.1:{coordinator}\n"
 
 
 def test_a_site_that_is_refused_connects_no_more(tmp_path):
-    desk = Desk(dict, lambda request: None, "secret")
-    desk.of_coordinator(Packet(REFUSED, {"sentence": "set both by NTP."}))
+    client = SiteClient(dict, lambda request: None, "secret")
+    client.of_coordinator(Packet(REFUSED, {"sentence": "set both by NTP."}))
     with pytest.raises(UserError, match=r"^set both by NTP\.$"):
-        connect(tmp_path, 1, desk)
+        connect(tmp_path, 1, client)

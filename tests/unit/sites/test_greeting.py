@@ -12,7 +12,7 @@ pytest.importorskip("flwr", reason="flwr is not installed: make install-sites")
 from brainfed.sites.conversation import AGAIN_S, FRESH_S, HERE_S, Comparison, greet
 from brainfed.sites.packet import INTRODUCE, LEAVE, REFUSED, Packet, SiteError
 from brainfed.sites.study import introduction
-from support.sites.sites_in_threads import Desks
+from support.sites.sites_in_threads import SiteClients
 from support.sites.study_config import planned
 
 NAMES = {0: "berlin", 1: "oslo"}
@@ -29,15 +29,15 @@ RELEASED = {"subjects": 20, "epsilon": 10.0, "delta": 1e-5}
 
 
 def site(name, ahead=0.0, released=RELEASED, **changes):
-    """What the desk of a site says of itself."""
+    """What the client of a site says of itself."""
     plan = planned({"study": {"site": name}} | changes)
     return lambda: introduction(plan, time.time() + ahead, released=released)
 
 
 def study(**introductions):
-    """Desks of sites, and the coordinator's comparison."""
-    desks = Desks(NAMES, introduction=lambda code: introductions[NAMES[code]]())
-    return desks, Comparison(desks, NAMES, introduction(planned(), 0.0, stated=STATED))
+    """SiteClients of sites, and the coordinator's comparison."""
+    clients = SiteClients(NAMES, introduction=lambda code: introductions[NAMES[code]]())
+    return clients, Comparison(clients, NAMES, introduction(planned(), 0.0, stated=STATED))
 
 
 MISTAKES = [
@@ -54,27 +54,27 @@ MISTAKES = [
 
 @pytest.mark.parametrize(("mistaken", "words"), MISTAKES)
 def test_a_site_that_differs_is_refused_alone_and_said_once(lines, mistaken, words):
-    desks, compare = study(berlin=site("berlin"), oslo=mistaken)
+    clients, compare = study(berlin=site("berlin"), oslo=mistaken)
     assert compare(NAMES) == {0}
     assert compare(NAMES) == {0}
-    assert desks.desks[0].refused == ""
+    assert clients.clients[0].refused == ""
     (line,) = lines()
     assert line.startswith("site 'oslo'")
     assert re.search(words, line)
-    assert re.search(words, desks.desks[1].refused)
+    assert re.search(words, clients.clients[1].refused)
 
 
 def test_a_site_that_comes_back_mended_is_accepted_and_one_that_is_not_is_said_again(lines):
     said = {"berlin": site("berlin"), "oslo": site("oslo", seed=8)}
-    desks, compare = study(berlin=said["berlin"], oslo=lambda: said["oslo"]())
+    clients, compare = study(berlin=said["berlin"], oslo=lambda: said["oslo"]())
     compare(NAMES)
-    desks.open(1)
+    clients.open(1)
     compare(NAMES)
     assert len(lines()) == 2
-    desks.open(1)
+    clients.open(1)
     said["oslo"] = site("oslo")
     assert compare(NAMES) == {0, 1}
-    assert desks.desks[1].refused == ""
+    assert clients.clients[1].refused == ""
 
 
 def test_a_mistake_of_a_sites_own_process_is_refused_too(lines):
@@ -92,9 +92,9 @@ def test_a_mistake_of_a_sites_own_process_is_refused_too(lines):
 
 
 def test_the_job_of_a_site_that_is_refused_ends_with_the_sentence():
-    desks, compare = study(berlin=site("berlin"), oslo=site("oslo", seed=8))
+    clients, compare = study(berlin=site("berlin"), oslo=site("oslo", seed=8))
     compare(NAMES)
-    answer = desks.desks[1].of_job(Packet(LEAVE, {"scores": []}))
+    answer = clients.clients[1].of_job(Packet(LEAVE, {"scores": []}))
     assert answer.about["sentence"].startswith("site 'oslo': expected seed")
 
 

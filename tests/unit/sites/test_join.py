@@ -26,7 +26,7 @@ from brainfed.sites.flower.certificates import make_certificate, make_key_pair
 from brainfed.sites.flower.processes import FlowerFolder
 from brainfed.sites.join import LEFT, PastLeave
 from brainfed.sites.packet import REFUSED, Packet
-from brainfed.sites.site_client import Desk
+from brainfed.sites.site_client import SiteClient
 from brainfed.sites.study import StudyPlace, study_digest
 
 ADDRESS = "127.0.0.1:9092"
@@ -188,10 +188,10 @@ def test_a_second_interrupt_kills_at_once(stubborn, monkeypatch):
 
 def test_a_run_that_fails_because_the_coordinator_refused_the_site_ends_with_its_sentence(monkeypatch, tmp_path):
     monkeypatch.setattr(join.sys, "executable", shutil.which("false"))
-    desk = Desk(dict, lambda request: None, "secret")
-    run = join._Snakemake(tmp_path / "site.yaml", "1", 0, desk)
+    client = SiteClient(dict, lambda request: None, "secret")
+    run = join._Snakemake(tmp_path / "site.yaml", "1", 0, client)
     with pytest.raises(UserError, match="Snakemake ended with code 1; mend the cause above"):
         run(["file"], {}, lambda: None)
-    desk.of_coordinator(Packet(REFUSED, {"sentence": "set both by NTP."}))
+    client.of_coordinator(Packet(REFUSED, {"sentence": "set both by NTP."}))
     with pytest.raises(UserError, match=r"^set both by NTP\.$"):
         run(["file"], {}, lambda: None)

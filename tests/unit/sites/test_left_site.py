@@ -31,7 +31,7 @@ from brainfed.sites.packet import (
 )
 from brainfed.sites.site_client import COLUMNS, LeftSite
 from support.sites.apart_sites import only_nodes
-from support.sites.sites_in_threads import NAMES, Desks, Site, conversation
+from support.sites.sites_in_threads import NAMES, Site, SiteClients, conversation
 from support.sites.small_studies import INPUTS, ROUNDS, mlp
 
 STEPS = ("keys", "shares", "masked", "unmask")
@@ -97,14 +97,14 @@ class Watched:
         self.path, self.changed = folder / "left.tsv", changed
         self.noted, self.unnoted = [], []
         self._table = LeftSite(self.path)
-        self.desks = Desks(leaving=self._leaving, noting=self._noting)
+        self.clients = SiteClients(leaving=self._leaving, noting=self._noting)
 
     def run(self):
-        sites = {code: Site(self.desks, INPUTS, code, mlp, only_nodes, secure=True) for code in NAMES}
+        sites = {code: Site(self.clients, INPUTS, code, mlp, only_nodes, secure=True) for code in NAMES}
         for site in sites.values():
             site.start()
-        self.desks.ask({0: Packet(INTRODUCE)}, 1.0)
-        conversation(self.desks).run()
+        self.clients.ask({0: Packet(INTRODUCE)}, 1.0)
+        conversation(self.clients).run()
 
     def rows(self):
         return pd.read_csv(self.path, sep="\t", keep_default_na=False)
@@ -159,7 +159,7 @@ def test_numbers_that_are_masked_once_more_are_listed_once_more(tmp_path):
 def test_the_sentence_of_a_refusal_is_noted(tmp_path):
     study = Watched(tmp_path)
     with pytest.raises(UserError, match="expected the words of a secure sum") as raised:
-        study.desks.doors[0](Packet(KEYS))
+        study.clients.doors[0](Packet(KEYS))
     (noted,) = study.noted
     assert (noted.kind, noted.about) == (REFUSED, {"sentence": str(raised.value)})
 

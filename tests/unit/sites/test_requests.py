@@ -38,7 +38,7 @@ from brainfed.sites.packet import (
 )
 from brainfed.sites.sessions import Total
 from support.sites.apart_sites import only_nodes
-from support.sites.sites_in_threads import NAMES, Desks, Site, conversation
+from support.sites.sites_in_threads import NAMES, Site, SiteClients, conversation
 from support.sites.small_studies import INPUTS, ROUNDS, mlp, resumable_in, ridge, started
 
 WORDS = {"request": "a-1", "key": "job/1"}
@@ -153,11 +153,13 @@ def with_tensors(count):
 )
 def test_a_site_that_leaves_words_or_tensors_out_is_refused(train, kind, change, found, caplog):
     """A sum without a part of one site would be another sum, in silence."""
-    desks = Desks(leaving=lambda code, request: change(request) if code == 1 and request.kind == kind else request)
-    sites = started(desks, train)
+    clients = SiteClients(
+        leaving=lambda code, request: change(request) if code == 1 and request.kind == kind else request
+    )
+    sites = started(clients, train)
     ends = r"site 'site-1'.*: expected .* found|found 2 \(none of 'site-1'\)|found none of 'site-1' in time"
     with pytest.raises(UserError, match=ends) as raised:
-        conversation(desks, wait=0.5, least=3).run()
+        conversation(clients, wait=0.5, least=3).run()
     sites[1].join(20)
     assert re.match(f"site 'site-1'.*: {found}", str(sites[1].error))
     said = [str(raised.value), *(record.getMessage() for record in caplog.records)]
@@ -197,21 +199,21 @@ def test_a_packet_of_other_types_is_none(change):
 
 def test_a_site_that_leaves_before_a_step_ends_the_study():
     """It has results of an earlier study: sums without it would be sums of the others, in silence."""
-    desks = Desks()
-    sites = started(desks, ridge, codes=(0, 1))
-    leaver = threading.Thread(target=desks.desks[2].of_job, args=(Packet(LEAVE, {"scores": []}),), daemon=True)
+    clients = SiteClients()
+    sites = started(clients, ridge, codes=(0, 1))
+    leaver = threading.Thread(target=clients.clients[2].of_job, args=(Packet(LEAVE, {"scores": []}),), daemon=True)
     leaver.start()
     with pytest.raises(UserError, match=r"expected 'site-2' in this step too, found that it has left"):
-        conversation(desks).run()
+        conversation(clients).run()
     assert all(site.outcome is None for site in sites.values())
 
 
 @pytest.fixture(scope="module")
 def ended():
     """The coordinator of a training that has ended, and what a site says that opens it."""
-    desks = Desks()
-    started(desks, mlp)
-    talk = conversation(desks)
+    clients = SiteClients()
+    started(clients, mlp)
+    talk = conversation(clients)
     talk.run()
     (key,) = talk._coordinator.index()["sessions"]
     return talk._coordinator, {"key": key, "request": "1-1", **talk._coordinator.steps.session(key).stated}
@@ -237,13 +239,13 @@ def test_a_site_that_comes_back_with_another_training_is_refused(ended, what, va
 
 def test_every_start_of_a_site_is_compared_before_it_is_answered(tmp_path):
     """A site that comes back in mid-study may have another version or other settings."""
-    desks, compared = Desks(), []
+    clients, compared = SiteClients(), []
     lost = []
 
     def leaving(code, request):
         if code == 0 and request.kind == REPLY and request.about["round"] == 2 and not lost:
-            desks.open(0)
-            lost.append(Site(desks, INPUTS, 0, resumable_in(tmp_path), only_nodes))
+            clients.open(0)
+            lost.append(Site(clients, INPUTS, 0, resumable_in(tmp_path), only_nodes))
             lost[0].start()
         return request
 
@@ -251,9 +253,9 @@ def test_every_start_of_a_site_is_compared_before_it_is_answered(tmp_path):
         compared.append(list(codes))
         return codes[:1] if len(compared) == 1 else codes
 
-    desks.leaving = leaving
-    started(desks, resumable_in(tmp_path))
-    Conversation(desks, Coordinator(NAMES, 3), 20.0, None, compare).run()
+    clients.leaving = leaving
+    started(clients, resumable_in(tmp_path))
+    Conversation(clients, Coordinator(NAMES, 3), 20.0, None, compare).run()
     assert lost
     assert [code for codes in compared for code in codes].count(0) >= 2
     # The two that did not answer the first time were asked again.
@@ -261,12 +263,12 @@ def test_every_start_of_a_site_is_compared_before_it_is_answered(tmp_path):
 
 
 def test_what_the_coordinator_has_does_not_cross_again():
-    desk = Desks().desks[0]
-    threading.Thread(target=desk.of_job, args=(Packet(LEAVE, {"scores": []}),), daemon=True).start()
-    request = desk.of_coordinator(Packet(NEXT))
+    client = SiteClients().clients[0]
+    threading.Thread(target=client.of_job, args=(Packet(LEAVE, {"scores": []}),), daemon=True).start()
+    request = client.of_coordinator(Packet(NEXT))
     assert request.kind == LEAVE
-    assert desk.of_coordinator(Packet(NEXT, {HELD: request.about["request"]})).kind == WORKING
-    assert desk.of_coordinator(Packet(NEXT, {HELD: "another"})).kind == LEAVE
+    assert client.of_coordinator(Packet(NEXT, {HELD: request.about["request"]})).kind == WORKING
+    assert client.of_coordinator(Packet(NEXT, {HELD: "another"})).kind == LEAVE
 
 
 def test_a_site_that_asks_again_does_not_put_off_the_end_of_the_wait():

@@ -20,10 +20,10 @@ from brainfed.sites.flower.connection import Outward
 from brainfed.sites.flower.secure_coordinator import SecureSums
 from brainfed.sites.flower.secure_site import KEYS, MASKED, UNMASK
 from brainfed.sites.packet import ABSENT, LARGEST, LEAVE, NEXT, OPEN, REPLY, SEALED, TOTAL, Packet, SiteError
-from brainfed.sites.site_client import Desk
+from brainfed.sites.site_client import SiteClient
 from support.sites.apart_sites import only_nodes
 from support.sites.secure_sites import Sites
-from support.sites.sites_in_threads import NAMES, Desks, Site, conversation, numbers
+from support.sites.sites_in_threads import NAMES, Site, SiteClients, conversation, numbers
 from support.sites.small_studies import INPUTS, ended, mlp, resumable_in, ridge, same, simulated, started
 
 
@@ -49,16 +49,16 @@ class Wire:
         return [request for _, request in self.left if request.kind in kinds]
 
 
-def studied(train, desks, talk=None, **options):
-    sites = started(desks, train, secure=True)
-    (talk or conversation(desks, **options)).run()
+def studied(train, clients, talk=None, **options):
+    sites = started(clients, train, secure=True)
+    (talk or conversation(clients, **options)).run()
     return ended(sites)
 
 
 @pytest.mark.parametrize("train", [mlp, mlp_by_subjects, ridge, logistic])
 def test_scores_are_those_of_a_simulation_and_no_number_leaves_open(train):
     wire = Wire()
-    same(studied(train, Desks(leaving=wire)), train, atol=1e-6)
+    same(studied(train, SiteClients(leaving=wire)), train, atol=1e-6)
     sealed = wire.of(REPLY, TOTAL)
     assert sealed and all(SEALED in request.about and not request.tensors for request in sealed)
     assert all("samples" not in request.about for request in sealed)
@@ -69,7 +69,7 @@ def test_scores_are_those_of_a_simulation_and_no_number_leaves_open(train):
 def test_uploads_are_random_to_who_sees_one():
     """The bits of a masked number are set as often as not; open ones would leave the highest of them alike."""
     wire = Wire()
-    studied(ridge, Desks(leaving=wire))
+    studied(ridge, SiteClients(leaving=wire))
     uploads = [request.tensors["masked"] for request in wire.of(MASKED)]
     assert len({upload.tobytes() for upload in uploads}) == len(uploads)
     found = np.concatenate(uploads)
@@ -80,22 +80,22 @@ def test_uploads_are_random_to_who_sees_one():
 class Losing:
     """A wire on which masked numbers of site 2 are lost in step 4, so many times."""
 
-    def __init__(self, desks, times):
-        self.desks, self.times = desks, times
+    def __init__(self, clients, times):
+        self.clients, self.times = clients, times
 
     def __call__(self, code, request):
-        if code == 2 and request.kind == MASKED and self.times and self.desks.coordinator.rounds == 3:
+        if code == 2 and request.kind == MASKED and self.times and self.clients.coordinator.rounds == 3:
             self.times -= 1
             return Packet("absent")
         return request
 
 
 def with_losses(times, wait):
-    desks = Desks()
-    desks.leaving = Losing(desks, times)
-    desks.coordinator = Coordinator(NAMES, 2, SecureSums(desks, 2))
-    outcomes = studied(mlp, desks, Conversation(desks, desks.coordinator, wait, None))
-    assert desks.leaving.times < times
+    clients = SiteClients()
+    clients.leaving = Losing(clients, times)
+    clients.coordinator = Coordinator(NAMES, 2, SecureSums(clients, 2))
+    outcomes = studied(mlp, clients, Conversation(clients, clients.coordinator, wait, None))
+    assert clients.leaving.times < times
     return outcomes
 
 
@@ -119,7 +119,7 @@ def test_a_sum_of_all_waits_for_a_site_that_is_lost_in_it():
             return Packet("absent")
         return request
 
-    same(studied(ridge, Desks(leaving=leaving)), ridge, atol=1e-9)
+    same(studied(ridge, SiteClients(leaving=leaving)), ridge, atol=1e-9)
     assert lost["times"] == 3
 
 
@@ -128,7 +128,7 @@ def test_a_site_that_stays_away_from_a_sum_is_named():
         return Packet("absent") if code == 1 and request.kind == MASKED else request
 
     with pytest.raises(UserError, match=r"of every site to add up unseen, found none of 'site-1'; start"):
-        studied(ridge, Desks(leaving=leaving), wait=0.3)
+        studied(ridge, SiteClients(leaving=leaving), wait=0.3)
 
 
 def test_a_site_whose_job_was_started_again_is_asked_for_its_new_request_at_once(tmp_path):
@@ -137,47 +137,47 @@ def test_a_site_whose_job_was_started_again_is_asked_for_its_new_request_at_once
 
     def leaving(code, request):
         if code == 0 and SEALED in request.about and request.about.get("round") == 2 and not begun:
-            desks.desks[0].close()
-            desks.open(0)
-            begun.append(Site(desks, INPUTS, 0, resumable, only_nodes, secure=True))
+            clients.clients[0].close()
+            clients.open(0)
+            begun.append(Site(clients, INPUTS, 0, resumable, only_nodes, secure=True))
             begun[0].start()
         return wire(code, request)
 
-    desks = Desks(leaving=leaving)
-    outcomes = studied(resumable, desks)
+    clients = SiteClients(leaving=leaving)
+    outcomes = studied(resumable, clients)
     begun[0].join(60)
     same({0: begun[0].outcome, 1: outcomes[1]}, mlp, atol=1e-6)
     assert len(wire.of(ABSENT)) == 1
 
 
 def test_a_number_that_is_not_finite_is_refused_with_the_name_of_the_site(caplog):
-    desks = Desks()
-    of_job = desks.desks[1].of_job
+    clients = SiteClients()
+    of_job = clients.clients[1].of_job
 
     def broken(request):
         if request.kind == REPLY:
             request = replace(request, tensors={name: numbers(each) for name, each in request.tensors.items()})
         return of_job(request)
 
-    desks.desks[1].of_job = broken
+    clients.clients[1].of_job = broken
     with pytest.raises(UserError, match=r"round 1: expected at least 3 sites in time, found 2 \(none of 'site-1'\)"):
-        studied(mlp, desks, wait=0.5, least=3)
+        studied(mlp, clients, wait=0.5, least=3)
     (line,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert re.match(r"site 'site-1', round 1: expected finite numbers in .*, found NaN", line)
 
 
 def test_a_site_that_starts_again_with_other_numbers_is_refused():
-    desks = Desks()
+    clients = SiteClients()
     key = {"key": "job/1", "sum": {"count": "<i8"}, "request": "a"}
     coordinator = Coordinator(NAMES, 2, lambda sealed, bounds, all_: ({"count": np.array(6.0)}, tuple(sealed)))
-    first = {code: sealed(desks, code, key, 2) for code in NAMES}
+    first = {code: sealed(clients, code, key, 2) for code in NAMES}
     assert {int(packet.tensors["count"]) for packet in coordinator.answers(first).values()} == {6}
-    assert coordinator.answers({1: sealed(desks, 1, key, 2)})[1].tensors["count"] == 6
+    assert coordinator.answers({1: sealed(clients, 1, key, 2)})[1].tensors["count"] == 6
     with pytest.raises(SiteError, match="expected the numbers that it gave before"):
-        coordinator.answers({1: sealed(desks, 1, key, 3)})
+        coordinator.answers({1: sealed(clients, 1, key, 3)})
 
 
-def sealed(desks, code, about, count):
+def sealed(clients, code, about, count):
     from brainfed.sites.packet import seal
 
     return seal(Packet(TOTAL, about, {"count": np.array(count)}), f"secret-{code}")
@@ -269,13 +269,13 @@ def test_a_damaged_file_of_sets_is_named(tmp_path):
         Sites(tmp_path)
 
 
-def test_the_desk_of_a_site_names_the_step_whatever_the_coordinator_says(tmp_path):
+def test_the_client_of_a_site_names_the_step_whatever_the_coordinator_says(tmp_path):
     """Job, round and fingerprint are those of the site's own request."""
-    desk = Desk(dict, lambda request: None, "secret", 5.0)
+    client = SiteClient(dict, lambda request: None, "secret", 5.0)
     request = Packet(TOTAL, {"key": "job/7", "sum": {"n": "<f8"}}, {"n": np.ones(2)})
-    threading.Thread(target=desk.of_job, args=(request,), daemon=True).start()
-    sites, outward = Sites(), Outward(desk, 2, lambda packet: None, unmasked=tmp_path / "unmasked.jsonl")
-    sites.doors[0], sites.request = outward, desk.of_coordinator(Packet(NEXT)).about["request"]
+    threading.Thread(target=client.of_job, args=(request,), daemon=True).start()
+    sites, outward = Sites(), Outward(client, 2, lambda packet: None, unmasked=tmp_path / "unmasked.jsonl")
+    sites.doors[0], sites.request = outward, client.of_coordinator(Packet(NEXT)).about["request"]
     assert sites.keys()[0].kind == ABSENT
     sealed = outward(Packet(NEXT))
     sites.summed("a", [0, 1, 2])

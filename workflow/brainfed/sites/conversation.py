@@ -165,7 +165,7 @@ REST_S = 5.0
 IDLE_S = 0.2
 """Between two looks, while there is nobody to ask."""
 REPLY_S = 30.0
-"""Seconds for a site to say that it has no request yet: longer than its desk waits, shorter than a person."""
+"""Seconds for a site to say that it has no request yet: longer than its client waits, shorter than a person."""
 NAMED = 4
 """Sites that a line of the log names."""
 

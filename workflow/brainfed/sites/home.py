@@ -21,7 +21,7 @@ from brainfed.federation.link import Arrays, EveryRound, Link, Pace
 from brainfed.federation.message import Message
 from brainfed.federation.strategies.fedavg import EndingStrategy, Strategy
 from brainfed.runtime.errors import UserError
-from brainfed.sites.ipc import DESK, SECRET, DeskClient
+from brainfed.sites.ipc import SECRET, SITE_SOCKET, JobClient
 from brainfed.sites.packet import (
     LARGEST,
     OPEN,
@@ -227,14 +227,14 @@ def site_job(study: Mapping[str, Any], output: str, device: str) -> SiteJob:
     Raises:
         UserError: something else has started it.
     """
-    if DESK not in os.environ:
+    if SITE_SOCKET not in os.environ:
         raise UserError(
             f"site {study['site']!r}: expected this job to be started by `brainfed join`, as it trains with the other "
             "sites, found no connection to them; run `brainfed join CONFIG`."
         )
     _, _, job = output.partition("results/")
     place = list(study["sites"]).index(study["site"])
-    client = DeskClient(Path(os.environ[DESK]))
+    client = JobClient(Path(os.environ[SITE_SOCKET]))
     return SiteJob(study, Home(place, client, job.partition("/")[2], device, bool(study["secure_sums"])))
 
 

@@ -19,7 +19,7 @@ from brainfed.sites.packet import REFUSED, Packet
 
 Answer = Callable[[Packet], Packet]
 
-DESK: Final = "BRAINFED_DESK"
+SITE_SOCKET: Final = "BRAINFED_SITE_SOCKET"
 """Environment variable by which `brainfed join` gives its jobs the path of the socket."""
 SECRET: Final = "BRAINFED_SECRET"
 """Environment variable with the path of the file that holds the key of the site's protective noise."""
@@ -219,12 +219,12 @@ def _exactly(connection: socket.socket, size: int) -> bytearray:
     return content
 
 
-# A job's end of the socket to its site's desk.
+# A job's end of the socket to its site's client.
 
 
 @dataclass(frozen=True)
-class DeskClient:
-    """Asks the desk at a socket.
+class JobClient:
+    """Asks the client at a socket.
 
     Attributes:
         path: of the socket.

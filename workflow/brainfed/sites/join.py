@@ -25,11 +25,11 @@ from brainfed.runtime.folder_lock import folder_lock
 from brainfed.sites.flower.certificates import make_key_pair, require_certificate, site_key, write_private, write_public
 from brainfed.sites.flower.connection import Connection, Outward
 from brainfed.sites.flower.processes import FlowerFolder, together
-from brainfed.sites.ipc import DESK, SECRET, Answer, serve, serve_each
+from brainfed.sites.ipc import SECRET, SITE_SOCKET, Answer, serve, serve_each
 from brainfed.sites.packet import LEAVE, REFUSED, Packet
 from brainfed.sites.released import Released, Stated, released_by, require_accepted, sentence_of
 from brainfed.sites.scores import site_scores
-from brainfed.sites.site_client import Desk, LeftSite
+from brainfed.sites.site_client import LeftSite, SiteClient
 from brainfed.sites.study import (
     FOLDER,
     StudyPlace,
@@ -137,22 +137,22 @@ def _join(place: StudyPlace, folder: FlowerFolder, cores: str, gpus: int) -> Non
     leaving = LeftSite(FOLDER / "left-this-site.tsv")
     # The subjects are known once they are prepared, which is before the coordinator can ask.
     released = cache(lambda: released_by(place))
-    desk = Desk(
+    client = SiteClient(
         lambda: introduction(place.plan, time.time(), released=released().words()), leaving, secret.read_text().strip()
     )
-    run = _Snakemake(place.config, cores, gpus, desk)
-    outward = Outward(desk, study.least, leaving, unmasked=folder.root / "unmasked.jsonl")
-    with _open(desk, outward) as (outer, inner), together() as running:
-        connect = Connection(running, folder, study, outer, outward, desk)
+    run = _Snakemake(place.config, cores, gpus, client)
+    outward = Outward(client, study.least, leaving, unmasked=folder.root / "unmasked.jsonl")
+    with _open(client, outward) as (outer, inner), together() as running:
+        connect = Connection(running, folder, study, outer, outward, client)
         connect.look()
         run(["site"], {}, lambda: None)
         _accept(place, released())
         connect()
-        environment = {DESK: str(inner), SECRET: str(secret)}
+        environment = {SITE_SOCKET: str(inner), SECRET: str(secret)}
         for number, file in enumerate(files, start=1):
             print(f"job {number} of {len(files)} with the other sites: {file}", file=sys.stderr)
             run([file], environment, connect)
-        _leave(desk, Packet(LEAVE, {"scores": _scores(all_predictions(layout, place.cohort))}), connect)
+        _leave(client, Packet(LEAVE, {"scores": _scores(all_predictions(layout, place.cohort))}), connect)
         past.write()
         time.sleep(FAREWELL_S)
     print(f"{study.site} has left the study; all that left this site: {FOLDER / 'left-this-site.tsv'}", file=sys.stderr)
@@ -187,11 +187,11 @@ class _Snakemake:
         config: the site's.
         cores: of a run.
         gpus: of a run.
-        desk: of the jobs; it is closed before they are interrupted, so that one that waits goes on to its end.
+        client: of the jobs; it is closed before they are interrupted, so that one that waits goes on to its end.
     """
 
-    def __init__(self, config: Path, cores: str, gpus: int, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, config: Path, cores: str, gpus: int, client: SiteClient) -> None:
+        self._client = client
         self._options = ["--configfile", str(config), "--cores", cores]
         # Options that a command line gives replace all resources of the profile.
         self._options += ["--resources", f"gpu={gpus}"] if gpus else []
@@ -214,12 +214,12 @@ class _Snakemake:
             while (code := self._ended(process)) is None:
                 watch()
         except BaseException:
-            self._desk.close()
+            self._client.close()
             self._end(process)
             raise
         if code:
             raise UserError(
-                self._desk.refused
+                self._client.refused
                 or f"Snakemake ended with code {code}; mend the cause above and run `brainfed join` again."
             )
 
@@ -271,14 +271,14 @@ def _require_keys(folder: FlowerFolder, site: str) -> None:
     require_certificate(folder.certificate)
 
 
-def _leave(desk: Desk, last: Packet, connect: Callable[[], None]) -> None:
+def _leave(client: SiteClient, last: Packet, connect: Callable[[], None]) -> None:
     """Say the last words, however long it takes until the coordinator hears them.
 
     Raises:
         UserError: the coordinator refuses.
     """
     answers: list[Packet] = []
-    asking = Thread(target=lambda: answers.append(desk.of_job(last)), daemon=True)
+    asking = Thread(target=lambda: answers.append(client.of_job(last)), daemon=True)
     asking.start()
     while asking.is_alive():
         connect()
@@ -289,15 +289,15 @@ def _leave(desk: Desk, last: Packet, connect: Callable[[], None]) -> None:
 
 
 @contextmanager
-def _open(desk: Desk, outward: Answer) -> Iterator[tuple[Path, Path]]:
-    """The desk's sockets, for Flower and for jobs, while the body runs."""
+def _open(client: SiteClient, outward: Answer) -> Iterator[tuple[Path, Path]]:
+    """The client's sockets, for Flower and for jobs, while the body runs."""
     stop = Event()
     # The path of a socket has at most 107 bytes, which the temporary folder of a cluster may exceed.
     with tempfile.TemporaryDirectory(prefix="brainfed-", dir="/tmp") as short:
         outer, inner = Path(short) / "outer", Path(short) / "inner"
         threads = [
             Thread(target=serve, args=(outer, outward, stop), daemon=True),
-            Thread(target=serve_each, args=(inner, desk.of_job, stop), daemon=True),
+            Thread(target=serve_each, args=(inner, client.of_job, stop), daemon=True),
         ]
         for each in threads:
             each.start()

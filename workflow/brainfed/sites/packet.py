@@ -98,8 +98,8 @@ TENSOR, PUBLISHED = "tensor/", "published/"
 """Prefixes of the tensors of an answer: of the strategy's message, and of its result."""
 
 INTRODUCE, NEXT, WORKING, ABSENT, NOBODY = "introduce", "next", "working", "absent", "nobody"
-"""Kinds between the coordinator and a site's desk: who are you; what is your next request; none yet; the site has
-another request or sum now; no desk is open, ask again."""
+"""Kinds between the coordinator and a site's client: who are you; what is your next request; none yet; the site has
+another request or sum now; no client is open, ask again."""
 
 HELD = "held"
 """Of `next`: the name of the request that the coordinator has; it need not cross again."""

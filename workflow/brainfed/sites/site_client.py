@@ -1,8 +1,8 @@
-"""The desk of a site: it hands the requests of the site's jobs to the coordinator, and the answers back.
+"""A site's client: it passes requests of the site's jobs to the coordinator, and the answers back to the jobs.
 
-Jobs come one after the other, each a process that may be killed; the coordinator may be away. The desk keeps what a job
-waits for until it has an answer, and notes all that leaves the site before it leaves. Numbers of which the coordinator
-needs the sum alone stay here, for `sites.flower.secure_site` to mask.
+Jobs come one after the other, each a process that may be killed; the coordinator may be away. The client keeps what a
+job waits for until it has an answer, and records all that leaves the site before it leaves. Numbers of which the
+coordinator needs the sum alone stay here, for `sites.flower.secure_site` to mask.
 """
 
 import csv
@@ -40,11 +40,11 @@ PATIENCE = 10.0
 
 
 def started_of(request: Packet) -> str:
-    """Name of the start of a site's desk that a request is from."""
+    """Name of the start of a site's client that a request is from."""
     return str(request.about["request"]).partition("-")[0]
 
 
-class Desk:
+class SiteClient:
     """Between the jobs of a site and the coordinator.
 
     Args:

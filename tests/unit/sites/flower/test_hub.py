@@ -18,7 +18,7 @@ from flwr.common.constant import ErrorCode
 from brainfed.runtime.errors import UserError
 from brainfed.sites.flower import hub
 from brainfed.sites.flower.connection import QUIET_S, SILENCE_S, Outward
-from brainfed.sites.flower.hub import Connection, Roll
+from brainfed.sites.flower.hub import Connection, SiteRegistry
 from brainfed.sites.flower.messages import Signer, from_records, to_records
 from brainfed.sites.packet import ABSENT, NEXT, NOBODY, REFUSED, BrokenPacketError, Packet, SiteError
 from support.processes.awaited import until_true
@@ -53,7 +53,7 @@ def test_a_site_that_has_another_request_now_ends_the_wait(asked):
         (Error(ErrorCode.NODE_UNAVAILABLE, "no disk"), "its connection was lost"),
         (Error(ErrorCode.UNKNOWN, "no disk"), "no disk"),
     ],
-    ids=["no desk is open", "unavailable", "unknown"],
+    ids=["no client is open", "unavailable", "unknown"],
 )
 def test_a_site_that_could_not_answer_is_asked_again_and_the_reason_said(asked, caplog, first, reason):
     tries = []
@@ -81,29 +81,29 @@ def introduced(name: str, key: bytes, node: int = 1) -> tuple[Connection, Packet
 
 
 def test_a_node_is_the_site_of_its_key_whatever_it_says():
-    roll = Roll({0: "north", 1: "south"}, {"north": b"key-n", "south": b"key-s"})
-    roll.enter(*introduced("south", b"key-n\n"), connected=[1, 2])
-    assert (roll.node_of(0), roll.node_of(1)) == (1, None)
-    roll.enter(Connection(2, "now", b"key-s"), Packet(REFUSED, {"sentence": "no table"}), connected=[1, 2])
-    assert roll.node_of(1) == 2
+    registry = SiteRegistry({0: "north", 1: "south"}, {"north": b"key-n", "south": b"key-s"})
+    registry.enter(*introduced("south", b"key-n\n"), connected=[1, 2])
+    assert (registry.node_of(0), registry.node_of(1)) == (1, None)
+    registry.enter(Connection(2, "now", b"key-s"), Packet(REFUSED, {"sentence": "no table"}), connected=[1, 2])
+    assert registry.node_of(1) == 2
     with pytest.raises(UserError, match="two hospitals call themselves 'north'"):
-        roll.enter(*introduced("north", b"key-n", 3), connected=[1, 2, 3])
-    roll.enter(*introduced("north", b"key-n", 3), connected=[2, 3])
-    assert roll.node_of(0) == 3
+        registry.enter(*introduced("north", b"key-n", 3), connected=[1, 2, 3])
+    registry.enter(*introduced("north", b"key-n", 3), connected=[2, 3])
+    assert registry.node_of(0) == 3
 
 
 def test_a_node_without_a_known_key_cannot_take_a_name_that_is_unknown_anothers_or_taken():
-    roll = Roll({0: "north", 1: "south"}, {"south": b"key-s"})
-    roll.enter(*introduced("north", b""), connected=[1, 2])
-    assert roll.node_of(0) == 1
+    registry = SiteRegistry({0: "north", 1: "south"}, {"south": b"key-s"})
+    registry.enter(*introduced("north", b""), connected=[1, 2])
+    assert registry.node_of(0) == 1
     with pytest.raises(UserError, match="calls itself 'west': expected one of the study's sites, north, south"):
-        roll.enter(*introduced("west", b"", 2), connected=[1, 2])
+        registry.enter(*introduced("west", b"", 2), connected=[1, 2])
     with pytest.raises(UserError, match="does not hold that site's key"):
-        roll.enter(*introduced("south", b"key-n", 2), connected=[1, 2])
+        registry.enter(*introduced("south", b"key-n", 2), connected=[1, 2])
     with pytest.raises(UserError, match="two hospitals call themselves 'north'"):
-        roll.enter(*introduced("north", b"", 2), connected=[1, 2])
+        registry.enter(*introduced("north", b"", 2), connected=[1, 2])
     with pytest.raises(UserError, match="no table"):
-        roll.enter(Connection(2, "now", b""), Packet(REFUSED, {"sentence": "no table"}), connected=[1, 2])
+        registry.enter(Connection(2, "now", b""), Packet(REFUSED, {"sentence": "no table"}), connected=[1, 2])
 
 
 def test_a_packet_survives_both_ways():
@@ -119,7 +119,7 @@ def test_bytes_that_are_no_packet_are_refused():
         Packet.from_bytes(b"abc")
 
 
-class Desk:
+class SiteClient:
     def __init__(self, size):
         self.reply = Packet("reply", {}, {"weights": np.zeros(size, np.float32)})
 
@@ -133,7 +133,7 @@ class Desk:
 @pytest.mark.parametrize(("size", "travel"), [(0, 0), (2_500_000, 100)])
 def test_a_large_reply_has_the_time_that_it_takes_on_a_slow_line(size, travel):
     now = [0.0]
-    outward = Outward(Desk(size), 2, lambda packet: None, lambda: now[0])
+    outward = Outward(SiteClient(size), 2, lambda packet: None, lambda: now[0])
     now[0] = 50.0
     outward(Packet(NEXT))
     now[0] = 50.0 + QUIET_S + travel
@@ -150,7 +150,7 @@ def test_a_large_reply_has_the_time_that_it_takes_on_a_slow_line(size, travel):
 
 def test_a_question_of_a_secure_sum_is_heard():
     now = [0.0]
-    outward = Outward(Desk(1), 2, lambda packet: None, lambda: now[0])
+    outward = Outward(SiteClient(1), 2, lambda packet: None, lambda: now[0])
     now[0] = SILENCE_S
     outward(Packet("secure-unmask", {"session": "a"}))
     now[0] += SILENCE_S

@@ -13,15 +13,15 @@ from brainfed.runtime.errors import UserError
 from brainfed.sites.flower.processes import FlowerFolder, NotReadyError, Running, start_supernode, stop
 from brainfed.sites.flower.secure_site import STEPS, Summand, Unmasked
 from brainfed.sites.packet import ABSENT, INTRODUCE, REFUSED, SEALED, SLOWEST, Packet
-from brainfed.sites.site_client import Desk
+from brainfed.sites.site_client import SiteClient
 
-# What the coordinator reaches at a site: parts of secure sums, and the desk; and since when it is silent.
+# What the coordinator reaches at a site: parts of secure sums, and the client; and since when it is silent.
 #
-# The desk notes what jobs send. All else that says something of the site is noted here: introductions, refusals, the
+# The client notes what jobs send. All else that says something of the site is noted here: introductions, refusals, the
 # keys and shares of secure sums, and numbers that are masked once more.
 
 NOTED = frozenset({INTRODUCE, *STEPS})
-"""Kinds of replies that the desk does not note."""
+"""Kinds of replies that the client does not note."""
 SILENCE_S, QUIET_S = 60.0, 40.0
 """Without a question of the coordinator, which has one every half minute at the latest: the connection is lost, and the
 person at the site should know."""
@@ -31,7 +31,7 @@ class Outward:
     """Answers the coordinator.
 
     Args:
-        desk: of the site.
+        client: of the site.
         fewest: sites whose sum this site helps to unmask.
         leaving: called with what leaves besides the requests of jobs, before it can leave.
         clock: seconds.
@@ -43,13 +43,13 @@ class Outward:
 
     def __init__(
         self,
-        desk: Desk,
+        client: SiteClient,
         fewest: int,
         leaving: Callable[[Packet], None],
         clock: Callable[[], float] = time.monotonic,
         unmasked: Path | None = None,
     ) -> None:
-        self._desk, self._leaving, self._clock = desk, leaving, clock
+        self._client, self._leaving, self._clock = client, leaving, clock
         self._answer = Summand(self._addends, self._of_coordinator, fewest, Unmasked(unmasked))
         self._sealed: Packet | None = None
         self._tried = ""
@@ -88,7 +88,7 @@ class Outward:
         return self._clock() > self._heard + SILENCE_S
 
     def _of_coordinator(self, question: Packet) -> Packet:
-        reply = self._desk.of_coordinator(question)
+        reply = self._client.of_coordinator(question)
         if SEALED in reply.about:
             self._sealed = reply
         return reply
@@ -98,7 +98,7 @@ class Outward:
         sealed, named = self._sealed, asked.about.get("request")
         if sealed is None or sealed.about["request"] != named:
             return Packet(ABSENT, {"sentence": "the coordinator was given another request"})
-        found = self._desk.addends(asked)
+        found = self._client.addends(asked)
         if found.kind == ABSENT:
             return found
         if named == self._tried:
@@ -139,9 +139,9 @@ class Connection:
         running: processes that are stopped at the end.
         folder: of Flower's files.
         study: names and address.
-        socket: of the desk.
+        socket: of the client.
         outward: hears the coordinator.
-        desk: knows whether the coordinator has refused the site.
+        client: knows whether the coordinator has refused the site.
     """
 
     def __init__(
@@ -151,10 +151,10 @@ class Connection:
         study: StudySettings,
         socket: Path,
         outward: Outward,
-        desk: Desk,
+        client: SiteClient,
     ) -> None:
         self._running, self._folder, self._study, self._socket = running, folder, study, socket
-        self._outward, self._desk = outward, desk
+        self._outward, self._client = outward, client
         self._said: set[str] = set()
         self._quiet = False
 
@@ -166,8 +166,8 @@ class Connection:
         Raises:
             UserError: the coordinator has refused this site.
         """
-        if self._desk.refused:
-            raise UserError(self._desk.refused)
+        if self._client.refused:
+            raise UserError(self._client.refused)
         self._say_quiet()
         if self._running and self._outward.silent:
             print("has heard nothing of the coordinator for a minute, connects anew", file=sys.stderr)

@@ -43,8 +43,8 @@ def connections(grid: Grid) -> dict[int, Connection]:
     return {node: Connection(node, "", b"") for node in grid.get_node_ids()}
 
 
-class Roll:
-    """The roll of a study.
+class SiteRegistry:
+    """The registry of a study.
 
     Args:
         sites: code -> name.
@@ -142,13 +142,13 @@ class Hub:
     Args:
         grid: of the ServerApp.
         sites: code -> name.
-        keys: name -> public key, PEM; see `Roll`.
+        keys: name -> public key, PEM; see `SiteRegistry`.
         signer: of the requests.
     """
 
     def __init__(self, grid: Grid, sites: Mapping[int, str], keys: Mapping[str, bytes], signer: Signer) -> None:
         self.sites = dict(sites)
-        self._grid, self._roll, self._signer = grid, Roll(sites, keys), signer
+        self._grid, self._registry, self._signer = grid, SiteRegistry(sites, keys), signer
         self._session, self._count = secrets.token_hex(4), itertools.count(1)
         self._present: dict[int, Connection] = {}
         self._largest = 0
@@ -186,7 +186,7 @@ class Hub:
                 if packet is None or packet.kind == NOBODY:
                     resting[each.connection.node] = now + ROLL_S
                 elif each.code is None:
-                    self._roll.enter(each.connection, packet, self._present)
+                    self._registry.enter(each.connection, packet, self._present)
                 elif packet.number == number:
                     replies[each.code] = packet
                     self._largest = max(self._largest, packet.size)
@@ -220,10 +220,10 @@ class Hub:
             if node not in busy and resting.get(node, 0.0) <= now
         }
         parcels: list[tuple[Connection, int | None, Packet]] = [
-            (free[node], None, Packet(INTRODUCE)) for node in free if not self._roll.knows(node)
+            (free[node], None, Packet(INTRODUCE)) for node in free if not self._registry.knows(node)
         ]
         for code, packet in waiting.items():
-            node = self._roll.node_of(code)
+            node = self._registry.node_of(code)
             if node in free:
                 parcels.append((free[node], code, packet))
         messages = [
@@ -266,13 +266,13 @@ class Hub:
         return came
 
     def _read(self, each: _InFlight, content: RecordDict) -> Packet:
-        name = self._roll.name_by_key(each.connection) if each.code is None else self.sites[each.code]
+        name = self._registry.name_by_key(each.connection) if each.code is None else self.sites[each.code]
         try:
             packet = from_records(content)
             if packet.kind == REFUSED and not isinstance(packet.about.get("sentence"), str):
                 raise BrokenPacketError("expected a refusal with its sentence, found none.")
         except BrokenPacketError as error:
-            code = self._roll.enter_by_key(each.connection) if each.code is None else each.code
+            code = self._registry.enter_by_key(each.connection) if each.code is None else each.code
             sentence = f"site {name!r}: {error}"
             raise (UserError(sentence) if code is None else SiteError(code, sentence)) from error
         return packet

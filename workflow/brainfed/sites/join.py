@@ -28,7 +28,6 @@ from brainfed.sites.flower.processes import FlowerFolder, together
 from brainfed.sites.ipc import SECRET, SITE_SOCKET, Answer, serve, serve_each
 from brainfed.sites.packet import LEAVE, REFUSED, Packet
 from brainfed.sites.released import Released, Stated, released_by, require_accepted, sentence_of
-from brainfed.sites.scores import site_scores
 from brainfed.sites.site_client import LeftSite, SiteClient
 from brainfed.sites.study import (
     FOLDER,
@@ -311,4 +310,6 @@ def _open(client: SiteClient, outward: Answer) -> Iterator[tuple[Path, Path]]:
 
 def _scores(files: Mapping[tuple[str, int], str]) -> list[dict[str, object]]:
     """Of the predictions of all variants and repeats."""
+    from brainfed.sites.scores import site_scores  # Scores are of the end alone, and import scikit-learn.
+
     return site_scores(list(files), list(files.values()))

@@ -38,6 +38,8 @@ nitpicky = True
 
 INDEXES = (root_doc, "docs/explanation/decisions/README")
 """Pages whose links to other pages are the contents of the site."""
+HISTORY = "History"
+"""The heading of a part that only refers to pages, whose places in the contents are elsewhere."""
 
 UNREAD = re.compile(r"\\|<mi>&</mi>")
 """The converter passes on a command that it does not know, and an alignment mark outside a table."""
@@ -52,6 +54,8 @@ def add_contents(_app: Sphinx, name: str, source: list[str]) -> None:
     parts = re.split(r"^#+ ", source[0], flags=re.MULTILINE)[1:]
     for part in parts:
         heading = part.partition("\n")[0]
+        if heading == HISTORY:
+            continue
         links = dict.fromkeys(re.findall(r"\]\(([^)#:]+)\.md\)", part))
         pages = "\n".join(posixpath.normpath(f"/{posixpath.dirname(name)}/{link}") for link in links)
         if pages:

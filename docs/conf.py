@@ -1,10 +1,13 @@
 """The documents as a site: `make docs`. Its index is docs/README.md; links lead somewhere, and no page loads anything.
 
 Equations are MathML, made when the site is built: a browser shows them without a script or a font from elsewhere.
+Flowcharts are SVG, drawn at the same time (`flowchart`).
 """
 
 import posixpath
 import re
+import sys
+from pathlib import Path
 
 from docutils import nodes
 from latex2mathml.converter import convert
@@ -12,17 +15,18 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.writers.html5 import HTML5Translator
 
+sys.path.insert(0, str(Path(__file__).parent))
+
 project = "brainfed"
 root_doc = "docs/README"
 include_patterns = [
     "README.md", "CHANGELOG.md", "ARCHITECTURE.md", "docs/**.md", "config/README.md", "benchmarks/README.md",
 ]  # fmt: skip
 exclude_patterns = [".venv", ".snakemake", "results", "resources", "tests", "workflow", "_site"]
-extensions = ["myst_parser"]
+extensions = ["myst_parser", "flowchart"]
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 4
-# The diagram of the architecture: hosts of code draw it, this site prints its text.
-suppress_warnings = ["misc.highlighting_failure"]
+myst_fence_as_directive = ["mermaid"]
 html_theme = "furo"
 html_title = "brainfed"
 html_show_copyright = False
@@ -34,6 +38,8 @@ nitpicky = True
 
 INDEXES = (root_doc, "docs/explanation/decisions/README")
 """Pages whose links to other pages are the contents of the site."""
+HISTORY = "History"
+"""The heading of a part that only refers to pages, whose places in the contents are elsewhere."""
 
 UNREAD = re.compile(r"\\|<mi>&</mi>")
 """The converter passes on a command that it does not know, and an alignment mark outside a table."""
@@ -48,6 +54,8 @@ def add_contents(_app: Sphinx, name: str, source: list[str]) -> None:
     parts = re.split(r"^#+ ", source[0], flags=re.MULTILINE)[1:]
     for part in parts:
         heading = part.partition("\n")[0]
+        if heading == HISTORY:
+            continue
         links = dict.fromkeys(re.findall(r"\]\(([^)#:]+)\.md\)", part))
         pages = "\n".join(posixpath.normpath(f"/{posixpath.dirname(name)}/{link}") for link in links)
         if pages:

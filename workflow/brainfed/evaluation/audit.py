@@ -188,7 +188,6 @@ def success(statistic: Float64, member: Mask, non_member: Mask, group: IntArray)
         statistic: (R, F, n); a subject without one (NaN) does not count.
         member: (R, F, n) what the attack should find.
         non_member: (R, F, n) what it should not.
-        group: (n,) who is drawn together.
     """
     counted = np.isfinite(statistic) & (member | non_member)
     inside, people = member[counted], np.broadcast_to(group, statistic.shape)[counted]
@@ -285,11 +284,8 @@ def audit_experiment(
     """Write `COLUMNS`, a row a variant and attack; a variant whose method scores no training subject has none.
 
     Args:
-        runs: (variant, repeat) of each file.
-        predictions: tables of predictions.
         members: tables of the scores of training subjects, with `public`.
         included: table with `twin_group`.
-        output: path of the table.
     """
     people = read_table(included, ["subject", "twin_group"])
     groups = dict(zip(people["subject"], people["twin_group"], strict=True))

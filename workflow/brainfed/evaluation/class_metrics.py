@@ -36,7 +36,6 @@ def class_metrics(
         label: (n,) in {0, ..., C - 1}.
         scores: (n, C).
         predicted: (n,) the predicted class.
-        names: names of the C classes.
         held: codes of the classes that the means are over; None: all.
     """
     codes = np.arange(len(names))
@@ -80,9 +79,6 @@ CONFUSION_COLUMNS = ("variant", "label", "predicted", "predictions", "share")
 
 def confusion_table(predictions: pd.DataFrame) -> pd.DataFrame:
     """Confusion matrix of every variant, one row a cell.
-
-    Args:
-        predictions: of all variants, repeats and folds.
 
     Returns:
         `CONFUSION_COLUMNS`: true and predicted class by name (by code if there are two), the number of predictions

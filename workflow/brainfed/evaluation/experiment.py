@@ -28,12 +28,9 @@ def score_experiment(
     """Write the summary, the runs, the tests against `reference`, the gains over twins and the confusion matrices.
 
     Args:
-        runs: (variant, repeat) of each file.
-        files: prediction tables.
         splits: the split of each repeat, in order: every variant must have scored exactly its subjects.
         twins: federated variant -> `alone` and `pooled` -> the same model without federation; the gain table has a row
             for each given twin.
-        reference: reference variant of the tests.
         outputs: paths by the keys summary, runs, tests, gain, confusion.
         participants: the labels, where subjects train that no fold tests; None: all are tested once.
         pooled: whether the scope of that name is tested: a class means the same in all institutions.
@@ -54,12 +51,6 @@ def compare_with_reference(runs: pd.DataFrame, reference: str, ratio: float, *, 
     """Test every variant against the reference in every tested metric and scope, Holm-corrected as one family.
 
     If a run tests one institution alone, its pooled score equals that institution's score and is not tested twice.
-
-    Args:
-        runs: `RUN_COLUMNS`.
-        reference: reference variant of the tests.
-        ratio: n_test / n_train of a run.
-        pooled: whether the scope of that name is tested.
     """
     scopes = (INSTITUTION, POOLED) if pooled and not institutions_unseen(runs) else (INSTITUTION,)
     return compare_all(runs, reference, TESTED_METRICS, scopes, ratio)
@@ -100,10 +91,6 @@ def ratio_of_splits(splits: Sequence[str], participants: str) -> float:
     """n_test / n_train of a run, the mean over runs: labelled subjects train in all folds that do not test them.
 
     Parts of small institutions are rounded, so that settings do not have it: a tenth of six subjects is one.
-
-    Args:
-        splits: the split of each repeat.
-        participants: table with the labels.
     """
     labelled = read_table(participants, ["subject", "diagnosis"]).dropna(subset=["diagnosis"])["subject"]
     ratios = []

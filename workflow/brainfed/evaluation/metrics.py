@@ -22,8 +22,6 @@ def read_predictions(
     """The predictions of (variant, repeat) `runs`, in one table.
 
     Args:
-        runs: of the files.
-        files: tables.
         further: columns that they have beside `KEYS` and scores.
 
     Raises:

@@ -97,7 +97,6 @@ def stability(patterns: Patterns, model: int = 0) -> pd.DataFrame:
     """How stable the pattern of every feature is over the runs that have it.
 
     Args:
-        patterns: of one variant.
         model: position among the K models.
 
     Returns:
@@ -139,7 +138,6 @@ def precision_at(table: pd.DataFrame, planted: Mapping[Connection, int], counts:
 
     Args:
         table: of `stability`, one view of it if there are several; regions with themselves do not count.
-        planted: connection -> sign.
         counts: values of k; those above the number of connections are left out.
 
     Returns:
@@ -201,9 +199,7 @@ def planted_table(variant: str, patterns: Patterns, planted: Mapping[Connection,
     """Precision of the k strongest connections of every view of connections against the planted ones.
 
     Args:
-        variant: its name.
         patterns: of two classes.
-        planted: connection -> sign.
 
     Returns:
         `PLANTED_COLUMNS`: those of `precision_at`, number of planted and of all connections; for k of 10, 20, 50, 100

@@ -28,7 +28,6 @@ def calibration_curve(predictions: pd.DataFrame, bins: int = 10, rows: int = 1) 
     Args:
         predictions: variant, repeat, score, kind, label; all repeats and folds together. Margins are not
             probabilities and are left out.
-        bins: number of bins; empty bins have no row.
         rows: rows that one prediction has, as of several classes against the rest: they count as one subject.
 
     Returns:
@@ -201,7 +200,6 @@ def subgroup_scores(predictions: pd.DataFrame, people: pd.DataFrame) -> pd.DataF
 
     Args:
         predictions: subject, variant, repeat, fold, institution, score, label (1: patient).
-        people: as in `group_labels`.
 
     Returns:
         `SUBGROUP_COLUMNS`; a group of fewer than `FEWEST` patients or controls, or without a pair, has no row.

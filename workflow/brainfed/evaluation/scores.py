@@ -159,7 +159,6 @@ def gain_over_twins(runs: pd.DataFrame, twins: Mapping[str, Mapping[str, str]]) 
     """Gain of each institution from a federated model over the same model alone and on pooled data, paired by run.
 
     Args:
-        runs: `RUN_COLUMNS`.
         twins: federated variant -> side (`alone`, `pooled`) -> its twin.
 
     Returns:
@@ -226,10 +225,8 @@ def score_institutions(
     """Write `institution_table`.
 
     Args:
-        runs: table of all runs.
         histories: variant with clusters -> its histories of all repeats, in order.
         twins: federated variant -> the same model trained in every institution alone.
-        output: path.
     """
     write_tsv(output, institution_table(pd.read_csv(runs, sep="\t"), read_histories(histories), twins))
 
@@ -276,7 +273,6 @@ def best_of_kept(variant: str, last: pd.DataFrame, history: pd.DataFrame) -> pd.
     """The best test accuracy of the kept models of every institution and run.
 
     Args:
-        variant: its name, for messages.
         last: repeat, fold, institution, value of the last model.
         history: of the variant, `HISTORY`, cluster (null without) and repeat.
 

@@ -23,8 +23,6 @@ class SiteTrace:
     Attributes:
         accuracy: share of subjects with a correctly predicted site, each by a model not trained on the subject.
         chance: share of the largest site.
-        subjects: number of predicted subjects.
-        sites: number of sites among them.
         left_out: sites with fewer than `FEWEST` subjects.
     """
 

@@ -107,10 +107,6 @@ def compare(
 
     Args:
         runs: variant, repeat, fold, scope, metric, value.
-        reference_variant: reference of the tests.
-        metric: one metric.
-        scope: one scope.
-        test_train_ratio: n_test / n_train of a run.
 
     Returns:
         `TEST_COLUMNS`, a row a variant in order of appearance. A run counts if both variants are
@@ -140,11 +136,6 @@ def paired_difference(
 
     Args:
         runs: variant, repeat, fold, scope, metric, value.
-        variant: the first variant.
-        other: the variant that is subtracted.
-        metric: one metric.
-        scope: one scope.
-        test_train_ratio: n_test / n_train of a run.
     """
     chosen = runs.loc[(runs["metric"] == metric) & (runs["scope"] == scope) & runs["variant"].isin([variant, other])]
     table = chosen.pivot(index=["repeat", "fold"], columns="variant", values="value").reindex(columns=[variant, other])
@@ -163,10 +154,8 @@ def compare_all(
 
     Args:
         runs: variant, repeat, fold, scope, metric, value.
-        reference_variant: reference of the tests.
         metrics: tested metrics; a metric without a run is left out.
         scopes: tested scopes; a scope without a run is left out.
-        test_train_ratio: n_test / n_train of a run.
 
     Returns:
         `TEST_COLUMNS` and scope. Holm's correction counts all rows with a p: variants, metrics and scopes.

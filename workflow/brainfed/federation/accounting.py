@@ -84,7 +84,6 @@ def noise_multiplier(settings: PrivacySettings, sampling_rate: float, steps: int
     """The noise multiplier of all steps of a training at one institution; 0 without privacy.
 
     Args:
-        settings: of privacy.
         sampling_rate: probability in (0, 1] that a step includes a subject.
         steps: number of steps of the whole training. `paper` and `classical` ignore both.
 
@@ -160,11 +159,8 @@ class Spending:
     """Private steps of one institution in one fold.
 
     Attributes:
-        institution: its name.
         fold: number of the fold; in each fold the institution trains anew.
-        subjects: number of its training subjects.
         sampling_rate: probability that a step includes a subject.
-        steps: number of steps that it has taken.
         noise_multiplier: standard deviation of the noise over the clipping norm.
     """
 

@@ -22,7 +22,6 @@ class Adam:
 
     Args:
         parameters: `step` updates those that have a gradient.
-        learning_rate: of all parameters.
         weight_decay: L2 penalty, added to the gradient.
     """
 

@@ -21,13 +21,7 @@ IntArray = NDArray[np.int64]
 
 
 def attacked_institutions(share: float, institutions: int, streams: Streams) -> frozenset[int]:
-    """Codes of the first ceil(share M) of a random order of M institutions; a larger share holds those of a smaller.
-
-    Args:
-        share: from 0 to 1.
-        institutions: their number M.
-        streams: of the repeat.
-    """
+    """Codes of the first ceil(share M) of a random order of M institutions; a larger share holds those of a smaller."""
     order = streams.numpy("attacked").permutation(institutions)
     return frozenset(order[: share_of(share, institutions)].tolist())
 
@@ -41,8 +35,6 @@ def flipped_labels(labels: IntArray, institution: IntArray, attacked: Collection
     Args:
         labels: (F, n) from 0 to C - 1; negative ones are hidden, and stay.
         institution: (n,) code of each subject's institution.
-        attacked: codes.
-        classes: their number C.
     """
     turned = (labels >= 0) & np.isin(institution, list(attacked))
     return np.where(turned, classes - 1 - labels, labels)
@@ -65,8 +57,6 @@ class FarUploads:
     weight. If none is left, it is the mean of what the attacked ones would have sent.
 
     Attributes:
-        attacked: codes.
-        streams: of the repeat.
         folds: fold number of each position of the fold axis.
         one: whether only the first attacked institution that takes part in a fold is far, and all others send the mean
             of the benign uploads and the far one (OFOM); else each is far in a direction of its own (PAF).
@@ -157,8 +147,6 @@ class FalseUpdates:
     `start`. A tensor that the server never sends, such as logits, starts at zero: it is multiplied.
 
     Attributes:
-        attacked: codes.
-        factor: of the update.
         start: tensors (F, ...) that all institutions begin with, by name.
     """
 
@@ -194,9 +182,7 @@ class Federation:
     """What an attack has to know of a training.
 
     Attributes:
-        institutions: their number.
         folds: fold number of each position of the fold axis.
-        streams: of the repeat.
         start: tensors (F, ...) that all institutions begin with, by name.
         rows: entries of the first axis that each fold has, of tensors that are padded to the largest fold; empty: all.
     """

@@ -65,15 +65,10 @@ class Ledger:
         """Count `times` tensors of `shape`, sent in `round_index` by (or to) an institution of `subjects` subjects.
 
         Args:
-            name: as declared.
-            shape: of one tensor.
             itemsize: bytes of one entry; as in `ENTRY_BYTES` for names that it has.
             direction: from the institution's side.
             round_index: 0 for tensors sent once.
-            institution: its code.
-            subjects: number of its subjects.
             to: the receiver; by default `server` for an upload, `institutions` for a download.
-            times: number of tensors.
 
         Raises:
             UndeclaredCrossing: the name is not declared, the axes or the size of an entry differ, or an undeclared axis

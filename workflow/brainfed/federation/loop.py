@@ -63,13 +63,8 @@ def federate(
     """Train the clients in place (FedNI Algorithm 1, procedures A and B).
 
     Args:
-        clients: the institutions.
-        strategy: the server.
-        wire: between them.
-        rounds: number of rounds.
         checkpoint: read once, written after rounds.
         progress: called after every round with (done, total, what).
-        pace: of the checkpoint.
         keeps_last: whether to write the state after the last round, for a job that trains again after it.
         finished: asked before every round; whether to stop before `rounds`, as a server does that has converged.
     """

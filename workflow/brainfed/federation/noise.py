@@ -53,7 +53,6 @@ def add_normal(weights: Tensor, scale: float, generator: torch.Generator) -> Non
     Args:
         weights: on the CPU, float32 or float64, (rows, ...) of any strides; wide rows that do not lie in one piece of
             memory are drawn sixteen at a time.
-        scale: standard deviation.
         generator: of the CPU; it draws float32.
     """
     if weights.numel() <= WHOLE:
@@ -110,13 +109,7 @@ class DrawnAhead:
         return [(stream, number) for stream, _, number in self._coming]
 
     def take(self, draw: Draw, wanted: Sequence[tuple[Stream, Shape]], number: int) -> list[Tensor]:
-        """Numbers of round `number` for streams and shapes; starts the draws of the next rounds.
-
-        Args:
-            draw: makes the numbers of one stream and round.
-            wanted: streams and shapes.
-            number: of the round.
-        """
+        """Numbers of round `number` for streams and shapes; starts the draws of the next rounds."""
         if self._pool is None:
             self._pool = ThreadPoolExecutor(torch.get_num_threads(), thread_name_prefix="noise")
         pool = self._pool
@@ -170,7 +163,6 @@ class WeightNoise:
 
     Attributes:
         scale: standard deviation; 0 draws nothing.
-        streams: of the repeat.
         folds: fold number of each position of the fold axis.
         prefix: of names on the wire; keys of the streams omit it.
         ahead: draws the numbers of coming rounds; None: they are drawn when they are needed.

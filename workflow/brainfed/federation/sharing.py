@@ -50,7 +50,6 @@ def record_uploads(ledger: Ledger, sizes: Mapping[int, int], content: Content) -
     """Every institution sends a server the same kind of tensors, once.
 
     Args:
-        ledger: takes the rows.
         sizes: institution -> number of subjects.
         content: of one institution.
     """
@@ -68,7 +67,6 @@ def record_pool(ledger: Ledger, sizes: Mapping[int, int], content: Content) -> N
     """Every institution sends the same tensors of each subject to a centre, once.
 
     Args:
-        ledger: takes the rows.
         sizes: institution -> number of subjects.
         content: of one subject.
     """
@@ -80,7 +78,6 @@ def record_pools(ledger: Ledger, sizes: Mapping[int, int], contents: Mapping[int
     """Every institution sends a centre tensors of its own size, once.
 
     Args:
-        ledger: takes the rows.
         sizes: institution -> number of subjects.
         contents: institution -> content.
     """
@@ -92,7 +89,6 @@ def record_loan(ledger: Ledger, lent: Mapping[int, int], sizes: Mapping[int, int
     """Institutions receive foreign subjects from a centre that holds all data, once.
 
     Args:
-        ledger: takes the rows.
         lent: institution -> number of subjects that it receives.
         sizes: institution -> number of its own.
         content: of one subject.
@@ -105,7 +101,6 @@ def record_summaries(ledger: Ledger, made: Mapping[int, int], sizes: Mapping[int
     """Every institution sends summaries of several subjects to every other institution, once.
 
     Args:
-        ledger: takes the rows.
         made: institution -> number of summaries that it sends.
         sizes: institution -> number of subjects.
         content: of one summary.
@@ -120,7 +115,6 @@ def record_help(ledger: Ledger, helpers: Mapping[int, int], helped: Mapping[int,
     """Institutions with training subjects send the result of a fit to those without.
 
     Args:
-        ledger: takes the rows.
         helpers: institution -> number of subjects.
         helped: the same.
         content: of each helper.

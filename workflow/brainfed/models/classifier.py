@@ -25,7 +25,6 @@ class Products:
     Attributes:
         precision: `bfloat16`: factors and products; sums have the tensors' own format. `tf32`: factors on a GPU.
             `float32`: the tensors' own format.
-        operations: multiplications and additions.
     """
 
     precision: Precision = "float32"
@@ -111,7 +110,6 @@ class Classifier(torch.nn.Module, ABC):
         """(..., n, C) from the products with the features.
 
         Args:
-            products: of the weights in `reads`.
             propagation: A (..., n, n); None without a graph.
             kept: dropout factors (..., n, width) for the input of each layer after the first; empty in scoring.
         """

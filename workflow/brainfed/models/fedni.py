@@ -21,7 +21,6 @@ class GCN(Classifier):
 
     Args:
         features: d.
-        hidden: widths of the two convolutions.
         classes: C.
         skip: whether the logits of a linear classifier on the subject's own features, X W_skip, are added.
     """
@@ -53,7 +52,6 @@ class MLP(Classifier):
 
     Args:
         features: d.
-        hidden: widths of the two hidden layers.
         classes: C.
     """
 

@@ -20,7 +20,6 @@ class GraphSAGE(Classifier):
 
     Args:
         features: d.
-        hidden: widths of the two GraphSAGE layers.
         classes: C.
     """
 

@@ -76,9 +76,6 @@ class RegionGNN(nn.Module):
         regions: R.
         window: T.
         classes: C.
-        hidden: channels of every layer.
-        layers: number of graph convolutions.
-        groups: of channels that are normalised together.
         edge_importance: whether the weights of edges are learnt (`EdgeImportance`).
     """
 
@@ -145,7 +142,6 @@ class STGCN(nn.Module):
         channels: of every block; the input has one.
         kernel: time points of a temporal convolution, an odd number.
         strides: time points from one output to the next, one a block.
-        groups: of channels that are normalised together.
         edge_importance: whether the weights of edges are learnt (`EdgeImportance`).
     """
 

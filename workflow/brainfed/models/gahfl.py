@@ -29,7 +29,6 @@ class RecurrentClassifier(nn.Module):
     `slstm` has FC 10 -> FC 20 -> FC(C) behind its LSTM. The paper's softmax is not part of the network.
 
     Args:
-        kind: of the recurrent layer.
         regions: R.
         classes: C.
         hidden: width of the recurrent layer, in each direction.
@@ -63,7 +62,6 @@ class RecurrentClassifier(nn.Module):
         """Set the initial weights: torch's distribution, uniform in +- 1 / sqrt(hidden) and in +- 1 / sqrt(inputs).
 
         Args:
-            streams: of the repeat.
             parts: of the key, such as the fold; equal parts give equal weights.
         """
         weights = dict(self.named_parameters())
@@ -130,11 +128,9 @@ def fold_logits(
     Without gradients no gates are kept, and a batch of any size takes little memory.
 
     Args:
-        kind: of the recurrent layer.
         parameters: name in `RecurrentClassifier` -> (F, ...), the weights of the folds.
         x: (F, B, T, R) region series; (1, B, T, R) or (B, T, R) where all folds read the same.
         keep: (F, B, pooled) dropout factors; None in scoring.
-        workspace: of a training; None: new memory at every call.
 
     Raises:
         ValueError: x has neither one entry nor F.

@@ -23,7 +23,6 @@ class GIN(torch.nn.Module):
         features: d.
         classes: C.
         hidden: h.
-        layers: number of convolutions.
         dropout: share of the activations that a training step drops.
     """
 
@@ -43,7 +42,6 @@ class GIN(torch.nn.Module):
             nodes: (N, d) features of the nodes of all graphs.
             edges: (2, E) int64, source and target among the N nodes.
             graph: (N,) int64, the graph of each node.
-            graphs: n.
             kept: dropout factors, (N, h) for each convolution, then (n, h); empty: drawn by torch, in training.
         """
         hidden = self.pre(nodes)

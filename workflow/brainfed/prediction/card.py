@@ -36,10 +36,8 @@ def card(kept: KeptFile, predictions: pd.DataFrame, people: pd.DataFrame, projec
     """The text of the card, Markdown.
 
     Args:
-        kept: the model.
         predictions: of the held-out subjects of its folds.
         people: age and sex of the training subjects.
-        project: name of the study.
     """
     about, whole = kept.about, kept.parts[EVERYBODY]
     names, versions = about["class_names"], about["versions"]

@@ -58,10 +58,6 @@ class Patient:
 def read_patients(files: Sequence[str | Path], about: Mapping[str, Any]) -> Iterator[Patient]:
     """Read files of region series, a table or an array of one patient or a shard of several.
 
-    Args:
-        files: paths.
-        about: the model's description.
-
     Raises:
         UserError: a file is unusable, of another atlas, too short, or has regions without signal that training refused.
     """
@@ -148,8 +144,6 @@ def features_of(patient: Patient, about: Mapping[str, Any], part: Part, institut
     """Features (1, d).
 
     Args:
-        patient: its region series.
-        about: the model's description.
         part: the model, with its reference.
         institution: number of the patient's institution; None where institutions do not differ.
     """
@@ -196,10 +190,7 @@ def predictions(
     """One row a patient, in the order of the files.
 
     Args:
-        model: the kept model.
-        files: region series.
         fold: number of the fold whose model scores, from 0; None: the model of everybody.
-        institution: the patients' institution.
 
     Returns:
         file, score (of class 1; `score-NAME` for each of more than two classes), kind (`probability`, between 0 and 1

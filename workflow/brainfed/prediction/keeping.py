@@ -46,13 +46,9 @@ def keep(
     """Train on all labelled subjects, and write the models of everybody and of all folds.
 
     Args:
-        path: to write.
         kept: as `configuration.layout.cohort_inputs` makes it.
-        files: the job's input.
-        inputs: of the repeat.
         truth: (n,) labels.
         outcome: of the method on `inputs`, with its models.
-        train: the method.
 
     Raises:
         ValueError: a kept model scores the tested subjects of its fold in another way than the method did.

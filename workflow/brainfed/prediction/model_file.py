@@ -44,7 +44,6 @@ class Part:
     """One training.
 
     Attributes:
-        model: of the method.
         reference: `WHITENING` of tangent features with a reference; no arrays of others.
     """
 
@@ -141,7 +140,6 @@ def fold_references(
         split: subject, institution, fold.
         included: subject, included.
         institutions: M names, in the order of the own arrays.
-        settings: of the features.
         folds: F.
     """
     if not settings.tangent or settings.reference == "identity":
@@ -193,7 +191,6 @@ class ScanLengths:
     Attributes:
         held_out: of tested subjects, each by the model of the fold that never saw it.
         training: of the training subjects of every fold, by its model: all folds in one.
-        folds: their number.
         subjects: number of training subjects of the kept model.
     """
 
@@ -232,7 +229,6 @@ def distance_of(length: float, spread: Mapping[str, Any], institution: int | Non
 
     Args:
         length: of a patient's scaled features.
-        spread: of `spread_of`.
         institution: the patient's; None where the model scales all alike.
     """
     means = spread["means"]

@@ -51,16 +51,9 @@ class FedGEMSObjective:
     FedGEMS gives models that are wrong the weight 0: `ensemble="right"`. Its epsilon is 0.75 for both distillations.
 
     Args:
-        folds: number of folds F.
         rows: number of public samples P of the fold that has most.
-        classes: number of classes C.
         epsilon: share of the labels for samples that were right before.
         xi: share of the labels for samples that were never right.
-        ensemble: models that teach.
-        self_evaluation: when the global model finds out which samples it predicts right.
-        lifetime: of the pool.
-        device: of the pool.
-        dtype: of the pool's logits.
     """
 
     def __init__(
@@ -132,7 +125,6 @@ def variance_weighted(teachers: Tensor, members: Tensor) -> Tensor:
 
     Args:
         teachers: (K, ..., C) logits.
-        members: (K, ...) bool.
     """
     variance = teachers.var(dim=-1, correction=0) * members
     weights = torch.where(variance.sum(dim=0) > 0, variance, members.to(variance.dtype))

@@ -43,10 +43,7 @@ def initial_weights(streams: Streams, folds: Sequence[int], classes: int, hidden
     """(F, ...) weights of the two layers, Glorot's uniform start, and their biases, zeros.
 
     Args:
-        streams: of the repeat.
         folds: numbers of the F folds, which key the draws.
-        classes: number of classes C, the features of a node.
-        hidden: outputs of each layer.
     """
     found = {}
     for layer, inputs in enumerate((classes, hidden)):
@@ -81,8 +78,6 @@ class GCNA:
 
     Args:
         start: (F, ...) initial weights, as `initial_weights` draws them; the network takes their device and dtype.
-        training: what the network learns from.
-        learning_rate: of its Adam.
     """
 
     def __init__(
@@ -120,8 +115,6 @@ class GCNA:
         it is sum_k A'_k KL(lg_k || lg).
 
         Args:
-            weights: (K, F, B) of `weights`.
-            batch: the samples.
             divergence: (K, F, B) KL(lg_k || lg).
             right: (K, F, B) bool, as in `weights`.
         """
@@ -178,17 +171,12 @@ class GAHFLObjective:
 
     Args:
         rows: number of public samples P of the fold that has most.
-        classes: number of classes C.
         start: (F, ...) initial weights of the network (`gcna.initial_weights`), whose device and dtype the pool has.
         beta: weight of the self-distillation.
         gamma: weight of the distillation from the institutions.
         epsilon: share of the labels in eq. 5.
         xi: share of the labels in eq. 7.
         momentum: phi of the pool.
-        drop: the term to leave out.
-        gcna_training: what the network learns from.
-        self_evaluation: when the global model finds out which samples it predicts right.
-        lifetime: of the pool.
     """
 
     def __init__(

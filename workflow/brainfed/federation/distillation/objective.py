@@ -83,7 +83,6 @@ def local_loss(logits: Tensor, labels: Tensor, weight: Tensor, global_logits: Te
         labels: (F, B) int64.
         weight: (F, B) 1 for a sample, 0 for padding.
         global_logits: (F, B, C) of the global model; None in the first round, before there is one.
-        alpha: weight of the divergence.
     """
     values = cross_entropy(logits, labels)
     if global_logits is not None:
@@ -101,12 +100,8 @@ class LogitPool:
     With phi = 0 the pool holds the last right logits, as FedGEMS' global pool does.
 
     Args:
-        folds: number of folds F.
         rows: number of public samples P of the fold that has most.
-        classes: number of classes C.
         momentum: phi, in [0, 1].
-        device: of the pool.
-        dtype: of the logits.
     """
 
     def __init__(
@@ -191,11 +186,6 @@ class SelfEvaluation:
       for all steps of the round, and the right logits of this one prediction enter the pool.
 
     With `pool="round"` the pool is emptied as a round begins: under `round` no sample was then right before.
-
-    Args:
-        pool: of all public samples.
-        when: of the evaluation.
-        lifetime: of the pool.
     """
 
     def __init__(self, pool: LogitPool, when: Evaluation = "step", lifetime: Lifetime = "training") -> None:
@@ -272,11 +262,7 @@ def right_teachers(batch: PublicBatch) -> Tensor:
 
 
 class Objective(Protocol):
-    """A loss of the global model that may remember earlier batches and train a network of its own.
-
-    Attributes:
-        visits: how often institutions teach samples.
-    """
+    """A loss of the global model that may remember earlier batches and train a network of its own."""
 
     visits: Visits
 

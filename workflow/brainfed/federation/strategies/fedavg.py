@@ -61,9 +61,7 @@ class Selection:
     """The institutions of every round of a training.
 
     Attributes:
-        institutions: M.
         fraction: C.
-        streams: of the repeat.
     """
 
     institutions: int
@@ -114,11 +112,7 @@ class EndingStrategy(Strategy, Protocol):
 
 
 class Alone:
-    """All institutions train in every round and send nothing.
-
-    Args:
-        institutions: codes.
-    """
+    """All institutions train in every round and send nothing."""
 
     def __init__(self, institutions: tuple[int, ...]) -> None:
         self.institutions = institutions
@@ -149,11 +143,8 @@ class FedAvg:
     """One shared model: the mean of the replies, or what a defence makes of them.
 
     Args:
-        institutions: codes.
         start: shared tensors of the initial model, name -> (F, ...).
         weighting: `equal` is FedNI's 1/M, `subjects` the original's n_m / n.
-        selection: of the institutions that train in a round; by default all.
-        defence: in place of the mean.
     """
 
     def __init__(

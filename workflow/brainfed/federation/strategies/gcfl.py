@@ -37,7 +37,6 @@ class Similarity(Protocol):
         """(m, m) weights between members of a cluster, none negative.
 
         Args:
-            fold: position of the fold.
             members: (m,) places of the institutions.
             updates: (m, P) what each has added to its shared weights in this round.
         """

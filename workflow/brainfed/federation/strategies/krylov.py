@@ -194,7 +194,6 @@ class Krylov:
     sends directions of all systems until all penalties can be compared; the refinement, of those with j = 0 alone.
 
     Args:
-        institutions: codes.
         models: number of models C.
         penalties: A values of alpha, ascending; with a single one there is no search.
         rounds: most directions K.

@@ -29,7 +29,6 @@ class GradientDescent:
     """One shared model from sums of gradients.
 
     Args:
-        institutions: codes.
         start: (F, K, d) initial weights.
         step: (F,) size of a step.
         class_weights: (F, C) ones.
@@ -125,13 +124,7 @@ class Objective:
 
 
 class QuasiNewton:
-    """The server.
-
-    Args:
-        institutions: codes.
-        objective: of the models.
-        penalties: (P,) above 0.
-    """
+    """The server."""
 
     def __init__(self, institutions: tuple[int, ...], objective: Objective, penalties: Tensor) -> None:
         self.institutions, self.objective = institutions, objective
@@ -290,7 +283,6 @@ class PenaltyPath:
     """G groups of models that share a penalty, 1 / (cost count).
 
     Args:
-        institutions: codes.
         objective: of the P models.
         costs: ascending.
         groups: (P,) group of each model.

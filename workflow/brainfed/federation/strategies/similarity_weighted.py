@@ -39,7 +39,6 @@ class SimilarityWeighted(FedAvg):
         tau: of the softmax; at 0 all weigh the same, the larger the more the most similar one.
         components: of the principal component analysis, the largest first; None: all.
         literal: whether the formula holds as it is printed, with centred weights in place of updates.
-        selection: of the institutions that train in a round; by default all.
     """
 
     def __init__(

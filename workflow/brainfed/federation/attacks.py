@@ -40,6 +40,24 @@ def flipped_labels(labels: IntArray, institution: IntArray, attacked: Collection
     return np.where(turned, classes - 1 - labels, labels)
 
 
+@dataclass(frozen=True)
+class Federation:
+    """What an attack has to know of a training.
+
+    Attributes:
+        institutions: their number.
+        folds: fold number of each position of the fold axis.
+        start: tensors (F, ...) that all institutions begin with, by name.
+        rows: entries of the first axis that each fold has; those behind are padding and stay. Empty: all.
+    """
+
+    institutions: int
+    folds: tuple[int, ...]
+    streams: Streams
+    start: Mapping[str, Tensor]
+    rows: tuple[int, ...] = ()
+
+
 # Uploads far from all others: PAF and OFOM (GAHFL eq. 8 and 9; Chang et al. 2021).
 
 FAR = 10.0
@@ -57,17 +75,13 @@ class FarUploads:
     weight. If none is left, it is the mean of what the attacked ones would have sent.
 
     Attributes:
-        folds: fold number of each position of the fold axis.
         one: whether only the first attacked institution that takes part in a fold is far, and all others send the mean
             of the benign uploads and the far one (OFOM); else each is far in a direction of its own (PAF).
-        rows: entries of the first axis that each fold has; those behind are padding and stay. Empty: all.
     """
 
     attacked: Collection[int]
-    streams: Streams
-    folds: tuple[int, ...]
-    one: bool = False
-    rows: tuple[int, ...] = ()
+    federation: Federation
+    one: bool
 
     @torch.no_grad()
     def __call__(
@@ -95,21 +109,20 @@ class FarUploads:
         far = self._far(number, mean)
         share = 1 / (count + 1)
         joined = {name: tensor + _of_folds(share, tensor) * (far[name] - tensor) for name, tensor in mean.items()}
-        taken, found = torch.zeros(len(self.folds), dtype=torch.bool), {}
+        taken, sent = torch.zeros(len(self.federation.folds), dtype=torch.bool), {}
         for code, takes_part in present.items():
             first = takes_part & ~taken
             taken |= takes_part
-            found[code] = {
+            sent[code] = {
                 name: torch.where(_of_folds(first, tensor) > 0, far[name], tensor) for name, tensor in joined.items()
             }
-        return found
+        return sent
 
     def _far(self, number: int, mean: Mapping[str, Tensor], *parts: int) -> dict[str, Tensor]:
         """The mean (F, ...) plus a vector of `FAR` times its norm, all tensors of a fold taken together."""
+        places = range(len(self.federation.folds))
         drawn = {
-            name: torch.stack(
-                [self._direction(place, tensor.shape[1:], number, name, *parts) for place in range(len(self.folds))]
-            )
+            name: torch.stack([self._direction(place, tensor.shape[1:], number, name, *parts) for place in places])
             for name, tensor in mean.items()
         }
         length = (FAR * _norms(list(mean.values()))).clamp(max=LONGEST) / _norms(list(drawn.values()))
@@ -117,9 +130,11 @@ class FarUploads:
 
     def _direction(self, place: int, shape: Sequence[int], *parts: int | str) -> Tensor:
         """A random direction of a tensor in the fold at this place, zero in its padding."""
-        held = (self.rows[place], *shape[1:]) if self.rows else shape
-        drawn = normal(self.streams, held, "far-upload", self.folds[place], *parts)
-        return torch.cat([drawn, drawn.new_zeros(shape[0] - held[0], *shape[1:])]) if self.rows else drawn
+        rows, streams, fold = self.federation.rows, self.federation.streams, self.federation.folds[place]
+        if not rows:
+            return normal(streams, shape, "far-upload", fold, *parts)
+        drawn = normal(streams, (rows[place], *shape[1:]), "far-upload", fold, *parts)
+        return torch.cat([drawn, drawn.new_zeros(shape[0] - rows[place], *shape[1:])])
 
 
 def _norms(tensors: Sequence[Tensor]) -> Tensor:
@@ -177,30 +192,12 @@ class FalseUpdates:
 # The attack of a training on the wire, by its settings.
 
 
-@dataclass(frozen=True)
-class Federation:
-    """What an attack has to know of a training.
-
-    Attributes:
-        folds: fold number of each position of the fold axis.
-        start: tensors (F, ...) that all institutions begin with, by name.
-        rows: entries of the first axis that each fold has, of tensors that are padded to the largest fold; empty: all.
-    """
-
-    institutions: int
-    folds: tuple[int, ...]
-    streams: Streams
-    start: Mapping[str, Tensor]
-    rows: tuple[int, ...] = ()
-
-
 def attack_of(settings: RobustnessSettings, federation: Federation) -> Attack | None:
-    """The attack on replies; None without one, and with one on labels, which happens at home."""
+    """The attack on replies; None without one, and for one on labels, which happens at home."""
     if not settings.poisons or settings.attack == "label_flip":
         return None
     attacked = attacked_institutions(settings.attacked, federation.institutions, federation.streams)
     if settings.attack in ("sign_flip", "scale"):
         start = {name: tensor.clone() for name, tensor in federation.start.items()}
         return FalseUpdates(attacked, TURNED if settings.attack == "sign_flip" else SCALED, start)
-    one = settings.attack == "ofom"
-    return FarUploads(attacked, federation.streams, federation.folds, one=one, rows=federation.rows)
+    return FarUploads(attacked, federation, one=settings.attack == "ofom")

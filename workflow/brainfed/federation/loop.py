@@ -63,10 +63,10 @@ def federate(
     """Train the clients in place (FedNI Algorithm 1, procedures A and B).
 
     Args:
-        checkpoint: read once, written after rounds.
+        checkpoint: read once, written after rounds as `pace` says.
         progress: called after every round with (done, total, what).
         keeps_last: whether to write the state after the last round, for a job that trains again after it.
-        finished: asked before every round; whether to stop before `rounds`, as a server does that has converged.
+        finished: asked before every round: whether the server has converged.
     """
     pace = pace or Pace()
     first = _resume(clients, strategy, wire, rounds, checkpoint)
@@ -95,10 +95,10 @@ def _save(clients: Clients, strategy: Strategy, wire: Wire, checkpoint: Checkpoi
 
 def _resume(clients: Clients, strategy: Strategy, wire: Wire, rounds: int, checkpoint: Checkpoint) -> int:
     """Load what `_save` wrote; the number of the first round to run."""
-    found = checkpoint.load(of=rounds)
-    if found is None:
+    saved = checkpoint.load(of=rounds)
+    if saved is None:
         return 0
-    number, arrays, about = found
+    number, arrays, about = saved
     clients.load(number, _below(CLIENTS, arrays))
     strategy.load(_below(SERVER, arrays))
     wire.ledger.restore(about["crossings"])

@@ -103,11 +103,6 @@ class DrawnAhead:
         """None on a CPU, whose cores train, and where a `fraction` of the institutions, drawn in each round, trains."""
         return cls(rounds) if torch.device(device).type == "cuda" and fraction == 1.0 else None
 
-    @property
-    def waiting(self) -> list[tuple[Stream, int]]:
-        """Streams and rounds whose numbers are drawn, or will be, and were not taken."""
-        return [(stream, number) for stream, _, number in self._coming]
-
     def take(self, draw: Draw, wanted: Sequence[tuple[Stream, Shape]], number: int) -> list[Tensor]:
         """Numbers of round `number` for streams and shapes; starts the draws of the next rounds."""
         if self._pool is None:
@@ -153,7 +148,7 @@ def normal(streams: Streams, shape: Sequence[int], purpose: str, *parts: int | s
 
 
 def secret_normal(streams: Streams, shape: Sequence[int], purpose: str, *parts: int | str) -> Tensor:
-    """The same of a stream whose key is a secret: all of its 63 bits count, so that no search finds it."""
+    """The same from a stream whose key is a secret: all of its 63 bits count, so that no search finds it."""
     return torch.from_numpy(streams.numpy(purpose, *parts).standard_normal(tuple(shape), dtype=np.float32))
 
 

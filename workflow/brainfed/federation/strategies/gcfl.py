@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations
 from math import inf, sqrt
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import networkx as nx
 import numpy as np
@@ -24,62 +24,47 @@ BoolArray = NDArray[np.bool_]
 Clustering = Literal["minimum_cut", "balanced"]
 
 
-class Similarity(Protocol):
-    """The interface of GCFL's server to a measure of similarity."""
+class Similarity:
+    """How GCFL's server measures similarity in a fold, given by its position; by default from one round's updates."""
+
+    def weights(self, _fold: int, _members: IntArray, _updates: Tensor) -> FloatArray:
+        """(m, m) weights between members of a cluster, none negative.
+
+        Args:
+            _members: (m,) places of the institutions.
+            _updates: (m, P) what each has added to its shared weights in this round.
+        """
+        raise NotImplementedError
 
     def read(self, replies: Sequence[Message]) -> None:
         """Keep what it needs of a round's replies, one an institution."""
 
-    def ready(self, fold: int) -> bool:
+    def ready(self, _fold: int) -> bool:
         """Whether enough is known of this fold to cut one of its clusters."""
-
-    def weights(self, fold: int, members: IntArray, updates: Tensor) -> FloatArray:
-        """(m, m) weights between members of a cluster, none negative.
-
-        Args:
-            members: (m,) places of the institutions.
-            updates: (m, P) what each has added to its shared weights in this round.
-        """
+        return True
 
     def forget(self, fold: int) -> None:
-        """A cluster of this fold was cut."""
+        """Take note that a cluster of this fold was cut."""
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Arrays that later rounds depend on."""
+        return {}
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Copy a `state`."""
 
 
-class UpdateCosine:
+class UpdateCosine(Similarity):
     """GCFL: cos(Delta_i, Delta_j) + 1 between the updates of a round (Xie et al. 2021)."""
-
-    def read(self, replies: Sequence[Message]) -> None:
-        """Nothing to keep."""
-
-    def ready(self, _fold: int) -> bool:
-        """Always: a round's updates suffice."""
-        return True
 
     def weights(self, _fold: int, _members: IntArray, updates: Tensor) -> FloatArray:
         """(m, m); an update of zeros has the cosine 0 with all others."""
         exact = updates.double()
         units = exact / exact.norm(dim=1, keepdim=True).clamp(min=torch.finfo(exact.dtype).tiny)
-        found: FloatArray = (units @ units.T + 1).clamp(min=0).cpu().numpy()
-        return found
-
-    def forget(self, _fold: int) -> None:
-        """Nothing to forget."""
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Nothing."""
-        return {}
-
-    def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Nothing."""
+        return np.asarray((units @ units.T + 1).clamp(min=0).cpu().numpy())
 
 
-class GradientNorms:
+class GradientNorms(Similarity):
     """GCFL+: max(D) - D, with D the DTW distances between sequences of gradient norms (Xie et al. 2021).
 
     Replies have a tensor `gradient-norm`. After a cut all sequences of the fold start again, and no cluster of it is
@@ -114,7 +99,10 @@ class GradientNorms:
     def weights(self, fold: int, members: IntArray, _updates: Tensor) -> FloatArray:
         """(m, m)."""
         known = np.stack(self.held)[:, members, fold]
-        distances = dtw_distances([column[np.isfinite(column)].tolist() for column in known.T])
+        sequences = [column[np.isfinite(column)].tolist() for column in known.T]
+        distances = np.zeros((len(sequences), len(sequences)))
+        for one, other in combinations(range(len(sequences)), 2):
+            distances[one, other] = distances[other, one] = dtw(sequences[one], sequences[other])
         assert np.isfinite(distances).all(), "every institution with training samples has a norm of this round"
         return np.asarray(distances.max() - distances)
 
@@ -130,14 +118,6 @@ class GradientNorms:
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Copy the sequences."""
         self.held = list(arrays["gradient-norms"].copy())
-
-
-def dtw_distances(sequences: Sequence[Sequence[float]]) -> FloatArray:
-    """(m, m) distances between m sequences."""
-    found = np.zeros((len(sequences), len(sequences)))
-    for one, other in combinations(range(len(sequences)), 2):
-        found[one, other] = found[other, one] = dtw(sequences[one], sequences[other])
-    return found
 
 
 def dtw(first: Iterable[float], second: Sequence[float]) -> float:
@@ -206,11 +186,11 @@ def split(clusters: IntArray, one: IntArray, other: IntArray, counts: IntArray) 
     """
     first, second = sorted((one, other), key=lambda part: int(part[0]))
     number, free = clusters[first[0]], clusters.max() + 1
-    found = clusters.copy()
+    finer = clusters.copy()
     if counts[second].sum() > counts[first].sum():
-        found[clusters == number] = free
-    found[first], found[second] = number, free
-    return found
+        finer[clusters == number] = free
+    finer[first], finer[second] = number, free
+    return finer
 
 
 # Clustered federated learning of graphs: GCFL and GCFL+ (Xie et al. 2021).
@@ -330,15 +310,15 @@ class GCFL:
     def _after_cuts(self, fold: int, clusters: IntArray, counts: IntArray, updates: Tensor) -> IntArray:
         """(M,) the clusters of a fold after a round; new parts are not cut again."""
         places = np.flatnonzero(counts > 0)
-        found = clusters
+        finer = clusters
         for cluster in np.unique(clusters):
             rows = np.flatnonzero(clusters[places] == cluster)
             if len(rows) < FEWEST or not self.similarity.ready(fold) or not self._disagree(updates[rows]):
                 continue
             part = self._cut(self.similarity.weights(fold, places[rows], updates[rows]))
-            found = split(found, places[rows[part]], places[rows[~part]], counts)
+            finer = split(finer, places[rows[part]], places[rows[~part]], counts)
             self.similarity.forget(fold)
-        return found
+        return finer
 
     def _disagree(self, updates: Tensor) -> bool:
         """Whether a cluster's updates (m, P) are large while their mean is small."""
@@ -362,5 +342,5 @@ class GCFL:
 
 def _norms(rows: Tensor) -> Tensor:
     """(m,) float64; one that is not finite shows an entry that is not."""
-    found: Tensor = torch.linalg.vector_norm(rows, dim=1, dtype=torch.float64)
-    return found
+    norms: Tensor = torch.linalg.vector_norm(rows, dim=1, dtype=torch.float64)
+    return norms

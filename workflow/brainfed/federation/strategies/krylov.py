@@ -1,8 +1,10 @@
 """The server of a ridge regression solved by conjugate gradients, and the Krylov spaces that it solves in."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
@@ -14,28 +16,33 @@ from brainfed.federation.message import Message
 Phase = Literal["moments", "search", "validation", "refinement", "done"]
 
 
+TENSORS = ("directions", "diagonal", "offdiagonal", "start", "count", "target", "mean")
+"""Fields of the spaces that are tensors, systems first."""
 SMALLEST = 1e-13
 """Norm of a new direction, relative to its product, below which the space is complete."""
 
 
+@dataclass
 class KrylovSpaces:
     """S spaces of up to K directions of d numbers.
 
     Attributes:
         directions: (S, K + 1, d) orthonormal directions; zero beyond a complete space.
         diagonal, offdiagonal: (S, K) of T; `offdiagonal[:, k]` joins the directions k and k + 1.
-        size: number of directions with a product.
         start: (S,) norm of the right-hand side b.
         count, target: (S,) number of training subjects n, and mean of their targets.
         mean: (S, d) mean mu of their features.
+        size: number of directions with a product.
     """
 
-    def __init__(
-        self, directions: Tensor, diagonal: Tensor, offdiagonal: Tensor, size: int, start: Tensor, count: Tensor,
-        target: Tensor, mean: Tensor,
-    ) -> None:  # fmt: skip
-        self.directions, self.diagonal, self.offdiagonal, self.size = directions, diagonal, offdiagonal, size
-        self.start, self.count, self.target, self.mean = start, count, target, mean
+    directions: Tensor
+    diagonal: Tensor
+    offdiagonal: Tensor
+    start: Tensor
+    count: Tensor
+    target: Tensor
+    mean: Tensor
+    size: int = 0
 
     @classmethod
     def of(cls, count: Tensor, features: Tensor, targets: Tensor, products: Tensor, rounds: int) -> "KrylovSpaces":
@@ -56,7 +63,7 @@ class KrylovSpaces:
         directions = right.new_zeros(len(count), rounds + 1, right.shape[1])
         directions[:, 0] = _unit(right, norm, least)
         empty = right.new_zeros(2, len(count), rounds)
-        return cls(directions, empty[0], empty[1], 0, start, count, target, mean)
+        return cls(directions, empty[0], empty[1], start, count, target, mean)
 
     @property
     def last(self) -> Tensor:
@@ -121,50 +128,30 @@ class KrylovSpaces:
 
     def first(self, systems: int) -> "KrylovSpaces":
         """The spaces of the first systems alone."""
-        return KrylovSpaces(
-            self.directions[:systems].clone(),
-            self.diagonal[:systems].clone(),
-            self.offdiagonal[:systems].clone(),
-            self.size,
-            self.start[:systems],
-            self.count[:systems],
-            self.target[:systems],
-            self.mean[:systems],
-        )
+        return KrylovSpaces(*(getattr(self, name)[:systems].clone() for name in TENSORS), self.size)
 
     def _coefficients(self, penalties: Tensor, k: int) -> Tensor:
         between = self.offdiagonal[:, : k - 1]
         matrix = torch.diag_embed(self.diagonal[:, :k]) + torch.diag_embed(between, 1) + torch.diag_embed(between, -1)
         values, vectors = torch.linalg.eigh(matrix)
         scaled = vectors[:, 0, None, :] * self.start[:, None, None] / (values[:, None, :] + penalties[:, :, None])
-        found = self.diagonal.new_zeros(*penalties.shape, self.diagonal.shape[1])
-        found[:, :, :k] = torch.einsum("skv,sav->sak", vectors, scaled)
-        return found
+        coefficients = self.diagonal.new_zeros(*penalties.shape, self.diagonal.shape[1])
+        coefficients[:, :, :k] = torch.einsum("skv,sav->sak", vectors, scaled)
+        return coefficients
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Everything, on the host."""
-        tensors = {
-            "directions": self.directions[:, : self.size + 1],
-            "diagonal": self.diagonal,
-            "offdiagonal": self.offdiagonal,
-            "start": self.start,
-            "count": self.count,
-            "target": self.target,
-            "mean": self.mean,
-        }
-        return {name: tensor.cpu().numpy() for name, tensor in tensors.items()}
+        """The tensors on the host, without the directions that are still empty."""
+        arrays = {name: getattr(self, name).cpu().numpy() for name in TENSORS}
+        return arrays | {"directions": arrays["directions"][:, : self.size + 1]}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], rounds: int) -> "KrylovSpaces":
-        """From `arrays`."""
-        held = {name: torch.from_numpy(array.copy()) for name, array in arrays.items() if name != "phase"}
-        systems, known, d = held["directions"].shape
-        directions = held["directions"].new_zeros(systems, rounds + 1, d)
-        directions[:, :known] = held["directions"]
-        return cls(
-            directions, held["diagonal"], held["offdiagonal"], known - 1, held["start"], held["count"],
-            held["target"], held["mean"],
-        )  # fmt: skip
+        """From `arrays`, with room for the directions of all rounds."""
+        tensors = {name: torch.from_numpy(arrays[name].copy()) for name in TENSORS}
+        systems, known, d = tensors["directions"].shape
+        directions = tensors["directions"].new_zeros(systems, rounds + 1, d)
+        directions[:, :known] = tensors["directions"]
+        return cls(**tensors | {"directions": directions}, size=known - 1)
 
 
 def _unit(vectors: Tensor, norms: Tensor, least: Tensor) -> Tensor:
@@ -226,17 +213,16 @@ class Krylov:
 
     def aggregate(self, _number: int, replies: Mapping[int, Message]) -> None:
         """Sums over institutions of: moments, then products with the directions, then losses of held-out subjects."""
-        found = {name: tensor[0] for name, tensor in _total(replies).items()}
+        total = {name: tensor[0] for name, tensor in _total(replies).items()}
         if self._phase == "moments":
-            self._spaces = KrylovSpaces.of(
-                found["count"], found["feature-sum"], found["target-sum"], found["feature-target-sum"], self.rounds
-            )
+            moments = (total[name] for name in ("count", "feature-sum", "target-sum", "feature-target-sum"))
+            self._spaces = KrylovSpaces.of(*moments, self.rounds)
             self._phase = "search" if len(self.penalties) > 1 else "refinement"
         elif self._phase == "validation":
-            self.chosen = strongest_of_the_best(found["loss"], found["held-out"], self.models)
+            self.chosen = strongest_of_the_best(total["loss"], total["held-out"], self.models)
             self._spaces, self._phase = self.spaces.first(self.models), "refinement"
         else:
-            self.spaces.extend(found["product" if self._phase == "search" else "last-product"])
+            self.spaces.extend(total["product" if self._phase == "search" else "last-product"])
         if self._phase == "search" and self._ends(self.penalties.expand(len(self.spaces.start), -1), SEARCH_TOLERANCE):
             self._phase = "validation"
         if self._phase == "refinement" and self._ends(self.own_penalties(), self.tolerance):
@@ -274,8 +260,7 @@ class Krylov:
     def state(self) -> dict[str, NDArray[Any]]:
         """The spaces, the chosen penalties and the phase."""
         spaces = {} if self._spaces is None else self._spaces.arrays()
-        phase = torch.tensor(PHASES.index(self._phase))
-        return {"phase": phase.numpy(), "chosen": self.chosen.numpy(), **spaces}
+        return {"phase": np.array(PHASES.index(self._phase)), "chosen": self.chosen.numpy(), **spaces}
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Copy a state."""

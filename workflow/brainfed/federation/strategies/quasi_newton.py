@@ -54,7 +54,11 @@ class GradientDescent:
         """Weigh the classes, or step."""
         ordered = [replies[code] for code in sorted(replies)]
         if "class-counts" in ordered[0].tensors:
-            self._weigh(torch.stack([reply.tensors["class-counts"] for reply in ordered]).sum(dim=0))
+            assert self.count_noise is not None
+            counts = torch.stack([reply.tensors["class-counts"] for reply in ordered]).sum(dim=0)
+            # One subject beside the noise, so that a class without subjects has a weight.
+            level = counts.clamp(min=0) + self.count_noise.to(counts).clamp(min=1)[:, None]
+            self.class_weights.copy_(level.min(dim=1, keepdim=True).values / level)
             return
         subjects = torch.stack([reply.samples for reply in ordered]).sum(dim=0).clamp(min=1)
         total = torch.stack([reply.tensors["gradient"] for reply in ordered]).sum(dim=0)
@@ -76,12 +80,6 @@ class GradientDescent:
         """Copy a state."""
         self.weights.copy_(torch.from_numpy(arrays["weights"]))
         self.class_weights.copy_(torch.from_numpy(arrays["class-weights"]))
-
-    def _weigh(self, counts: Tensor) -> None:
-        assert self.count_noise is not None
-        # One subject beside the noise, so that a class without subjects has a weight.
-        level = counts.clamp(min=0) + self.count_noise.to(counts).clamp(min=1)[:, None]
-        self.class_weights.copy_(level.min(dim=1, keepdim=True).values / level)
 
 
 # Minimisation of a sum over institutions by L-BFGS at the server (Nocedal and Wright 2006, Algorithms 7.4 and 3.1).
@@ -124,7 +122,7 @@ class Objective:
 
 
 class QuasiNewton:
-    """The server."""
+    """Minimise an objective by L-BFGS under penalties (P,) above 0."""
 
     def __init__(self, institutions: tuple[int, ...], objective: Objective, penalties: Tensor) -> None:
         self.institutions, self.objective = institutions, objective
@@ -257,15 +255,15 @@ class QuasiNewton:
         """(P, d + 1) minus the inverse curvature of the memory times the gradient (Algorithm 7.4)."""
         steps, differences, inverse = (self.held[name] for name in ("steps", "differences", "inverse"))
         oldest_first = [(number + 1 + age) % MEMORY for age in range(MEMORY)]
-        found, shares = self.held["gradient"].clone(), torch.zeros_like(inverse)
+        ascent, shares = self.held["gradient"].clone(), torch.zeros_like(inverse)
         for slot in reversed(oldest_first):
-            shares[slot] = inverse[slot] * (steps[slot] * found).sum(dim=1)
-            found -= shares[slot, :, None] * differences[slot]
-        found *= self.held["scale"][:, None]
+            shares[slot] = inverse[slot] * (steps[slot] * ascent).sum(dim=1)
+            ascent -= shares[slot, :, None] * differences[slot]
+        ascent *= self.held["scale"][:, None]
         for slot in oldest_first:
-            again = inverse[slot] * (differences[slot] * found).sum(dim=1)
-            found += (shares[slot] - again)[:, None] * steps[slot]
-        return -found
+            again = inverse[slot] * (differences[slot] * ascent).sum(dim=1)
+            ascent += (shares[slot] - again)[:, None] * steps[slot]
+        return -ascent
 
 
 # Choice of a penalty by federated inner folds: L-BFGS along ascending costs, each from the minimum of the one before.
@@ -321,8 +319,8 @@ class PenaltyPath:
         Tensors of a reply: those of `QuasiNewton.aggregate`, and `validation-loss` (1, P).
         """
         self.server.aggregate(number, replies)
-        found = self.server.total(replies, "validation-loss")
-        self.validation = torch.where(self.server.accepted, found, self.validation)
+        losses = self.server.total(replies, "validation-loss")
+        self.validation = torch.where(self.server.accepted, losses, self.validation)
         converged, moved = self.server.converged, False
         for group in torch.nonzero(~self.ended)[:, 0].tolist():
             own = self.groups == group

@@ -199,6 +199,13 @@ def named(**values):
     return given
 
 
+# What the labels of a cohort are: parameters of the rules that read or name them.
+CLASSES = {
+    "target": lambda wc: PROJECT.cohorts[wc.cohort].target,
+    "classes": lambda wc: list(PROJECT.cohorts[wc.cohort].classes),
+}
+
+
 def some(target, files, mistake):
     """The input of a target; asked for where the config names nothing for it to make, it stops with a sentence."""
     if files:
@@ -210,10 +217,10 @@ def some(target, files, mistake):
         raise WorkflowError(nothing)
 
     # A rule of another workflow, of which this one is a module, may need the target.
-    def found(wildcards):
+    def refused(wildcards):
         raise WorkflowError(nothing)
 
-    return found
+    return refused
 
 
 def joint(is_joint):
@@ -315,6 +322,10 @@ def class_path(kind):
     return f"{kind.__module__}:{kind.__qualname__}"
 
 
+def settings_class_of(stage):
+    return class_path(type(stage.settings))
+
+
 def stage_of(wildcards, kind):
     """The stage that a rule's wildcard of the same name as its kind names."""
     return PLAN.stage(kind, wildcards[kind])
@@ -349,21 +360,22 @@ def lists_of_issues():
     return [f"results/{cohort}/cohort/issues.tsv" for cohort in cohorts]
 
 
+def experiment_of(wildcards):
+    return PLAN.experiments[wildcards.experiment]
+
+
 def method_files(name):
     """One file of every training that a job's experiment compares."""
-    return lambda wc: LAYOUT.method_files(
-        wc.cohort, PLAN.experiments[wc.experiment], name
-    )
+    return lambda wc: LAYOUT.method_files(wc.cohort, experiment_of(wc), name)
 
 
 def names_of_variants(wildcards):
-    return [variant.name for variant in PLAN.experiments[wildcards.experiment].variants]
+    return [variant.name for variant in experiment_of(wildcards).variants]
 
 
 def ledgers_of(wildcards):
     """The variants of an experiment, each with the records of what crossed institutions."""
-    experiment = PLAN.experiments[wildcards.experiment]
-    return ledger_variants(LAYOUT, wildcards.cohort, experiment)
+    return ledger_variants(LAYOUT, wildcards.cohort, experiment_of(wildcards))
 
 
 def variant_of(wildcards):
@@ -400,12 +412,9 @@ def model_of(wildcards):
 
 def training_of(name):
     """One file of the training that kept a model."""
-
-    def path(wildcards):
-        regime = model_of(wildcards).regime
-        return method_file(wildcards.cohort, regime, wildcards.variant, REPEAT, name)
-
-    return path
+    return lambda wc: method_file(
+        wc.cohort, model_of(wc).regime, wc.variant, REPEAT, name
+    )
 
 
 def files_of_the_workflow(folder, *patterns):

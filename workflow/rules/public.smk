@@ -23,8 +23,7 @@ rule choose_public:
         given=named(
             code=code_of("scripts/choose_public.py"),
             settings=lambda wc: stage_of(wc, "public").values,
-            target=lambda wc: PROJECT.cohorts[wc.cohort].target,
-            classes=lambda wc: list(PROJECT.cohorts[wc.cohort].classes),
+            **CLASSES,
             seed=PROJECT.seed,
             repeat=lambda wc: int(wc.repeat),
         ),

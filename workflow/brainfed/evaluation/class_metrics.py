@@ -12,10 +12,20 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.metrics import accuracy_score, confusion_matrix, precision_recall_fscore_support
 
-from brainfed.evaluation.metrics import METRICS, auc, class_names, predicted
+from brainfed.evaluation.metrics import METRICS, auc, class_names, class_scores, metrics, predicted, score_columns_of
+from brainfed.runtime.score_kinds import SCORE, THRESHOLD
 
 OF_ONE_CLASS = ("auc", "precision", "recall", "specificity", "f1")
 """Metrics with a value for every class; the value of all classes is their mean."""
+
+
+def metrics_of(predictions: pd.DataFrame, held: Collection[int] | None = None) -> dict[str, float]:
+    """The metrics of a table of predictions, of two classes or of more; `held` is as in `class_metrics`."""
+    label = predictions["label"].to_numpy(dtype=np.int64)
+    if score_columns_of(predictions) != [SCORE]:
+        return class_metrics(label, class_scores(predictions), predicted(predictions), class_names(predictions), held)
+    threshold = THRESHOLD[str(predictions["kind"].iloc[0])]
+    return metrics(label, predictions[SCORE].to_numpy(dtype=np.float64), threshold)
 
 
 def class_metrics(
@@ -88,8 +98,8 @@ def confusion_table(predictions: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for variant, part in predictions.groupby("variant", sort=False):
         counts = confusion_matrix(part["label"].to_numpy(dtype=np.int64), predicted(part), labels=np.arange(len(names)))
-        for true, row in enumerate(counts):
-            for found, count in enumerate(row):
+        for true, row in zip(names, counts, strict=True):
+            for called, count in zip(names, row, strict=True):
                 share = count / row.sum() if row.sum() else np.nan
-                rows.append((variant, names[true], names[found], int(count), share))
+                rows.append((variant, true, called, int(count), share))
     return pd.DataFrame(rows, columns=list(CONFUSION_COLUMNS))

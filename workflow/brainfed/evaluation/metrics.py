@@ -56,20 +56,20 @@ def class_names(predictions: pd.DataFrame) -> tuple[str, ...]:
 def class_scores(predictions: pd.DataFrame) -> NDArray[np.float64]:
     """Scores (n, C); of two classes both follow from the score of class 1."""
     columns = score_columns_of(predictions)
-    found = predictions[columns].to_numpy(dtype=np.float64)
+    scores = predictions[columns].to_numpy(dtype=np.float64)
     if columns != [SCORE]:
-        return np.asarray(found)
+        return np.asarray(scores)
     total = predictions["kind"].map(COMPLEMENT).to_numpy(dtype=np.float64)
-    return np.column_stack([total - found[:, 0], found[:, 0]])
+    return np.column_stack([total - scores[:, 0], scores[:, 0]])
 
 
 def predicted(predictions: pd.DataFrame) -> NDArray[np.int64]:
     """The predicted class (n,) of every row."""
     scores, kinds = class_scores(predictions), predictions["kind"].to_numpy(dtype=object)
-    found = np.zeros(len(scores), dtype=np.int64)
+    classes = np.zeros(len(scores), dtype=np.int64)
     for kind in set(kinds):
-        found[kinds == kind] = predicted_classes(scores[kinds == kind], kind)
-    return found
+        classes[kinds == kind] = predicted_classes(scores[kinds == kind], kind)
+    return classes
 
 
 def against_rest(predictions: pd.DataFrame, code: int) -> pd.DataFrame:
@@ -93,12 +93,9 @@ def metrics(label: NDArray[np.int64], score: NDArray[np.float64], threshold: flo
     predicted patient, recall without patients, F1 without patients and predicted patients,
     specificity without controls, every metric without subjects.
     """
-    called = score > threshold
-    patient = label == 1
-    true_positive = int((called & patient).sum())
-    false_positive = int((called & ~patient).sum())
-    false_negative = int((~called & patient).sum())
-    true_negative = int((~called & ~patient).sum())
+    called, patient = score > threshold, label == 1
+    true_positive, false_positive = int((called & patient).sum()), int((called & ~patient).sum())
+    false_negative, true_negative = int((~called & patient).sum()), int((~called & ~patient).sum())
     recall = _ratio(true_positive, true_positive + false_negative)
     specificity = _ratio(true_negative, true_negative + false_positive)
     return {

@@ -49,6 +49,6 @@ def site_trace(embedding: NDArray[np.float32] | NDArray[np.float64], site: NDArr
     rows = embedding[kept].astype(np.float64)
     model = LogisticRegression(max_iter=1000)
     folds = StratifiedKFold(FEWEST, shuffle=True, random_state=SEED)
-    found = cross_val_predict(model, rows / (rows.std() or 1.0), site[kept], cv=folds)
+    predicted = cross_val_predict(model, rows / (rows.std() or 1.0), site[kept], cv=folds)
     chance = float(counts[classes].max() / counts[classes].sum())
-    return SiteTrace(float((found == site[kept]).mean()), chance, int(kept.sum()), len(classes), left_out)
+    return SiteTrace(float((predicted == site[kept]).mean()), chance, int(kept.sum()), len(classes), left_out)

@@ -22,19 +22,9 @@ FloatVector = NDArray[np.float64]
 
 CONFIDENCE = 0.95
 TEST_COLUMNS = (
-    "variant",
-    "reference",
-    "metric",
-    "difference",
-    "ci_low",
-    "ci_high",
-    "effect_size",
-    "t_paper",
-    "p_paper",
-    "t_corrected",
-    "p_corrected",
-    "p_holm",
-)
+    "variant", "reference", "metric", "difference", "ci_low", "ci_high", "effect_size", "t_paper", "p_paper",
+    "t_corrected", "p_corrected", "p_holm",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -74,10 +64,9 @@ def corrected_t_test(differences: FloatVector, test_train_ratio: float) -> Corre
         test_train_ratio: n_test / n_train of a run: 1/4 for five folds.
     """
     count = len(differences)
+    mean = float(differences.mean()) if count else np.nan
     if count < 2:
-        mean = float(differences.mean()) if count else np.nan
         return CorrectedTest(mean, np.nan, np.nan, np.nan, np.nan)
-    mean = float(differences.mean())
     if np.ptp(differences) == 0:
         return CorrectedTest(mean, mean, mean, *_without_variance(mean))
     error = float(np.sqrt((1 / count + test_train_ratio) * differences.var(ddof=1)))
@@ -116,7 +105,7 @@ def compare(
         UserError: the reference has no run in this metric and scope.
     """
     chosen = runs.loc[(runs["metric"] == metric) & (runs["scope"] == scope)]
-    table = chosen.pivot(index=["repeat", "fold"], columns="variant", values="value")
+    table = _by_run(chosen)
     if reference_variant not in table.columns:
         near = difflib.get_close_matches(reference_variant, [str(name) for name in table.columns], n=1, cutoff=0)
         raise UserError(
@@ -138,8 +127,7 @@ def paired_difference(
         runs: variant, repeat, fold, scope, metric, value.
     """
     chosen = runs.loc[(runs["metric"] == metric) & (runs["scope"] == scope) & runs["variant"].isin([variant, other])]
-    table = chosen.pivot(index=["repeat", "fold"], columns="variant", values="value").reindex(columns=[variant, other])
-    both = table.dropna().to_numpy(dtype=np.float64)
+    both = _by_run(chosen).reindex(columns=[variant, other]).dropna().to_numpy(dtype=np.float64)
     return corrected_t_test(both[:, 0] - both[:, 1], test_train_ratio)
 
 
@@ -174,12 +162,15 @@ def compare_all(
     return tests.assign(p_holm=holm(tests["p_corrected"].to_numpy(dtype=np.float64)))
 
 
+def _by_run(values: pd.DataFrame) -> pd.DataFrame:
+    """A row a run, a column a variant, of one metric and scope."""
+    return values.pivot(index=["repeat", "fold"], columns="variant", values="value")
+
+
 def _row(
     variant: str, reference: str, metric: str, table: pd.DataFrame, test_train_ratio: float
 ) -> tuple[str | float, ...]:
-    both = table[[variant, reference]].dropna()
-    values = both[variant].to_numpy(dtype=np.float64)
-    baseline = both[reference].to_numpy(dtype=np.float64)
+    values, baseline = table[[variant, reference]].dropna().to_numpy(dtype=np.float64).T
     test = corrected_t_test(values - baseline, test_train_ratio)
     t_paper, p_paper = two_sample_t_test(values, baseline)
     effect = paired_effect_size(values - baseline)
@@ -190,7 +181,7 @@ def _row(
 # The share of the gap between two variants that a third one closes, with an interval.
 #
 # The share is a ratio of two means over the same runs, so its interval is Fieller's (1954, J. R. Stat. Soc. B 16, 175),
-# with the variances of Nadeau and Bengio's corrected test (see `evaluation.statistics`).
+# with the variances of Nadeau and Bengio's corrected test.
 
 
 @dataclass(frozen=True)

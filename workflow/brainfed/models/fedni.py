@@ -9,7 +9,7 @@ from torch import Tensor, cat, nn, tanh
 from torch.nn.functional import elu, normalize, relu, rms_norm
 from torch.nn.utils.parametrizations import spectral_norm
 
-from brainfed.models.classifier import Classifier, Matrix, NamedProducts, Read, dropped, matrix, vector
+from brainfed.models.classifier import Classifier, Matrix, NamedProducts, Read, dropped, parameter
 
 # FedNI's classifier (Table IV): two graph convolutions and a linear layer.
 
@@ -30,10 +30,10 @@ class GCN(Classifier):
         super().__init__(
             (features, *hidden, classes), reads | ({"weight_skip": "own"} if skip else {}), zero=("weight_skip",)
         )
-        self.weight_0, self.bias_0 = matrix(features, hidden[0]), vector(hidden[0])
-        self.weight_1, self.bias_1 = matrix(*hidden), vector(hidden[1])
-        self.weight_2, self.bias_2 = matrix(hidden[1], classes), vector(classes)
-        self.weight_skip = matrix(features, classes) if skip else None
+        self.weight_0, self.bias_0 = parameter(features, hidden[0]), parameter(hidden[0])
+        self.weight_1, self.bias_1 = parameter(*hidden), parameter(hidden[1])
+        self.weight_2, self.bias_2 = parameter(hidden[1], classes), parameter(classes)
+        self.weight_skip = parameter(features, classes) if skip else None
 
     def logits(self, products: NamedProducts, propagation: Matrix | None, kept: Sequence[Tensor] = ()) -> Tensor:
         """(..., n, C); see `Classifier`."""
@@ -57,9 +57,9 @@ class MLP(Classifier):
 
     def __init__(self, features: int, hidden: tuple[int, int], classes: int) -> None:
         super().__init__((features, *hidden, classes), {"weight_0": "own"})
-        self.weight_0, self.bias_0 = matrix(features, hidden[0]), vector(hidden[0])
-        self.weight_1, self.bias_1 = matrix(*hidden), vector(hidden[1])
-        self.weight_2, self.bias_2 = matrix(hidden[1], classes), vector(classes)
+        self.weight_0, self.bias_0 = parameter(features, hidden[0]), parameter(hidden[0])
+        self.weight_1, self.bias_1 = parameter(*hidden), parameter(hidden[1])
+        self.weight_2, self.bias_2 = parameter(hidden[1], classes), parameter(classes)
 
     def logits(self, products: NamedProducts, propagation: Matrix | None, kept: Sequence[Tensor] = ()) -> Tensor:  # noqa: ARG002
         """(..., n, C); see `Classifier`."""

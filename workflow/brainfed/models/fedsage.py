@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import Linear, Module
 from torch.nn.functional import elu, relu
 
-from brainfed.models.classifier import Classifier, Matrix, NamedProducts, dropped, matrix, vector
+from brainfed.models.classifier import Classifier, Matrix, NamedProducts, dropped, parameter
 
 # FedSage+'s classifier: GraphSAGE with mean aggregation (Hamilton et al. 2017, Alg. 1; Zhang et al. 2021).
 
@@ -25,11 +25,11 @@ class GraphSAGE(Classifier):
 
     def __init__(self, features: int, hidden: tuple[int, int], classes: int) -> None:
         super().__init__((features, *hidden, classes), {"weight_0": "propagated", "weight_own_0": "own"})
-        self.weight_0, self.bias_0 = matrix(features, hidden[0]), vector(hidden[0])
-        self.weight_1, self.bias_1 = matrix(*hidden), vector(hidden[1])
-        self.weight_2, self.bias_2 = matrix(hidden[1], classes), vector(classes)
-        self.weight_own_0 = matrix(features, hidden[0])
-        self.weight_own_1 = matrix(*hidden)
+        self.weight_0, self.bias_0 = parameter(features, hidden[0]), parameter(hidden[0])
+        self.weight_1, self.bias_1 = parameter(*hidden), parameter(hidden[1])
+        self.weight_2, self.bias_2 = parameter(hidden[1], classes), parameter(classes)
+        self.weight_own_0 = parameter(features, hidden[0])
+        self.weight_own_1 = parameter(*hidden)
 
     def logits(self, products: NamedProducts, propagation: Matrix | None, kept: Sequence[Tensor] = ()) -> Tensor:
         """(..., n, C); see `Classifier`."""

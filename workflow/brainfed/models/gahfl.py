@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 import torch
 from torch import Tensor, nn
 
+from brainfed.models.classifier import uniform_start
 from brainfed.runtime.streams import Streams
 
 # GAHFL's recurrent classifiers of region series (Table II): LSTM, GRU, bidirectional LSTM and the shallower SLSTM.
@@ -36,7 +37,8 @@ class RecurrentClassifier(nn.Module):
 
     def __init__(self, kind: Kind, regions: int, classes: int = 2, hidden: int = 32) -> None:
         super().__init__()
-        self.pooled = pooled_width(kind, hidden)
+        self.pooled = 2 * hidden if kind == "bilstm" else hidden
+        """Width of the mean over time."""
         layer = nn.GRU if kind == "gru" else nn.LSTM
         self.recurrent = layer(regions, hidden, batch_first=True, bidirectional=kind == "bilstm")
         widths = [self.pooled, *((10, 20) if kind == "slstm" else (10, 20, 10)), classes]
@@ -50,35 +52,28 @@ class RecurrentClassifier(nn.Module):
             keep: (B, `pooled`) dropout factors of the mean, 0 or 1 / share kept; None in scoring.
         """
         outputs, _ = self.recurrent(x)
-        found: Tensor = outputs.mean(dim=1)
+        hidden: Tensor = outputs.mean(dim=1)
         if keep is not None:
-            found = found * keep
+            hidden = hidden * keep
         for number, layer in enumerate(self.connected):
-            found = layer(torch.relu(found) if number else found)
-        return found
+            hidden = layer(torch.relu(hidden) if number else hidden)
+        return hidden
 
     @torch.no_grad()
     def start(self, streams: Streams, *parts: int | str) -> None:
         """Set the initial weights: torch's distribution, uniform in +- 1 / sqrt(hidden) and in +- 1 / sqrt(inputs).
 
-        Args:
-            parts: of the key, such as the fold; equal parts give equal weights.
+        Equal `parts` of the streams' key, such as the fold, give equal weights.
         """
         weights = dict(self.named_parameters())
         for name, weight in weights.items():
             layer = name.rpartition(".")[0]
             inputs = self.recurrent.hidden_size if layer == "recurrent" else weights[f"{layer}.weight"].shape[1]
             bound = inputs**-0.5
-            generator = torch.Generator().manual_seed(streams.key("initial-weights", *parts, name, *weight.shape))
-            weight.copy_(torch.empty(weight.shape, dtype=torch.float32).uniform_(-bound, bound, generator=generator))
+            weight.copy_(uniform_start(streams, weight.shape, bound, *parts, name, *weight.shape))
 
 
-def pooled_width(kind: Kind, hidden: int = 32) -> int:
-    """Width of the mean over time."""
-    return 2 * hidden if kind == "bilstm" else hidden
-
-
-# The networks of `recurrent` for F folds side by side, with derivatives written out.
+# The same networks for F folds side by side, with derivatives written out.
 #
 # Activations are (folds, width, samples): each gate of a fold is one piece of memory, and at every time point one
 # batched product serves all folds, and both directions of a BiLSTM. The gates of a time point are computed while they
@@ -145,14 +140,14 @@ def fold_logits(
         for what in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
     )
     layer, weights = (_GRU, _gru_weights) if kind == "gru" else (_LSTM, _lstm_weights)
-    found = _pooled(layer, x, weights(inputs, states, biases, state_biases), workspace or Workspace())
-    found = found.view(-1, folds, *found.shape[1:]).permute(1, 3, 0, 2).flatten(2)
+    pooled = _pooled(layer, x, weights(inputs, states, biases, state_biases), workspace or Workspace())
+    hidden = pooled.view(-1, folds, *pooled.shape[1:]).permute(1, 3, 0, 2).flatten(2)
     if keep is not None:
-        found = found * keep
+        hidden = hidden * keep
     for number in range(sum(name.startswith("connected.") for name in parameters) // 2):
         weight, bias = parameters[f"connected.{number}.weight"], parameters[f"connected.{number}.bias"]
-        found = torch.baddbmm(bias[:, None], torch.relu(found) if number else found, weight.mT)
-    return found
+        hidden = torch.baddbmm(bias[:, None], torch.relu(hidden) if number else hidden, weight.mT)
+    return hidden
 
 
 def _lstm_weights(inputs: Tensor, states: Tensor, biases: Tensor, state_biases: Tensor) -> tuple[Tensor, ...]:

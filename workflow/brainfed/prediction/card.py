@@ -5,10 +5,8 @@ from typing import Any
 
 import pandas as pd
 
-from brainfed.evaluation.class_metrics import class_metrics
-from brainfed.evaluation.metrics import class_scores, metrics, predicted, score_columns_of
+from brainfed.evaluation.class_metrics import metrics_of
 from brainfed.prediction.model_file import EVERYBODY, FAR, MADE_UP, KeptFile
-from brainfed.runtime.score_kinds import SCORE, THRESHOLD
 
 SHOWN = {"auc": "AUC", "accuracy": "accuracy", "balanced_accuracy": "balanced accuracy"}
 """Metric -> its name on the card."""
@@ -112,18 +110,11 @@ def _meaning_of_auc(names: Sequence[str]) -> str:
 
 def _performance(predictions: pd.DataFrame) -> list[tuple[Any, ...]]:
     """Institution, number of its tested subjects, and metrics; the last row is of all."""
-    groups = [*predictions.groupby("institution"), ("all", predictions)]
-    return [
-        (name, len(rows), *(f"{_metrics(rows)[key]:.3f}".replace("nan", "–") for key in SHOWN)) for name, rows in groups
-    ]
-
-
-def _metrics(rows: pd.DataFrame) -> dict[str, float]:
-    label = rows["label"].to_numpy("int64")
-    if score_columns_of(rows) == [SCORE]:
-        return metrics(label, rows[SCORE].to_numpy("float64"), THRESHOLD[rows["kind"].iloc[0]])
-    names = [name.removeprefix("score-") for name in score_columns_of(rows)]
-    return class_metrics(label, class_scores(rows), predicted(rows), names)
+    lines = []
+    for name, rows in [*predictions.groupby("institution"), ("all", predictions)]:
+        metrics = metrics_of(rows)
+        lines.append((name, len(rows), *(f"{metrics[key]:.3f}".replace("nan", "–") for key in SHOWN)))
+    return lines
 
 
 def _use(about: Mapping[str, Any], *, needs_institution: bool) -> str:

@@ -22,6 +22,7 @@ from brainfed.federation.distillation.objective import (
     kl,
     right_teachers,
 )
+from brainfed.federation.noise import generator_of
 from brainfed.runtime.streams import Streams
 
 # GAHFL's aggregation: a graph convolutional network weighs the institutions' models, sample by sample (GAHFL eq. 6).
@@ -36,26 +37,23 @@ Drop = Literal["none", "bce", "sd", "wd", "teachers"]
 
 
 HIDDEN = 20
+"""Outputs of each layer."""
 LEARNING_RATE = 1e-3
 
 
-def initial_weights(streams: Streams, folds: Sequence[int], classes: int, hidden: int = HIDDEN) -> dict[str, Tensor]:
-    """(F, ...) weights of the two layers, Glorot's uniform start, and their biases, zeros.
-
-    Args:
-        folds: numbers of the F folds, which key the draws.
-    """
-    found = {}
-    for layer, inputs in enumerate((classes, hidden)):
-        bound = (6.0 / (inputs + hidden)) ** 0.5
+def initial_weights(streams: Streams, folds: Sequence[int], classes: int) -> dict[str, Tensor]:
+    """(F, ...) Glorot's uniform start of the two layers in folds of these numbers, and their biases, zeros."""
+    parameters = {}
+    for layer, inputs in enumerate((classes, HIDDEN)):
+        bound = (6.0 / (inputs + HIDDEN)) ** 0.5
         weights = []
         for fold in folds:
-            generator = torch.Generator().manual_seed(streams.key("gcna-weights", fold, layer, inputs, hidden))
-            drawn = torch.empty(inputs, hidden, dtype=torch.float32).uniform_(-bound, bound, generator=generator)
+            generator = generator_of(streams, "gcna-weights", fold, layer, inputs, HIDDEN)
+            drawn = torch.empty(inputs, HIDDEN, dtype=torch.float32).uniform_(-bound, bound, generator=generator)
             weights.append(drawn)
-        found[f"weight_{layer}"] = torch.stack(weights)
-        found[f"bias_{layer}"] = torch.zeros(len(folds), hidden)
-    return found
+        parameters[f"weight_{layer}"] = torch.stack(weights)
+        parameters[f"bias_{layer}"] = torch.zeros(len(folds), HIDDEN)
+    return parameters
 
 
 def normalised_adjacency(entropies: Tensor, nodes: Tensor) -> Tensor:
@@ -80,14 +78,12 @@ class GCNA:
         start: (F, ...) initial weights, as `initial_weights` draws them; the network takes their device and dtype.
     """
 
-    def __init__(
-        self, start: Mapping[str, Tensor], training: Training = "labels", learning_rate: float = LEARNING_RATE
-    ) -> None:
+    def __init__(self, start: Mapping[str, Tensor], training: Training = "labels") -> None:
         self.training = training
         self.parameters = {name: tensor.detach().clone().requires_grad_() for name, tensor in start.items()}
         folds = len(start["weight_0"])
         self._rows = [[tensor.detach()[fold] for tensor in self.parameters.values()] for fold in range(folds)]
-        self._adam = Adam([row for rows in self._rows for row in rows], learning_rate)
+        self._adam = Adam([row for rows in self._rows for row in rows], LEARNING_RATE)
 
     def weights(self, logits: Tensor, teachers: Tensor, right: Tensor) -> Tensor:
         """(K, F, B) weights of the right models, which sum to 1; zeros for a sample where none is right.
@@ -208,7 +204,9 @@ class GAHFLObjective:
 
     def loss(self, batch: PublicBatch) -> Tensor:
         """(F,) the total loss; updates the pool and the network."""
-        parts = self._split(batch)
+        parts = self.evaluation.split(batch)
+        if self.drop == "sd":
+            parts = Split(parts.right, torch.zeros_like(parts.forgotten), parts.forgotten | parts.never)
         labelled = cross_entropy(batch.logits, batch.labels)
         values = torch.zeros_like(labelled)
         if self.drop != "bce":
@@ -229,21 +227,13 @@ class GAHFLObjective:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The pool and the network."""
-        pool, gcna = self.pool.state(), self.gcna.state()
-        return {f"pool/{name}": array for name, array in pool.items()} | {
-            f"gcna/{name}": array for name, array in gcna.items()
-        }
+        parts = {"pool": self.pool.state(), "gcna": self.gcna.state()}
+        return {f"{part}/{name}": array for part, arrays in parts.items() for name, array in arrays.items()}
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Copy a state."""
         for name, part in (("pool/", self.pool), ("gcna/", self.gcna)):
             part.load({key.removeprefix(name): array for key, array in arrays.items() if key.startswith(name)})
-
-    def _split(self, batch: PublicBatch) -> Split:
-        parts = self.evaluation.split(batch)
-        if self.drop != "sd":
-            return parts
-        return Split(parts.right, torch.zeros_like(parts.forgotten), parts.forgotten | parts.never)
 
     def _weighted_divergence(self, batch: PublicBatch, right: Tensor) -> Tensor:
         """(F, B) sum_k A'_k KL(lg_k || lg) over models that are right on samples never right; trains the network."""

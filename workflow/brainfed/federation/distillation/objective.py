@@ -44,22 +44,15 @@ class PublicBatch:
 
 
 def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
-    """(...) -log of the labelled class' probability; GAHFL's binary cross-entropy where there are two classes.
+    """(...) -log of the probability of `labels` (...), int64, under logits (..., C).
 
-    Args:
-        logits: (..., C).
-        labels: (...) int64.
+    It is GAHFL's binary cross-entropy where there are two classes.
     """
     return -torch.log_softmax(logits, dim=-1).gather(-1, labels[..., None])[..., 0]
 
 
 def kl(teacher: Tensor, student: Tensor) -> Tensor:
-    """(...) KL(softmax(teacher) || softmax(student)) at temperature 1; no gradient reaches the teacher.
-
-    Args:
-        teacher: (..., C) logits.
-        student: (..., C) logits.
-    """
+    """(...) KL(softmax(teacher) || softmax(student)) of logits (..., C); no gradient reaches the teacher."""
     known = torch.log_softmax(teacher.detach(), dim=-1)
     return (known.exp() * (known - torch.log_softmax(student, dim=-1))).sum(dim=-1)
 
@@ -148,10 +141,8 @@ class LogitPool:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Logits (F, P, C) and known (F, P)."""
-        return {
-            "logits": self._logits[:, : self.rows].contiguous().cpu().numpy(),
-            "known": self._known[:, : self.rows].contiguous().cpu().numpy(),
-        }
+        kept = {"logits": self._logits, "known": self._known}
+        return {name: tensor[:, : self.rows].contiguous().cpu().numpy() for name, tensor in kept.items()}
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Copy a state."""
@@ -185,7 +176,7 @@ class SelfEvaluation:
     - `round`: the model predicts all samples once, without dropout, before the epochs of a round. This divides them
       for all steps of the round, and the right logits of this one prediction enter the pool.
 
-    With `pool="round"` the pool is emptied as a round begins: under `round` no sample was then right before.
+    With `lifetime="round"` the pool is emptied as a round begins: under `round` no sample was then right before.
     """
 
     def __init__(self, pool: LogitPool, when: Evaluation = "step", lifetime: Lifetime = "training") -> None:
@@ -225,31 +216,23 @@ class SelfEvaluation:
 
 
 class Visits:
-    """How often samples are trained on in a round, and how often institutions teach them.
-
-    Args:
-        taught: (F,) number of visits that an institution taught.
-        all: (F,) number of visits.
-    """
+    """How often samples are trained on in a round, and how often institutions teach them."""
 
     def __init__(self) -> None:
         self.begin()
 
     def begin(self) -> None:
         """Begin a round."""
-        self._taught: Tensor | None = None
-        self._all: Tensor | None = None
+        self._taught = self._all = torch.zeros(())
 
     def count(self, taught: Tensor, weight: Tensor) -> None:
         """Count a step: (F, B) whether an institution teaches a sample, and the weight of each."""
-        step, visits = (taught * weight).sum(dim=1), weight.sum(dim=1)
-        self._taught = step if self._taught is None else self._taught + step
-        self._all = visits if self._all is None else self._all + visits
+        self._taught = self._taught + (taught * weight).sum(dim=1)
+        self._all = self._all + weight.sum(dim=1)
 
     @property
     def share(self) -> Tensor:
         """(F,) taught visits of all visits since `begin`; NaN without visits."""
-        assert self._taught is not None and self._all is not None, "no step since the round began"
         return self._taught / self._all
 
 

@@ -42,14 +42,9 @@ class ShadowRuns:
         return len(self.scores)
 
     @property
-    def scored(self) -> Mask:
-        """(R, F, n) whether the model scored the subject."""
-        return np.asarray(np.isfinite(self.scores).all(axis=-1))
-
-    @property
     def held_out(self) -> Mask:
         """(R, F, n) whether the model scored the subject and never saw its label."""
-        return self.scored & ~self.trained
+        return np.asarray(np.isfinite(self.scores).all(axis=-1) & ~self.trained)
 
     def of_label(self, values: Float64, repeat: int) -> Float64:
         """Of values (..., n, C) the entries (..., n) of the class that each subject has in a repeat."""

@@ -1,13 +1,16 @@
 """The five tables of an experiment, from the predictions of all variants and repeats."""
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 
+import numpy as np
 import pandas as pd
 
 from brainfed.evaluation.class_metrics import confusion_table
+from brainfed.evaluation.holm import holm
 from brainfed.evaluation.metrics import read_predictions
 from brainfed.evaluation.scores import INSTITUTION, POOLED, gain_over_twins, institutions_unseen, score_runs, summarise
-from brainfed.evaluation.statistics import compare_all
+from brainfed.evaluation.statistics import compare
 from brainfed.runtime.artefacts import read_table, write_tsv
 from brainfed.runtime.errors import UserError
 
@@ -48,12 +51,22 @@ def score_experiment(
 
 
 def compare_with_reference(runs: pd.DataFrame, reference: str, ratio: float, *, pooled: bool = True) -> pd.DataFrame:
-    """Test every variant against the reference in every tested metric and scope, Holm-corrected as one family.
+    """Test every variant against the reference in every tested metric and scope that has runs.
 
     If a run tests one institution alone, its pooled score equals that institution's score and is not tested twice.
+
+    Returns:
+        `TEST_COLUMNS` and scope. Holm's correction counts all rows with a p: variants, metrics and scopes.
+
+    Raises:
+        UserError: the reference has no run in a metric and scope that others have.
     """
     scopes = (INSTITUTION, POOLED) if pooled and not institutions_unseen(runs) else (INSTITUTION,)
-    return compare_all(runs, reference, TESTED_METRICS, scopes, ratio)
+    known = set(zip(runs["metric"], runs["scope"], strict=True))
+    tested = [pair for pair in product(TESTED_METRICS, scopes) if pair in known]
+    parts = [compare(runs, reference, metric, scope, ratio).assign(scope=scope) for metric, scope in tested]
+    tests = pd.concat(parts, ignore_index=True)
+    return tests.assign(p_holm=holm(tests["p_corrected"].to_numpy(dtype=np.float64)))
 
 
 def check_split(predictions: pd.DataFrame, splits: Sequence[str]) -> None:
@@ -66,8 +79,8 @@ def check_split(predictions: pd.DataFrame, splits: Sequence[str]) -> None:
     for repeat, path in enumerate(splits):
         drawn = read_table(path, key)[key].query("fold >= 0").sort_values("subject", ignore_index=True)
         for variant, scored in predictions.loc[predictions["repeat"] == repeat].groupby("variant", sort=False):
-            found = scored[key].sort_values("subject", ignore_index=True)
-            if not found.astype(str).equals(drawn.astype(str)):
+            used = scored[key].sort_values("subject", ignore_index=True)
+            if not used.astype(str).equals(drawn.astype(str)):
                 raise UserError(
                     f"{variant}, repeat {repeat}: its predictions are not of the subjects, institutions and folds of "
                     f"{path}; delete the variant's folder and run again."

@@ -26,7 +26,6 @@ Places = Mapping[str, NDArray[np.float64]]
 """Region -> (3,) centre in mm, NaN without one; empty if no region has a place."""
 Float64 = NDArray[np.float64]
 
-
 STABILITY_COLUMNS = ("view", "from", "to", "mean", "sd", "z", "same_sign", "runs", "rank")
 
 
@@ -129,8 +128,8 @@ def planted_connections(truth: Path | str, phenotype: str = "diagnosis") -> dict
         truth: `truth.json` of the simulation.
         phenotype: `diagnosis`, `age` or `sex`; the sign is that of patients, of higher age, of males.
     """
-    found = json.loads(Path(truth).read_text(encoding="utf-8"))["connections"][phenotype]
-    return {_unordered(first, second): int(sign) for first, second, sign in found}
+    moved = json.loads(Path(truth).read_text(encoding="utf-8"))["connections"][phenotype]
+    return {_unordered(first, second): int(sign) for first, second, sign in moved}
 
 
 def precision_at(table: pd.DataFrame, planted: Mapping[Connection, int], counts: Sequence[int]) -> pd.DataFrame:
@@ -148,15 +147,15 @@ def precision_at(table: pd.DataFrame, planted: Mapping[Connection, int], counts:
         ValueError: a planted connection is not in the table.
     """
     kept = table[table["from"] != table["to"]].sort_values("rank")
-    found = [_unordered(first, second) for first, second in zip(kept["from"], kept["to"], strict=True)]
-    absent = sorted(set(planted) - set(found))
+    ranked = [_unordered(first, second) for first, second in zip(kept["from"], kept["to"], strict=True)]
+    absent = sorted(set(planted) - set(ranked))
     if absent:
-        raise ValueError(f"the planted connection {absent[0]} is not among the {len(found)} connections")
-    sign = np.array([planted.get(connection, 0) for connection in found])
+        raise ValueError(f"the planted connection {absent[0]} is not among the {len(ranked)} connections")
+    sign = np.array([planted.get(connection, 0) for connection in ranked])
     hits = (sign != 0).cumsum()
     right = ((sign != 0) & (sign == np.sign(kept["mean"].to_numpy()))).cumsum()
-    k = np.array([count for count in counts if 0 < count <= len(found)], dtype=np.int64)
-    chance = len(planted) / len(found)
+    k = np.array([count for count in counts if 0 < count <= len(ranked)], dtype=np.int64)
+    chance = len(planted) / len(ranked)
     return pd.DataFrame({"k": k, "precision": hits[k - 1] / k, "with_sign": right[k - 1] / k, "chance": chance})
 
 
@@ -187,12 +186,12 @@ def strongest_table(variant: str, patterns: Patterns, places: Places) -> pd.Data
         the view. Coordinates in mm: NaN for a region without a place. among_strongest: share of all runs in which the
         feature is among the k strongest of the view's features.
     """
-    found = [
-        _of_view(patterns, model, view, places).assign(variant=variant, **{"class": name})
+    tables = [
+        _strongest_of(view, model, places).assign(variant=variant, **{"class": name})
         for model, name in enumerate(patterns.classes or ("",))
-        for view in _views(patterns)
+        for view in _by_view(patterns).values()
     ]
-    return pd.concat(found, ignore_index=True)[list(STRONGEST_COLUMNS)]
+    return pd.concat(tables, ignore_index=True)[list(STRONGEST_COLUMNS)]
 
 
 def planted_table(variant: str, patterns: Patterns, planted: Mapping[Connection, int]) -> pd.DataFrame:
@@ -206,14 +205,14 @@ def planted_table(variant: str, patterns: Patterns, planted: Mapping[Connection,
         and the number of planted connections.
     """
     counts = sorted({10, 20, 50, 100, len(planted)})
-    found = []
-    for view in _views(patterns):
-        table = stability(_restricted(patterns, view))
+    tables = []
+    for name, view in _by_view(patterns).items():
+        table = stability(view)
         connections = int((table["from"] != table["to"]).sum())
         if connections and planted:
             scored = precision_at(table, planted, counts)
-            found.append(scored.assign(variant=variant, view=view, planted=len(planted), connections=connections))
-    return pd.concat(found, ignore_index=True)[list(PLANTED_COLUMNS)] if found else no_rows(PLANTED_COLUMNS)
+            tables.append(scored.assign(variant=variant, view=name, planted=len(planted), connections=connections))
+    return pd.concat(tables, ignore_index=True)[list(PLANTED_COLUMNS)] if tables else no_rows(PLANTED_COLUMNS)
 
 
 def no_rows(columns: Sequence[str]) -> pd.DataFrame:
@@ -221,20 +220,20 @@ def no_rows(columns: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame({name: [] for name in columns})
 
 
-def _views(patterns: Patterns) -> list[str]:
-    return list(dict.fromkeys(patterns.features[:, 0].tolist()))
+def _by_view(patterns: Patterns) -> dict[str, Patterns]:
+    """View -> the patterns of its features alone."""
+    views = patterns.features[:, 0]
+    masks = {view: views == view for view in dict.fromkeys(views.tolist())}
+    return {
+        view: replace(patterns, values=patterns.values[:, :, own], features=patterns.features[own])
+        for view, own in masks.items()
+    }
 
 
-def _restricted(patterns: Patterns, view: str) -> Patterns:
-    own = patterns.features[:, 0] == view
-    return replace(patterns, values=patterns.values[:, :, own], features=patterns.features[own])
-
-
-def _of_view(patterns: Patterns, model: int, view: str, places: Places) -> pd.DataFrame:
-    own = _restricted(patterns, view)
-    width = len(own.features)
+def _strongest_of(view: Patterns, model: int, places: Places) -> pd.DataFrame:
+    width = len(view.features)
     k = min(max(FEWEST, round(SHARE * width)), width)
-    table = stability(own, model).assign(among_strongest=_among(own.values[:, model], k), k=k, features=width)
+    table = stability(view, model).assign(among_strongest=_among(view.values[:, model], k), k=k, features=width)
     table = table.sort_values("rank").head(KEPT).reset_index(drop=True)
     nowhere = np.full(3, np.nan)
     for end in ("from", "to"):
@@ -302,9 +301,9 @@ def view_importance(variant: str, repeats: Sequence[ViewParts], seed: int) -> pd
         difference; its standard deviation over runs (NaN of one run); and the number of runs with an AUC.
     """
     runs = [
-        _of_fold(found, int(fold), Streams(seed, repeat))
-        for repeat, found in enumerate(repeats)
-        for fold in np.unique(found.subjects["fold"])
+        _of_fold(parts, int(fold), Streams(seed, repeat))
+        for repeat, parts in enumerate(repeats)
+        for fold in np.unique(parts.subjects["fold"])
     ]
     values = np.stack(runs)
     loss = values[:, :1] - values[:, 1:]
@@ -317,16 +316,16 @@ def view_importance(variant: str, repeats: Sequence[ViewParts], seed: int) -> pd
     return pd.DataFrame(dict(zip(IMPORTANCE_COLUMNS, columns, strict=True)))
 
 
-def _of_fold(found: ViewParts, fold: int, streams: Streams) -> Float64:
+def _of_fold(repeat: ViewParts, fold: int, streams: Streams) -> Float64:
     """(1 + V,) mean AUC over institutions: as it is, and with each view permuted; NaN without a defined AUC."""
-    inside = (found.subjects["fold"] == fold).to_numpy()
+    inside = (repeat.subjects["fold"] == fold).to_numpy()
     each = []
-    for institution in sorted(set(found.subjects.loc[inside, "institution"])):
-        rows = inside & (found.subjects["institution"] == institution).to_numpy()
-        labels = found.subjects.loc[rows, "label"].to_numpy(dtype=np.int64)
-        parts = found.parts[rows]
+    for institution in sorted(set(repeat.subjects.loc[inside, "institution"])):
+        rows = inside & (repeat.subjects["institution"] == institution).to_numpy()
+        labels = repeat.subjects.loc[rows, "label"].to_numpy(dtype=np.int64)
+        parts = repeat.parts[rows]
         margins = [parts.sum(axis=2)[None]]
-        for place, view in enumerate(found.views):
+        for place, view in enumerate(repeat.views):
             stream = streams.numpy("permuted view", view, fold, institution)
             orders = np.stack([stream.permutation(len(labels)) for _ in range(PERMUTATIONS)])
             margins.append(parts.sum(axis=2) - parts[:, :, place] + parts[orders, :, place])
@@ -338,8 +337,8 @@ def _mean_auc(labels: NDArray[np.int64], margins: Float64) -> float:
     """Mean AUC over draws and classes of margins (draws, n, K); NaN if no class has an AUC."""
     models = margins.shape[2]
     codes = [1] if models == 1 else range(models)
-    found = [_auc(labels == code, margins[:, :, place]) for place, code in enumerate(codes)]
-    return float(_mean(np.array(found)[:, None])[0])
+    single = [_auc(labels == code, margins[:, :, place]) for place, code in enumerate(codes)]
+    return float(_mean(np.array(single)[:, None])[0])
 
 
 def _auc(positive: NDArray[np.bool_], margins: Float64) -> float:

@@ -15,7 +15,6 @@ from statsmodels.stats.proportion import proportion_confint
 FloatVector = NDArray[np.float64]
 Float64 = NDArray[np.float64]
 
-
 CALIBRATION_COLUMNS = ("variant", "mean_score", "fraction_patients", "low", "high", "subjects")
 
 
@@ -94,13 +93,11 @@ def mean_roc(predictions: pd.DataFrame, points: int = 101) -> MeanRoc:
         points: number of evenly spaced rates, 0 and 1 included.
     """
     grid = np.linspace(0, 1, points)
-    found = [np.append(0, curve) for _, curve in _curves(predictions, ["repeat", "fold"], grid)]
-    fpr = np.append(0, grid)
-    if not found:
-        return MeanRoc(fpr, np.full(points + 1, np.nan), np.full(points + 1, np.nan), 0)
-    curves = np.stack(found)
-    sd = curves.std(axis=0, ddof=1) if len(curves) > 1 else np.full(points + 1, np.nan)
-    return MeanRoc(fpr, curves.mean(axis=0), sd, len(curves))
+    curves = [np.append(0, curve) for _, curve in _curves(predictions, ["repeat", "fold"], grid)]
+    fpr, unknown = np.append(0, grid), np.full(points + 1, np.nan)
+    mean = np.mean(curves, axis=0) if curves else unknown
+    sd = np.std(curves, axis=0, ddof=1) if len(curves) > 1 else unknown
+    return MeanRoc(fpr, mean, sd, len(curves))
 
 
 def _curves(
@@ -110,13 +107,9 @@ def _curves(
     for key, run in predictions.groupby(keys, sort=False):
         parts = [part for _, part in run.groupby("institution") if part["label"].nunique() == 2]
         if parts:
-            yield key, np.mean([_interpolated(part, grid) for part in parts], axis=0)
-
-
-def _interpolated(part: pd.DataFrame, grid: FloatVector) -> FloatVector:
-    """The curve of one institution's subjects on the grid; a vertical rise takes its upper end."""
-    fpr, tpr = roc(part["label"].to_numpy(dtype=np.int64), part["score"].to_numpy(dtype=np.float64))
-    return np.asarray(np.interp(grid, fpr, tpr), dtype=np.float64)
+            rates = [roc(part["label"].to_numpy(np.int64), part["score"].to_numpy(np.float64)) for part in parts]
+            # A vertical rise takes its upper end.
+            yield key, np.mean([np.interp(grid, fpr, tpr) for fpr, tpr in rates], axis=0)
 
 
 def roc(label: NDArray[np.int64], score: FloatVector) -> tuple[FloatVector, FloatVector]:
@@ -169,16 +162,16 @@ def group_labels(people: pd.DataFrame) -> dict[str, pd.Series]:
         people: subject, site, age, sex, mean_fd (mm); one row a subject.
     """
     people = people.set_index("subject")
-    found = {}
+    groups = {}
     for title, column, unit in (("age", "age", "years"), ("motion", "mean_fd", "mm")):
         known = people[column].astype("float64").dropna() if column in people else pd.Series(dtype="float64")
         if known.nunique() >= 3:
-            found[title] = _thirds(known, unit)
+            groups[title] = _thirds(known, unit)
     for title in ("sex", "site"):
         known = people[title].dropna().astype(str)
         if known.nunique() > 1:
-            found[title] = known.astype(pd.CategoricalDtype(sorted(set(known)), ordered=True))
-    return {title: found[title] for title in ("sex", "age", "motion", "site") if title in found}
+            groups[title] = known.astype(pd.CategoricalDtype(sorted(set(known)), ordered=True))
+    return {title: groups[title] for title in ("sex", "age", "motion", "site") if title in groups}
 
 
 def _thirds(values: "pd.Series[float]", unit: str) -> pd.Series:
@@ -211,9 +204,9 @@ def subgroup_scores(predictions: pd.DataFrame, people: pd.DataFrame) -> pd.DataF
         pairs = _Pairs(part)
         for title, labels in groups.items():
             for name in labels.cat.categories:
-                counts, found = pairs.within(set(labels.index[labels == name]))
-                if min(counts) >= FEWEST and np.isfinite(found[0]):
-                    rows.append((variant, title, name, sum(counts), counts[0], *found))
+                counts, auc = pairs.within(set(labels.index[labels == name]))
+                if min(counts) >= FEWEST and np.isfinite(auc[0]):
+                    rows.append((variant, title, name, sum(counts), counts[0], *auc))
     return pd.DataFrame(rows, columns=list(SUBGROUP_COLUMNS))
 
 
@@ -256,12 +249,8 @@ def _sums(pairs: Float64, patients: Float64, controls: Float64) -> Float64:
 def _draws(patients: int, controls: int) -> tuple[Float64, Float64]:
     """How often each patient (replicates, patients) and each control (replicates, controls) is drawn."""
     rng = np.random.default_rng(SEED)
-    drawn = [
-        (
-            rng.multinomial(patients, np.full(patients, 1 / patients)),
-            rng.multinomial(controls, np.full(controls, 1 / controls)),
-        )
-        for _ in range(REPLICATES)
-    ]
-    of_patients, of_controls = zip(*drawn, strict=True)
-    return np.array(of_patients, dtype=np.float64), np.array(of_controls, dtype=np.float64)
+    of_patients, of_controls = np.empty((REPLICATES, patients)), np.empty((REPLICATES, controls))
+    for replicate in range(REPLICATES):
+        of_patients[replicate] = rng.multinomial(patients, np.full(patients, 1 / patients))
+        of_controls[replicate] = rng.multinomial(controls, np.full(controls, 1 / controls))
+    return of_patients, of_controls

@@ -6,7 +6,6 @@ Bengio (2003, Machine Learning 52, Sec. 3), paired by run, with Holm's correctio
 """
 
 import difflib
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +17,6 @@ from brainfed.evaluation.holm import holm
 from brainfed.runtime.errors import UserError
 
 FloatVector = NDArray[np.float64]
-
 
 CONFIDENCE = 0.95
 TEST_COLUMNS = (
@@ -56,12 +54,9 @@ def two_sample_t_test(first: FloatVector, second: FloatVector) -> tuple[float, f
 def corrected_t_test(differences: FloatVector, test_train_ratio: float) -> CorrectedTest:
     """Nadeau & Bengio's corrected resampled t-test of paired differences (J,).
 
-    t = mean / sqrt((1/J + n_test/n_train) variance) with J - 1 degrees of freedom; the interval
-    is the 95 % one. NaN below two differences; without variance t is 0 or infinite.
-
-    Args:
-        differences: one a run, variant minus reference.
-        test_train_ratio: n_test / n_train of a run: 1/4 for five folds.
+    t = mean / sqrt((1/J + n_test/n_train) variance) with J - 1 degrees of freedom; the interval is the 95 % one.
+    `test_train_ratio` is n_test / n_train of a run, 1/4 for five folds. NaN below two differences; without variance t
+    is 0 or infinite.
     """
     count = len(differences)
     mean = float(differences.mean()) if count else np.nan
@@ -92,10 +87,7 @@ def _without_variance(difference: float) -> tuple[float, float]:
 def compare(
     runs: pd.DataFrame, reference_variant: str, metric: str, scope: str, test_train_ratio: float
 ) -> pd.DataFrame:
-    """Test every other variant against the reference in one metric and scope.
-
-    Args:
-        runs: variant, repeat, fold, scope, metric, value.
+    """Test every other variant against the reference in one metric and scope of a table of runs.
 
     Returns:
         `TEST_COLUMNS`, a row a variant in order of appearance. A run counts if both variants are
@@ -121,45 +113,10 @@ def compare(
 def paired_difference(
     runs: pd.DataFrame, variant: str, other: str, metric: str, scope: str, test_train_ratio: float
 ) -> CorrectedTest:
-    """One variant minus another, paired by run, over the runs with both defined.
-
-    Args:
-        runs: variant, repeat, fold, scope, metric, value.
-    """
+    """Test one variant minus another, paired by run, over the runs with both defined."""
     chosen = runs.loc[(runs["metric"] == metric) & (runs["scope"] == scope) & runs["variant"].isin([variant, other])]
     both = _by_run(chosen).reindex(columns=[variant, other]).dropna().to_numpy(dtype=np.float64)
     return corrected_t_test(both[:, 0] - both[:, 1], test_train_ratio)
-
-
-def compare_all(
-    runs: pd.DataFrame,
-    reference_variant: str,
-    metrics: Sequence[str],
-    scopes: Sequence[str],
-    test_train_ratio: float,
-) -> pd.DataFrame:
-    """Test every other variant against the reference in every metric and scope, as one family.
-
-    Args:
-        runs: variant, repeat, fold, scope, metric, value.
-        metrics: tested metrics; a metric without a run is left out.
-        scopes: tested scopes; a scope without a run is left out.
-
-    Returns:
-        `TEST_COLUMNS` and scope. Holm's correction counts all rows with a p: variants, metrics and scopes.
-
-    Raises:
-        UserError: the reference has no run in a metric and scope that others have.
-    """
-    held = set(zip(runs["metric"], runs["scope"], strict=True))
-    parts = [
-        compare(runs, reference_variant, metric, scope, test_train_ratio).assign(scope=scope)
-        for metric in metrics
-        for scope in scopes
-        if (metric, scope) in held
-    ]
-    tests = pd.concat(parts, ignore_index=True)
-    return tests.assign(p_holm=holm(tests["p_corrected"].to_numpy(dtype=np.float64)))
 
 
 def _by_run(values: pd.DataFrame) -> pd.DataFrame:
@@ -199,15 +156,9 @@ UNKNOWN = RecoveredShare(np.nan, np.nan, np.nan)
 def recovered_share(
     method: FloatVector, lower: FloatVector, upper: FloatVector, test_train_ratio: float
 ) -> RecoveredShare:
-    """(method - lower) / (upper - lower) of the means, paired by run.
+    """(method - lower) / (upper - lower) of the means of scores (J,), one a run, paired by run.
 
     It is NaN below two runs, and if the corrected interval of the gap contains 0: the share is then undefined.
-
-    Args:
-        method: (J,) scores of the judged variant, one a run.
-        lower: (J,) scores of the lower end of the gap.
-        upper: (J,) scores of the upper end.
-        test_train_ratio: n_test / n_train of a run: 1/4 for five folds.
     """
     gained, gap = method - lower, upper - lower
     if len(gap) < 2:

@@ -21,7 +21,6 @@ Steps = tuple[float, float, int]
 """Of one kind: the noise multiplier (standard deviation over clipping norm), the probability q in (0, 1] that a step
 includes a subject, and the number of steps."""
 
-
 EPSILON_ERROR, ERROR_SHARE = 0.01, 0.002
 """The bound is above the true epsilon by at most twice the larger of 0.01 and 0.2 % of its Renyi bound: the accountant
 adds this error, and its grid, whose size falls with it, rounds."""
@@ -136,9 +135,6 @@ def _smallest(epsilon: float, delta: float, sampling_rate: float, steps: int) ->
         else:
             high, below = middle, between
     return high
-
-
-# The rows of privacy.json: what each institution planned to spend and spent.
 
 
 @dataclass(frozen=True)

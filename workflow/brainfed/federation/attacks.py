@@ -15,8 +15,6 @@ from brainfed.federation.strategies.fedavg import average
 from brainfed.federation.wire import Attack
 from brainfed.runtime.streams import Streams
 
-# Which institutions an attack has poisoned.
-
 IntArray = NDArray[np.int64]
 
 
@@ -24,9 +22,6 @@ def attacked_institutions(share: float, institutions: int, streams: Streams) -> 
     """Codes of the first ceil(share M) of a random order of M institutions; a larger share holds those of a smaller."""
     order = streams.numpy("attacked").permutation(institutions)
     return frozenset(order[: share_of(share, institutions)].tolist())
-
-
-# An attack at home: training labels in reverse order.
 
 
 def flipped_labels(labels: IntArray, institution: IntArray, attacked: Collection[int], classes: int) -> IntArray:
@@ -187,9 +182,6 @@ class FalseUpdates:
             began = start.get(name, torch.zeros_like(tensor)).to(tensor)
             tensors[name] = began + self.factor * (tensor - began)
         return replace(reply, tensors=tensors)
-
-
-# The attack of a training on the wire, by its settings.
 
 
 def attack_of(settings: RobustnessSettings, federation: Federation) -> Attack | None:

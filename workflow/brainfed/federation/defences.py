@@ -120,8 +120,6 @@ def norm_clipping(stack: Tensor, weights: Tensor, last: Tensor) -> Tensor:
     return last + torch.einsum("mf,mfp->fp", shares, updates).reshape(last.shape).to(last)
 
 
-# The server's defence by its settings: a robust rule in place of the mean over institutions.
-
 Defence = Callable[[Sequence[Mapping[str, Tensor]], Tensor, Mapping[str, Tensor]], dict[str, Tensor]]
 """Tensors (F, ...) of M institutions by name, weights (M, F), and the last model -> the next model."""
 

@@ -12,13 +12,11 @@ from brainfed.federation.wire import Wire
 from brainfed.runtime.jobs.checkpoints import Checkpoint
 from brainfed.runtime.jobs.stopping import stop_asked, whole
 
-# The interface of training institutions: all of them in a simulation, one at a real site.
-
 Arrays = dict[str, NDArray[Any]]
 
 
 class Clients(Protocol):
-    """The loop's interface to an engine."""
+    """The loop's interface to an engine of all institutions, in a simulation, or of one, at a real site."""
 
     @property
     def institutions(self) -> tuple[int, ...]:

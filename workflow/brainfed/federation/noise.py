@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from math import ceil, prod
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -20,8 +19,9 @@ from brainfed.runtime.streams import Streams
 
 Stream = tuple[int, int, str]
 """Institution, fold, name of the tensor."""
+Slot = tuple[Tensor, Stream]
+"""A tensor with the stream of its noise."""
 Shape = tuple[int, ...]
-
 
 NOISE = "privacy-noise"
 """Purpose of the streams; their parts are institution, fold, moment of the training and name of the tensor."""
@@ -129,8 +129,7 @@ class DrawnAhead:
 # Noise on uploaded weights (FedNI Sec. III-C.3, Algorithm 1, lines 23 and 30).
 #
 # FedNI calls it differential privacy. Without clipping and an accountant it has no (epsilon, delta) guarantee; the
-# report states this. Torch's generator on the CPU reads 32 bits of a seed: among 180,000 draws of a training some are
-# equal.
+# report states this.
 
 WORTH_THREADS = 1 << 20
 """Numbers of a round; fewer are drawn sooner than threads start."""
@@ -198,23 +197,23 @@ class WeightNoise:
         return copy
 
     @torch.no_grad()
-    def _add(self, slots: Sequence["_Slot"], number: int) -> None:
+    def _add(self, slots: Sequence[Slot], number: int) -> None:
         if self.ahead is not None:
-            wanted = [(slot.stream, tuple(slot.weights.shape)) for slot in slots]
-            for slot, noise in zip(slots, self.ahead.take(self._drawn, wanted, number), strict=True):
+            wanted = [(stream, tuple(weights.shape)) for weights, stream in slots]
+            for (weights, _), noise in zip(slots, self.ahead.take(self._drawn, wanted, number), strict=True):
                 # Page-locked memory is freed for the next draw when its copy has ended.
-                slot.weights.add_(noise.to(slot.weights, non_blocking=noise.is_pinned()), alpha=self.scale)
+                weights.add_(noise.to(weights, non_blocking=noise.is_pinned()), alpha=self.scale)
             return
 
         @torch.no_grad()
-        def add(slot: _Slot) -> None:
-            if slot.weights.is_cpu and not self.streams.secret:
-                add_normal(slot.weights, self.scale, generator_of(self.streams, *self._key(slot.stream, number)))
+        def add(slot: Slot) -> None:
+            weights, stream = slot
+            if weights.is_cpu and not self.streams.secret:
+                add_normal(weights, self.scale, generator_of(self.streams, *self._key(stream, number)))
             else:
-                noise = self._drawn(slot.stream, slot.weights.shape, number)
-                slot.weights.add_(noise.to(slot.weights), alpha=self.scale)
+                weights.add_(self._drawn(stream, weights.shape, number).to(weights), alpha=self.scale)
 
-        if torch.get_num_threads() == 1 or sum(slot.weights.numel() for slot in slots) < WORTH_THREADS:
+        if torch.get_num_threads() == 1 or sum(weights.numel() for weights, _ in slots) < WORTH_THREADS:
             for slot in slots:
                 add(slot)
             return
@@ -232,17 +231,10 @@ class WeightNoise:
         institution, fold, name = stream
         return "weight-noise", institution, fold, number, name
 
-    def _slots(self, institution: int, message: Message) -> list["_Slot"]:
+    def _slots(self, institution: int, message: Message) -> list[Slot]:
         return [
-            _Slot(tensor[position], (institution, fold, name.removeprefix(self.prefix)))
+            (tensor[position], (institution, fold, name.removeprefix(self.prefix)))
             for name, tensor in message.tensors.items()
             if name not in message.plain
             for position, fold in enumerate(self.folds)
         ]
-
-
-class _Slot(NamedTuple):
-    """A tensor with its own stream."""
-
-    weights: Tensor
-    stream: Stream

@@ -20,7 +20,6 @@ from brainfed.runtime.streams import Streams
 
 Kind = Literal["lstm", "gru", "bilstm", "slstm"]
 
-
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 

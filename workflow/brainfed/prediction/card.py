@@ -39,6 +39,7 @@ def card(kept: KeptFile, predictions: pd.DataFrame, people: pd.DataFrame, projec
     """
     about, whole = kept.about, kept.parts[EVERYBODY]
     names, versions = about["class_names"], about["versions"]
+    compared = f"{names[1]} against {names[0]}" if len(names) == 2 else "mean over classes, each against the others"
     return (
         "\n\n".join(
             [
@@ -51,7 +52,7 @@ def card(kept: KeptFile, predictions: pd.DataFrame, people: pd.DataFrame, projec
                 _people(people),
                 "## Scores of held-out subjects",
                 "Each subject was scored by the model of a fold that had not seen it, all folds together. The model of "
-                f"all subjects, which `brainfed predict` uses, has no held-out subjects. {_meaning_of_auc(names)}",
+                f"all subjects, which `brainfed predict` uses, has no held-out subjects. AUC: {compared}.",
                 _rows(("institution", "subjects", *SHOWN.values()), _performance(predictions)),
                 PRIVACY,
                 "## Use it",
@@ -98,14 +99,6 @@ def _people(people: pd.DataFrame) -> str:
     )
     sexes = f"Female: {(sex == 'female').mean():.0%} ({len(sex)} known)." if len(sex) else ""
     return f"{aged} {sexes}".strip() or "Age and sex are unknown."
-
-
-def _meaning_of_auc(names: Sequence[str]) -> str:
-    return (
-        f"AUC: {names[1]} against {names[0]}."
-        if len(names) == 2
-        else "AUC: mean over classes, each against the others."
-    )
 
 
 def _performance(predictions: pd.DataFrame) -> list[tuple[Any, ...]]:

@@ -65,13 +65,14 @@ def keep(
     if difference > TOLERANCE:
         raise ValueError(f"expected the kept models to give the scores of the folds, found differences of {difference}")
     regions = list(read_arrays(files.features[0], []).metadata["regions"])
+    indices = read_region_table(files.regions)[0].tolist() if files.regions else []
     described = {
         **about,
         "kind": outcome.kind,
         "folds": inputs.folds,
         "institutions": list(inputs.institutions),
         "regions": regions,
-        "indices": _indices(files.regions, len(regions)),
+        "indices": indices if len(indices) == len(regions) else [],
         "training": _counts(inputs, truth),
         "held_out": _held_out(inputs, outcome, truth),
         "distance": spread_of(places),
@@ -166,9 +167,3 @@ def _counts(inputs: MethodInputs, truth: IntArray) -> list[dict[str, Any]]:
         for code, name in enumerate(inputs.institutions)
         if (own := inputs.institution == code).any()
     ]
-
-
-def _indices(table: Any, regions: int) -> list[int]:
-    """Indices of the region table in its order; empty without one of these regions."""
-    indices = read_region_table(table)[0].tolist() if table else []
-    return indices if len(indices) == regions else []

@@ -26,7 +26,6 @@ from brainfed.samples.inputs import FittedModel, with_alike_shared
 
 Lengths = NDArray[np.float64]
 
-
 FORMAT = 2
 EVERYBODY = "everybody"
 """The part that was trained on all labelled subjects; the others are `fold-0`, `fold-1` ..."""

@@ -82,11 +82,13 @@ class FedGEMSObjective:
     def loss(self, batch: PublicBatch) -> Tensor:
         """(F,) the total loss; updates the pool."""
         parts = self.evaluation.split(batch)
-        members = self._members(batch)
         labelled = cross_entropy(batch.logits, batch.labels)
         divergence = kl(self.pool.logits(batch.rows), batch.logits)
         recalled = self.epsilon * labelled + (1 - self.epsilon) * divergence
-        taught = self.xi * labelled + (1 - self.xi) * self._divergence(batch, members)
+        present = batch.present[..., None].expand(batch.teachers.shape[:-1])
+        members = present if self.ensemble == "all" else right_teachers(batch)
+        teacher = (entropy_weights(batch.teachers, members)[..., None] * batch.teachers).sum(dim=0)
+        taught = self.xi * labelled + (1 - self.xi) * (kl(teacher, batch.logits) * members.any(dim=0))
         self.evaluation.remember(batch, parts)
         self.visits.count(parts.never & members.any(dim=0), batch.weight)
         return batch_mean(parts.right * labelled + parts.forgotten * recalled + parts.never * taught, batch.weight)
@@ -98,17 +100,6 @@ class FedGEMSObjective:
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Copy a state."""
         self.pool.load(arrays)
-
-    def _members(self, batch: PublicBatch) -> Tensor:
-        """(K, F, B) bool, models in the ensemble of each sample."""
-        present = batch.present[..., None].expand(batch.teachers.shape[:-1])
-        return present if self.ensemble == "all" else right_teachers(batch)
-
-    def _divergence(self, batch: PublicBatch, members: Tensor) -> Tensor:
-        """(F, B) KL(ensemble || lg); 0 without a model in the ensemble."""
-        weights = entropy_weights(batch.teachers, members)
-        ensemble = (weights[..., None] * batch.teachers).sum(dim=0)
-        return kl(ensemble, batch.logits) * members.any(dim=0)
 
 
 # The server's objective of Fed-ET (Cho et al. 2022, IJCAI, Sec. 3.2), with the labels of the public samples.

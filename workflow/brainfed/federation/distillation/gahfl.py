@@ -35,7 +35,6 @@ Training = Literal["labels", "l_wd"]
 Drop = Literal["none", "bce", "sd", "wd", "teachers"]
 """The term that an ablation of GAHFL's Table IV leaves out; `teachers`: of L_wd the divergence alone."""
 
-
 HIDDEN = 20
 """Outputs of each layer."""
 LEARNING_RATE = 1e-3
@@ -212,14 +211,16 @@ class GAHFLObjective:
         if self.drop != "bce":
             values = values + parts.right * labelled
         if self.drop != "sd":
-            divergence = kl(self.pool.logits(batch.rows), batch.logits)
-            recalled = self.epsilon * labelled + (1 - self.epsilon) * divergence
+            recalled = self.epsilon * labelled + (1 - self.epsilon) * kl(self.pool.logits(batch.rows), batch.logits)
             values = values + self.beta * parts.forgotten * recalled
         right = right_teachers(batch) & parts.never & (self.drop not in ("wd", "teachers"))
         if self.drop != "wd":
             taught = self.xi * labelled
             if self.drop != "teachers":
-                taught = taught + (1 - self.xi) * self._weighted_divergence(batch, right)
+                divergence = kl(batch.teachers, batch.logits)
+                weights = self.gcna.weights(batch.logits, batch.teachers, right)
+                self.gcna.learn(weights, batch, divergence, right)
+                taught = taught + (1 - self.xi) * (weights.detach() * divergence).sum(dim=0)
             values = values + self.gamma * parts.never * taught
         self.evaluation.remember(batch, parts)
         self.visits.count(right.any(dim=0), batch.weight)
@@ -234,10 +235,3 @@ class GAHFLObjective:
         """Copy a state."""
         for name, part in (("pool/", self.pool), ("gcna/", self.gcna)):
             part.load({key.removeprefix(name): array for key, array in arrays.items() if key.startswith(name)})
-
-    def _weighted_divergence(self, batch: PublicBatch, right: Tensor) -> Tensor:
-        """(F, B) sum_k A'_k KL(lg_k || lg) over models that are right on samples never right; trains the network."""
-        weights = self.gcna.weights(batch.logits, batch.teachers, right)
-        divergence = kl(batch.teachers, batch.logits)
-        self.gcna.learn(weights, batch, divergence, right)
-        return (weights.detach() * divergence).sum(dim=0)

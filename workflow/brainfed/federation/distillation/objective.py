@@ -8,8 +8,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-# One minibatch of the server's public samples, of all folds side by side.
-
 Evaluation = Literal["step", "round"]
 """When the global model finds out which samples it predicts right: in every step, or once, as a round begins."""
 Lifetime = Literal["training", "round"]
@@ -239,9 +237,6 @@ class Visits:
 def right_teachers(batch: PublicBatch) -> Tensor:
     """(K, F, B) bool, institutions that took part and whose model predicts the label."""
     return (batch.teachers.argmax(dim=-1) == batch.labels) & batch.present[..., None]
-
-
-# What the server minimises on the public samples.
 
 
 class Objective(Protocol):

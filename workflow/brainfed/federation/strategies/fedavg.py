@@ -46,11 +46,8 @@ def average(every: Sequence[Mapping[str, Tensor]], weights: Tensor) -> dict[str,
     return means
 
 
-# Client selection by FedAvg's fraction C.
-
-
 def choose(institutions: int, fraction: float, streams: Streams, round_index: int) -> tuple[int, ...]:
-    """max(round(C M), 1) of the M institutions, drawn without replacement, ascending."""
+    """max(round(C M), 1) of the M institutions by FedAvg's fraction C, drawn without replacement, ascending."""
     count = max(round(fraction * institutions), 1)
     order = streams.numpy("client-selection", round_index).permutation(institutions)
     return tuple(sorted(order[:count].tolist()))
@@ -108,18 +105,36 @@ class EndingStrategy(Strategy, Protocol):
         """What every institution learns of the result beside the last messages."""
 
 
-# Training without a server: every institution by itself, or one with pooled data.
-
-
-class Alone:
-    """All institutions train in every round and send nothing."""
+class Server:
+    """What servers have in common: all institutions train in every round, and a state is made of tensors."""
 
     def __init__(self, institutions: tuple[int, ...]) -> None:
         self.institutions = institutions
 
     def choose(self, _number: int) -> tuple[int, ...]:
-        """All of them."""
+        """All institutions."""
         return self.institutions
+
+    def to_all(self, tensors: Mapping[str, Tensor]) -> Mapping[int, Message]:
+        """One message to all institutions."""
+        return dict.fromkeys(self.institutions, Message(tensors))
+
+    def kept(self) -> Mapping[str, Tensor]:
+        """The tensors that later rounds depend on."""
+        return {}
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """What later rounds depend on, on the host."""
+        return {name: tensor.cpu().numpy() for name, tensor in self.kept().items()}
+
+    def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Copy a `state`."""
+        for name, tensor in self.kept().items():
+            tensor.copy_(torch.from_numpy(arrays[name]))
+
+
+class Alone(Server):
+    """Training without a server: all institutions, or one with pooled data, train in every round and send nothing."""
 
     def aggregate(self, _number: int, replies: Mapping[int, Message]) -> None:
         """No replies."""
@@ -128,18 +143,11 @@ class Alone:
         """Nothing."""
         return {}
 
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Nothing."""
-        return {}
-
-    def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Nothing."""
-
 
 # Federated averaging (McMahan et al. 2017, Algorithm 1; FedNI Algorithm 1, lines 9 and 15).
 
 
-class FedAvg:
+class FedAvg(Server):
     """One shared model: the mean of the replies, or what a defence makes of them.
 
     Args:
@@ -155,9 +163,9 @@ class FedAvg:
         selection: Selection | None = None,
         defence: Defence | None = None,
     ) -> None:
-        self.institutions, self.weighting = institutions, weighting
+        super().__init__(institutions)
         self.tensors = {name: tensor.clone() for name, tensor in start.items()}
-        self.selection, self.defence = selection, defence
+        self.weighting, self.selection, self.defence = weighting, selection, defence
 
     def choose(self, number: int) -> tuple[int, ...]:
         """The institutions drawn for this round."""
@@ -177,16 +185,8 @@ class FedAvg:
 
     def broadcast(self, number: int) -> Mapping[int, Message]:
         """The model to all institutions; nothing before the first round."""
-        if number == 0:
-            return {}
-        message = Message(self.tensors)
-        return dict.fromkeys(self.institutions, message)
+        return self.to_all(self.tensors) if number else {}
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def kept(self) -> Mapping[str, Tensor]:
         """The model."""
-        return {name: tensor.cpu().numpy() for name, tensor in self.tensors.items()}
-
-    def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Copy the model."""
-        for name, tensor in self.tensors.items():
-            tensor.copy_(torch.from_numpy(arrays[name]))
+        return self.tensors

@@ -13,7 +13,7 @@ from sklearn.manifold import spectral_embedding
 from torch import Tensor
 
 from brainfed.federation.message import GRADIENT_NORM, Message
-from brainfed.federation.strategies.fedavg import average, institution_weights
+from brainfed.federation.strategies.fedavg import Server, average, institution_weights
 from brainfed.runtime.errors import UserError
 
 # How alike institutions are: weights of the graph that a clustered federation cuts.
@@ -133,8 +133,6 @@ def dtw(first: Iterable[float], second: Sequence[float]) -> float:
     return sqrt(sums[-1])
 
 
-# Partitions of institutions, and two ways to cut a cluster in two.
-
 Cut = Callable[[FloatArray], BoolArray]
 """Weights (m, m) of the complete graph over a cluster -> (m,) whether an institution is in the one part or the other.
 Weights are not negative and symmetric; the diagonal does not count."""
@@ -205,7 +203,7 @@ FEWEST = 3
 """Institutions with training samples in a cluster that can be cut."""
 
 
-class GCFL:
+class GCFL(Server):
     """One model a cluster of institutions; every fold has clusters of its own.
 
     Args:
@@ -231,7 +229,8 @@ class GCFL:
         clustering: Clustering = "minimum_cut",
         weighting: Literal["equal", "subjects"] = "subjects",
     ) -> None:
-        self.institutions, self.similarity = institutions, similarity
+        super().__init__(institutions)
+        self.similarity = similarity
         self.eps1, self.eps2, self.first_round, self.weighting = eps1, eps2, first_round, weighting
         self.tensors = {name: torch.stack([tensor] * len(institutions)) for name, tensor in start.items()}
         self.clustering, self._cut, self._folds = clustering, CUTS[clustering], len(next(iter(start.values())))
@@ -244,10 +243,6 @@ class GCFL:
         Of two parts of a cluster the one with the first institution keeps the number.
         """
         return np.array(self._clusters, dtype=np.int64).reshape(-1, self._folds, len(self.institutions))
-
-    def choose(self, _number: int) -> tuple[int, ...]:
-        """All institutions."""
-        return self.institutions
 
     @torch.no_grad()
     def aggregate(self, number: int, replies: Mapping[int, Message]) -> None:
@@ -278,15 +273,17 @@ class GCFL:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The models, the clusters of all rounds, and what the similarity keeps."""
-        models = {f"model/{name}": tensor.cpu().numpy() for name, tensor in self.tensors.items()}
-        return {"clusters": self.clusters, **models, **self.similarity.state()}
+        return {"clusters": self.clusters, **super().state(), **self.similarity.state()}
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Copy a state."""
-        for name, tensor in self.tensors.items():
-            tensor.copy_(torch.from_numpy(arrays[f"model/{name}"]))
+        super().load(arrays)
         self._clusters = list(arrays["clusters"].copy())
         self.similarity.load(arrays)
+
+    def kept(self) -> Mapping[str, Tensor]:
+        """The models."""
+        return {f"model/{name}": tensor for name, tensor in self.tensors.items()}
 
     def _updates(self, number: int, fold: int, counts: IntArray, replies: Sequence[Message]) -> Tensor:
         """(m, P) updates of the shared weights of the institutions with training samples in a fold."""

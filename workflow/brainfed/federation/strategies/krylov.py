@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from brainfed.federation.message import Message
+from brainfed.federation.strategies.fedavg import Server
 
 # Krylov spaces of several ridge regressions: Lanczos with full orthogonalisation, and the solutions in them.
 
 Phase = Literal["moments", "search", "validation", "refinement", "done"]
-
 
 TENSORS = ("directions", "diagonal", "offdiagonal", "start", "count", "target", "mean")
 """Fields of the spaces that are tensors, systems first."""
@@ -128,7 +128,7 @@ class KrylovSpaces:
 
     def first(self, systems: int) -> "KrylovSpaces":
         """The spaces of the first systems alone."""
-        return KrylovSpaces(*(getattr(self, name)[:systems].clone() for name in TENSORS), self.size)
+        return KrylovSpaces(**{name: getattr(self, name)[:systems].clone() for name in TENSORS}, size=self.size)
 
     def _coefficients(self, penalties: Tensor, k: int) -> Tensor:
         between = self.offdiagonal[:, : k - 1]
@@ -174,7 +174,7 @@ SEARCH_TOLERANCE = 1e-3
 """Bound of a score's error at which penalties are compared."""
 
 
-class Krylov:
+class Krylov(Server):
     """Solves C ridge regressions, each with the penalty of the smallest loss of held-out subjects.
 
     System s = j C + c is model c, trained without the inner fold j - 1; with j = 0 on all training subjects. The search
@@ -190,9 +190,9 @@ class Krylov:
     def __init__(
         self, institutions: tuple[int, ...], models: int, penalties: Sequence[float], rounds: int, tolerance: float
     ) -> None:
-        self.institutions, self.models = institutions, models
+        super().__init__(institutions)
         self.penalties = torch.tensor(penalties, dtype=torch.float64)
-        self.rounds, self.tolerance = rounds, tolerance
+        self.models, self.rounds, self.tolerance = models, rounds, tolerance
         self.chosen = torch.zeros(models, dtype=torch.int64)
         self._spaces: KrylovSpaces | None = None
         self._phase: Phase = "moments"
@@ -203,10 +203,6 @@ class Krylov:
         assert self._spaces is not None, "the institutions have sent no moments"
         return self._spaces
 
-    def choose(self, _number: int) -> tuple[int, ...]:
-        """All institutions."""
-        return self.institutions
-
     def finished(self) -> bool:
         """Whether the solution is known."""
         return self._phase == "done"
@@ -215,8 +211,9 @@ class Krylov:
         """Sums over institutions of: moments, then products with the directions, then losses of held-out subjects."""
         total = {name: tensor[0] for name, tensor in _total(replies).items()}
         if self._phase == "moments":
-            moments = (total[name] for name in ("count", "feature-sum", "target-sum", "feature-target-sum"))
-            self._spaces = KrylovSpaces.of(*moments, self.rounds)
+            self._spaces = KrylovSpaces.of(
+                total["count"], total["feature-sum"], total["target-sum"], total["feature-target-sum"], self.rounds
+            )
             self._phase = "search" if len(self.penalties) > 1 else "refinement"
         elif self._phase == "validation":
             self.chosen = strongest_of_the_best(total["loss"], total["held-out"], self.models)
@@ -241,9 +238,7 @@ class Krylov:
         elif self._phase == "done":
             coefficients, intercepts = self.spaces.solution(self.own_penalties())
             tensors["last-coefficients"], tensors["last-intercepts"] = coefficients[:, 0], intercepts[:, 0]
-        if not tensors:
-            return {}
-        return dict.fromkeys(self.institutions, Message({name: tensor[None] for name, tensor in tensors.items()}))
+        return self.to_all({name: tensor[None] for name, tensor in tensors.items()}) if tensors else {}
 
     def published(self) -> dict[str, NDArray[Any]]:
         """Weights (C, d), intercepts (C,) and patterns (C, d) of the models; bound of a score's error; directions."""

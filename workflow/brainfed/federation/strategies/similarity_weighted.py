@@ -88,15 +88,15 @@ class SimilarityWeighted(FedAvg):
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The model, the one before, and the shares of all rounds."""
-        return {"shares": self.shares} | {name: tensor.cpu().numpy() for name, tensor in self._models().items()}
+        return {"shares": self.shares} | super().state()
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Copy a state."""
-        for name, tensor in self._models().items():
-            tensor.copy_(torch.from_numpy(arrays[name]))
+        super().load(arrays)
         self._shares = list(arrays["shares"].copy())
 
-    def _models(self) -> dict[str, Tensor]:
+    def kept(self) -> Mapping[str, Tensor]:
+        """The model, and the one before."""
         models = {"model": self.tensors, "previous": self.previous}
         return {f"{which}/{name}": tensor for which, model in models.items() for name, tensor in model.items()}
 

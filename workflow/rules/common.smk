@@ -420,12 +420,12 @@ def training_of(name):
 def files_of_the_workflow(folder, *patterns):
     """Files beside the rules; those inside the project keep their names when its folder moves."""
     here = Path.cwd()
-    found = sorted(
+    files = sorted(
         path for pattern in patterns for path in (BASE / folder).glob(pattern)
     )
     return [
         str(path.relative_to(here) if path.is_relative_to(here) else path)
-        for path in found
+        for path in files
     ]
 
 

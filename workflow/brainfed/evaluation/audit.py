@@ -258,9 +258,7 @@ def audit_experiment(
 ) -> None:
     """Write `COLUMNS`, a row a variant and attack; a variant whose method scores no training subject has none.
 
-    Args:
-        members: tables of the scores of training subjects, with `public`.
-        included: table with `twin_group`.
+    `members` are tables of the scores of training subjects, with `public`; `included` has `twin_group`.
     """
     people = read_table(included, ["subject", "twin_group"])
     groups = dict(zip(people["subject"], people["twin_group"], strict=True))

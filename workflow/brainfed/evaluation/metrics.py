@@ -112,11 +112,8 @@ def metrics(label: NDArray[np.int64], score: NDArray[np.float64], threshold: flo
 def auc(label: NDArray[np.int64], score: NDArray[np.float64]) -> float:
     """Area under the ROC curve: the share of pairs of a patient and a control in which the patient's score is higher.
 
-    A tie counts half (Hanley & McNeil 1982, Radiology 143, Sec. II); NaN with one class.
-
-    Args:
-        label: (n,) 1 patient, 0 control.
-        score: (n,) finite.
+    Labels (n,) are 1 for patients and 0 for controls, scores (n,) finite. A tie counts half (Hanley & McNeil 1982,
+    Radiology 143, Sec. II); NaN with one class.
     """
     patients, controls = score[label == 1], np.sort(score[label != 1])
     pairs = len(patients) * len(controls)

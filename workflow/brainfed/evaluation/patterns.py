@@ -124,9 +124,7 @@ def stability(patterns: Patterns, model: int = 0) -> pd.DataFrame:
 def planted_connections(truth: Path | str, phenotype: str = "diagnosis") -> dict[Connection, int]:
     """Connections that a phenotype moves in a simulated cohort, regions in order of name -> sign of the change.
 
-    Args:
-        truth: `truth.json` of the simulation.
-        phenotype: `diagnosis`, `age` or `sex`; the sign is that of patients, of higher age, of males.
+    The sign, as `truth.json` has it, is that of patients, of higher `age`, of males for `sex`.
     """
     moved = json.loads(Path(truth).read_text(encoding="utf-8"))["connections"][phenotype]
     return {_unordered(first, second): int(sign) for first, second, sign in moved}

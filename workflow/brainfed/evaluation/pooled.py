@@ -86,12 +86,7 @@ class MeanRoc:
 
 
 def mean_roc(predictions: pd.DataFrame, points: int = 101) -> MeanRoc:
-    """Average the curves of one variant's institutions, then those of its runs.
-
-    Args:
-        predictions: repeat, fold, institution, score, label of one variant.
-        points: number of evenly spaced rates, 0 and 1 included.
-    """
+    """Average the curves of one variant's institutions, then those of its runs, at `points` evenly spaced rates."""
     grid = np.linspace(0, 1, points)
     curves = [np.append(0, curve) for _, curve in _curves(predictions, ["repeat", "fold"], grid)]
     fpr, unknown = np.append(0, grid), np.full(points + 1, np.nan)
@@ -115,9 +110,7 @@ def _curves(
 def roc(label: NDArray[np.int64], score: FloatVector) -> tuple[FloatVector, FloatVector]:
     """False- and true-positive rates at every threshold, from (0, 0) to (1, 1) (Fawcett 2006, Algorithm 1).
 
-    Args:
-        label: (n,) 1 patient, 0 control; both occur.
-        score: (n,); equal scores are one threshold.
+    Labels (n,) are 1 for patients, 0 for controls, and both occur; equal scores (n,) are one threshold.
     """
     order = np.argsort(-score, kind="stable")
     falling, is_patient = score[order], label[order] == 1
@@ -132,10 +125,6 @@ def sensitivities(predictions: pd.DataFrame, specificity: float) -> pd.DataFrame
 
     The threshold of an institution is read off the curve of its tested subjects themselves, so it describes the curve:
     it is no threshold that anybody could have set before.
-
-    Args:
-        predictions: variant, repeat, fold, institution, score, label.
-        specificity: 1 - false-positive rate, between 0 and 1.
 
     Returns:
         variant, repeat, fold, value; a run in which no institution has both classes has no row.
@@ -154,12 +143,9 @@ SUBGROUP_COLUMNS = ("variant", "property", "group", "subjects", "patients", "auc
 
 
 def group_labels(people: pd.DataFrame) -> dict[str, pd.Series]:
-    """Property -> group of every subject that has a value: sex, thirds of age and of motion, site.
+    """Property -> group of every subject that has a value: sex, thirds of age and of motion (mean_fd, mm), site.
 
     Thirds are those of the subjects given, so about as many are in each.
-
-    Args:
-        people: subject, site, age, sex, mean_fd (mm); one row a subject.
     """
     people = people.set_index("subject")
     groups = {}

@@ -216,12 +216,7 @@ ONE = [*RUN, "institution"]
 def score_institutions(
     runs: str, histories: Mapping[str, Sequence[str]], twins: Mapping[str, str], output: str
 ) -> None:
-    """Write `institution_table`.
-
-    Args:
-        histories: variant with clusters -> its histories of all repeats, in order.
-        twins: federated variant -> the same model trained in every institution alone.
-    """
+    """Write `institution_table`, from the histories of all repeats, in order, of every variant with clusters."""
     write_tsv(output, institution_table(pd.read_csv(runs, sep="\t"), read_histories(histories), twins))
 
 
@@ -292,8 +287,7 @@ def best_of_kept(variant: str, last: pd.DataFrame, history: pd.DataFrame) -> pd.
 def kept_models(clusters: NDArray[np.int64]) -> NDArray[np.bool_]:
     """(T, M) whether an institution's model after a round is kept: its cluster is cut next, or the round is the last.
 
-    Args:
-        clusters: (T, M) number of each institution's cluster after every round; clusters are cut and never joined.
+    `clusters` (T, M) are numbers of the institutions' clusters after every round; clusters are cut and never joined.
     """
     kept = np.zeros(clusters.shape, dtype=bool)
     kept[-1] = True

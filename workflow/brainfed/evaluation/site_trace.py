@@ -34,12 +34,7 @@ class SiteTrace:
 
 
 def site_trace(embedding: NDArray[np.float32] | NDArray[np.float64], site: NDArray[np.int64]) -> SiteTrace:
-    """Predict sites from an embedding.
-
-    Args:
-        embedding: (n, d), finite.
-        site: (n,) codes, -1 unknown: such subjects are left out.
-    """
+    """Predict the sites of subjects (n,), code -1 for unknown ones, which are left out, from an embedding (n, d)."""
     counts = np.bincount(site[site >= 0])
     classes = np.flatnonzero(counts >= FEWEST)
     left_out = int((counts > 0).sum()) - len(classes)

@@ -74,9 +74,7 @@ LARGEST = 1e5
 def noise_multiplier(settings: PrivacySettings, sampling_rate: float, steps: int) -> float:
     """The noise multiplier of all steps of a training at one institution; 0 without privacy.
 
-    Args:
-        sampling_rate: probability in (0, 1] that a step includes a subject.
-        steps: number of steps of the whole training. `paper` and `classical` ignore both.
+    The calibrations `paper` and `classical` ignore the sampling rate and the number of steps.
 
     Raises:
         UserError: no noise keeps the training within epsilon.

@@ -25,11 +25,9 @@ def attacked_institutions(share: float, institutions: int, streams: Streams) -> 
 
 
 def flipped_labels(labels: IntArray, institution: IntArray, attacked: Collection[int], classes: int) -> IntArray:
-    """(F, n) labels, c -> C - 1 - c for the subjects of attacked institutions; of three classes the middle one stays.
+    """(F, n) labels, c -> C - 1 - c for the subjects of attacked institutions; negative labels are hidden, and stay.
 
-    Args:
-        labels: (F, n) from 0 to C - 1; negative ones are hidden, and stay.
-        institution: (n,) code of each subject's institution.
+    Of three classes the middle one stays, too. `institution` (n,) is the code of each subject's institution.
     """
     turned = (labels >= 0) & np.isin(institution, list(attacked))
     return np.where(turned, classes - 1 - labels, labels)
@@ -69,9 +67,8 @@ class FarUploads:
     The benign mean of a fold is that of the institutions that take part in it and are not attacked, all of equal
     weight. If none is left, it is the mean of what the attacked ones would have sent.
 
-    Attributes:
-        one: whether only the first attacked institution that takes part in a fold is far, and all others send the mean
-            of the benign uploads and the far one (OFOM); else each is far in a direction of its own (PAF).
+    With `one` only the first attacked institution that takes part in a fold is far, and all others send the mean of the
+    benign uploads and the far one (OFOM); else each is far in a direction of its own (PAF).
     """
 
     attacked: Collection[int]
@@ -154,10 +151,8 @@ class FalseUpdates:
     """The attacked institutions send start + factor x (reply - start).
 
     The start of a tensor is what the institution last received under its name; before the first answer, that of
-    `start`. A tensor that the server never sends, such as logits, starts at zero: it is multiplied.
-
-    Attributes:
-        start: tensors (F, ...) that all institutions begin with, by name.
+    `start`, tensors (F, ...) that all institutions begin with. A tensor that the server never sends, such as logits,
+    starts at zero: it is multiplied.
     """
 
     attacked: Collection[int]

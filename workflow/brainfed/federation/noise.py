@@ -50,10 +50,8 @@ WHOLE = 1 << 22
 def add_normal(weights: Tensor, scale: float, generator: torch.Generator) -> None:
     """Add N(0, scale^2) in place: `weights.add_(torch.randn(weights.shape, generator=generator), alpha=scale)`.
 
-    Args:
-        weights: on the CPU, float32 or float64, (rows, ...) of any strides; wide rows that do not lie in one piece of
-            memory are drawn sixteen at a time.
-        generator: of the CPU; it draws float32.
+    Weights and generator are on the CPU; weights (rows, ...) are float32 or float64 of any strides, and the generator
+    draws float32. Wide rows that do not lie in one piece of memory are drawn sixteen at a time.
     """
     if weights.numel() <= WHOLE:
         weights.add_(torch.randn(weights.shape, generator=generator, dtype=torch.float32).to(weights), alpha=scale)
@@ -87,11 +85,7 @@ Draw = Callable[[Stream, Shape, int], Tensor]
 
 
 class DrawnAhead:
-    """Draws that a training of so many rounds asks for: once a round, in every round for the same streams.
-
-    Args:
-        rounds: of the training; nothing is drawn for later ones.
-    """
+    """Draws that a training of so many rounds asks for: once a round, in every round for the same streams."""
 
     def __init__(self, rounds: int) -> None:
         self.rounds = rounds

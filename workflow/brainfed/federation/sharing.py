@@ -73,22 +73,15 @@ def record_pools(ledger: Ledger, sizes: Mapping[int, int], contents: Mapping[int
 
 
 def record_loan(ledger: Ledger, lent: Mapping[int, int], sizes: Mapping[int, int], content: Content) -> None:
-    """Record that a centre with all data lends institutions foreign subjects, once.
-
-    Args:
-        lent: institution -> number of subjects that it receives.
-        content: of one subject.
-    """
+    """Record that a centre with all data lends institutions subjects, once; `lent` are their numbers."""
     for institution, subjects in lent.items():
         _record(ledger, _of_subjects(subjects, content), "download", institution, sizes[institution])
 
 
 def record_summaries(ledger: Ledger, made: Mapping[int, int], sizes: Mapping[int, int], content: Content) -> None:
-    """Record that every institution sends summaries of several subjects to every other institution, once.
+    """Record that every institution sends all others its summaries of several subjects, once.
 
-    Args:
-        made: institution -> number of summaries that it sends.
-        content: of one summary.
+    `made` is institution -> number of its summaries, and `content` is that of one summary.
     """
     for institution, subjects in sizes.items():
         sent, received = made[institution] * (len(sizes) - 1), sum(made.values()) - made[institution]

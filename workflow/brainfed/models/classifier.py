@@ -109,9 +109,8 @@ class Classifier(torch.nn.Module, ABC):
     def logits(self, products: NamedProducts, propagation: Matrix | None, kept: Sequence[Tensor] = ()) -> Tensor:
         """(..., n, C) from the products with the features.
 
-        Args:
-            propagation: A (..., n, n); None without a graph.
-            kept: dropout factors (..., n, width) for the input of each layer after the first; empty in scoring.
+        Propagation is A (..., n, n), None without a graph; `kept` are dropout factors (..., n, width) for the input of
+        each layer after the first, none in scoring.
         """
 
     def forward(self, x: Tensor, propagation: Matrix | None = None, kept: Sequence[Tensor] = ()) -> Tensor:

@@ -40,20 +40,15 @@ class GCN(Classifier):
         assert propagation is not None
         hidden = elu(products["weight_0"] + self.bias_0)
         hidden = propagation @ (dropped(hidden, kept, 0) @ self.weight_1) + self.bias_1
-        found = dropped(hidden, kept, 1) @ self.weight_2 + self.bias_2
-        return found + products["weight_skip"] if "weight_skip" in products else found
+        logits = dropped(hidden, kept, 1) @ self.weight_2 + self.bias_2
+        return logits + products["weight_skip"] if "weight_skip" in products else logits
 
 
 # FedNI's classifier without a graph (Sec. IV): the multilayer perceptron of FedMLP.
 
 
 class MLP(Classifier):
-    """FC(d, 64) ELU -> FC(64, 32) -> FC(32, C).
-
-    Args:
-        features: d.
-        classes: C.
-    """
+    """FC(d, 64) ELU -> FC(64, 32) -> FC(32, C) of d features and C classes."""
 
     def __init__(self, features: int, hidden: tuple[int, int], classes: int) -> None:
         super().__init__((features, *hidden, classes), {"weight_0": "own"})

@@ -160,11 +160,9 @@ class STGCN(RegionNetwork):
         self.readout = nn.Linear(channels, classes)
 
     def forward(self, windows: Tensor, adjacency: Tensor) -> Tensor:
-        """Logits (B, C) of B subjects.
+        """Logits (B, C) from z-scored series (B, T, R) of B subjects; T may differ from call to call.
 
-        Args:
-            windows: (B, T, R) z-scored series; T may differ from call to call.
-            adjacency: (B, R, R) P = Lambda^-1/2 (A + I) Lambda^-1/2 of each subject, symmetric.
+        Adjacencies (B, R, R) are symmetric, P = Lambda^-1/2 (A + I) Lambda^-1/2 of each subject.
         """
         hidden, edges = windows[:, None], self.edges(adjacency)
         for block in self.blocks:

@@ -44,11 +44,9 @@ class RecurrentClassifier(nn.Module):
         self.connected = nn.ModuleList(nn.Linear(*width) for width in pairwise(widths))
 
     def forward(self, x: Tensor, keep: Tensor | None = None) -> Tensor:
-        """Logits (B, C).
+        """Logits (B, C) from region series (B, T, R).
 
-        Args:
-            x: (B, T, R) region series.
-            keep: (B, `pooled`) dropout factors of the mean, 0 or 1 / share kept; None in scoring.
+        `keep` (B, `pooled`) are dropout factors of the mean, 0 or 1 / share kept; None in scoring.
         """
         outputs, _ = self.recurrent(x)
         hidden: Tensor = outputs.mean(dim=1)
@@ -165,8 +163,8 @@ def _gru_weights(inputs: Tensor, states: Tensor, biases: Tensor, state_biases: T
 def _pooled(layer: Any, x: Tensor, weights: tuple[Tensor, ...], workspace: Workspace) -> Tensor:
     """(D F, H, B): mean of the states over time."""
     if torch.is_grad_enabled() and any(weight.requires_grad for weight in weights):
-        found: Tensor = layer.apply(x, workspace, *weights)
-        return found
+        pooled: Tensor = layer.apply(x, workspace, *weights)
+        return pooled
     means = []
     for part in torch.split(x, SCORED, dim=1):
         mean, piece, *_ = layer.run(_Series(part), workspace, *weights)

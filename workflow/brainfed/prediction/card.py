@@ -31,12 +31,7 @@ guess who trained it: the audit in the run's report measures how well."""
 
 
 def card(kept: KeptFile, predictions: pd.DataFrame, people: pd.DataFrame, project: str) -> str:
-    """The text of the card, Markdown.
-
-    Args:
-        predictions: of the held-out subjects of its folds.
-        people: age and sex of the training subjects.
-    """
+    """The text of a model's card, Markdown, from predictions of held-out subjects and the training subjects' people."""
     about, whole = kept.about, kept.parts[EVERYBODY]
     names, versions = about["class_names"], about["versions"]
     compared = f"{names[1]} against {names[0]}" if len(names) == 2 else "mean over classes, each against the others"

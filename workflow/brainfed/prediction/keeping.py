@@ -95,8 +95,8 @@ def _of_everybody(
         features = np.empty_like(features)
         for code in range(len(inputs.institutions)):
             own = inputs.members(code)
-            found = load_covariances(covariances, [inputs.subjects[place] for place in own])
-            features[own] = tangent_features(found, reference, code)
+            own_covariances = load_covariances(covariances, [inputs.subjects[place] for place in own])
+            features[own] = tangent_features(own_covariances, reference, code)
     return replace(
         inputs,
         fold=np.full(len(inputs.subjects), UNTESTED),
@@ -126,9 +126,9 @@ def _of_folds(
         for code in range(len(inputs.institutions)):
             there, place = inputs.institution == code, code if by_institution else 0
             if (own := inputs.tested(fold) & there).any():
-                found = score_at(model, code, features[own], settings, score)
-                held_out[place].append(np.linalg.norm(found.rows, axis=1))
-                difference = max(difference, float(np.abs(found.scores - outcome.scores[fold, own]).max()))
+                scored = score_at(model, code, features[own], settings, score)
+                held_out[place].append(np.linalg.norm(scored.rows, axis=1))
+                difference = max(difference, float(np.abs(scored.scores - outcome.scores[fold, own]).max()))
             seen = np.flatnonzero(inputs.training(fold) & there)
             for block in np.split(seen, range(BLOCK, len(seen), BLOCK)) if len(seen) else ():
                 rows = score_at(model, code, features[block], settings, score).rows
@@ -155,9 +155,9 @@ def _held_out(inputs: MethodInputs, outcome: Outcome, truth: IntArray) -> dict[s
     folds = [tested for tested in folds if len(set(truth[tested].tolist())) == 2]
     if not folds:
         return None
-    found = [auc(truth[tested], outcome.scores[inputs.fold[tested], tested, 1]) for tested in folds]
+    areas = [auc(truth[tested], outcome.scores[inputs.fold[tested], tested, 1]) for tested in folds]
     counts = np.bincount(truth[np.concatenate(folds)], minlength=2).tolist()
-    return {"auc": float(np.mean(found)), "guessing": 0.5 + 1.96 * sd_of_chance(*counts)}
+    return {"auc": float(np.mean(areas)), "guessing": 0.5 + 1.96 * sd_of_chance(*counts)}
 
 
 def _counts(inputs: MethodInputs, truth: IntArray) -> list[dict[str, Any]]:

@@ -40,11 +40,7 @@ WHITENING = "whitening"
 
 @dataclass(frozen=True)
 class Part:
-    """One training.
-
-    Attributes:
-        reference: `WHITENING` of tangent features with a reference; no arrays of others.
-    """
+    """One training: a method's model, and `WHITENING` of tangent features with a reference, no arrays of others."""
 
     model: FittedModel
     reference: FittedModel
@@ -98,25 +94,19 @@ def read_model(path: str | Path) -> KeptFile:
             f"{path}: expected a kept model of format {FORMAT}, found {file.metadata.get('format', 'another file')}; "
             "use the brainfed that wrote it."
         )
-    found: dict[str, dict[str, dict[str, dict[str, Any]]]] = {}
+    parts: dict[str, dict[str, dict[str, dict[str, Any]]]] = {}
     for name, array in file.arrays.items():
-        part, role, whose, own = _words(path, name)
-        roles = found.setdefault(part, {role: {whose: {} for whose in WHOSE} for role in ROLES})
+        words = name.split("/")
+        if len(words) != 4 or words[1] not in ROLES or words[2] not in WHOSE:
+            raise UserError(
+                f"{path}: expected arrays called part/{'|'.join(ROLES)}/{'|'.join(WHOSE)}/name, found {name!r}; let "
+                "`snakemake models` write the file anew."
+            )
+        part, role, whose, own = words
+        roles = parts.setdefault(part, {role: {whose: {} for whose in WHOSE} for role in ROLES})
         roles[role][whose][own] = array
-    parts = {
-        part: Part(FittedModel(**roles["model"]), FittedModel(**roles["reference"])) for part, roles in found.items()
-    }
-    return KeptFile(file.metadata, parts)
-
-
-def _words(path: str | Path, name: str) -> list[str]:
-    words = name.split("/")
-    if len(words) != 4 or words[1] not in ROLES or words[2] not in WHOSE:
-        raise UserError(
-            f"{path}: expected arrays called part/{'|'.join(ROLES)}/{'|'.join(WHOSE)}/name, found {name!r}; let "
-            "`snakemake models` write the file anew."
-        )
-    return words
+    models = {part: {role: FittedModel(**arrays) for role, arrays in roles.items()} for part, roles in parts.items()}
+    return KeptFile(file.metadata, {part: Part(**of_roles) for part, of_roles in models.items()})
 
 
 # References of tangent features of every fold and of everybody, as the jobs of the features fit them.
@@ -146,29 +136,27 @@ def fold_references(
     if settings.reference == "all":
         table = read_table(included, ["subject", "included"])
         everybody = load_covariances(files, sorted(table.loc[table["included"], "subject"]))
-        one = FittedModel({WHITENING: log_sum(everybody.logarithm).whitening})
-        return [one] * folds, one
+        reference = FittedModel({WHITENING: log_sum(everybody.logarithm).whitening})
+        return [reference] * folds, reference
     people = read_table(split, ["subject", "institution", "fold"]).sort_values("subject")
-    found = load_covariances(files, list(people["subject"]))
+    every = load_covariances(files, list(people["subject"]))
 
     def fitted(training: NDArray[np.bool_]) -> FittedModel:
         assert settings.reference in ("institution", "training")
-        ledger = tangent_ledger(len(found.regions))
+        ledger = tangent_ledger(len(every.regions))
         where = list(people["institution"])
-        each = whitening_of_fold(found.logarithm, where, training, settings.reference, ledger)
+        each = whitening_of_fold(every.logarithm, where, training, settings.reference, ledger)
         return with_alike_shared({}, {WHITENING: np.stack([each[name] for name in institutions])})
 
     fold = people["fold"].to_numpy()
     return [fitted(fold != number) for number in range(folds)], fitted(np.ones(len(fold), dtype=np.bool_))
 
 
-def tangent_features(
-    found: Covariances, reference: FittedModel, institution: int | None, threads: int = 1
-) -> NDArray[np.float32]:
+def tangent_features(subjects: Covariances, reference: FittedModel, institution: int | None) -> NDArray[np.float32]:
     """Tangent features (n, R (R + 1) / 2) of subjects of one institution."""
     if not reference.shared and not reference.own:
-        return tangent_at_identity(found)
-    return tangent_at(found, reference.at(institution if reference.own else None)[WHITENING], threads)
+        return tangent_at_identity(subjects)
+    return tangent_at(subjects, reference.at(institution if reference.own else None)[WHITENING])
 
 
 # How far scans lie from the centre of the training data that are new to a model: what a patient is compared with.
@@ -211,8 +199,7 @@ class ScanLengths:
 def spread_of(places: Sequence[ScanLengths]) -> dict[str, Any]:
     """Where new scans lie, builtins: `means`, one a place; `sd` inside of a place; numbers of `subjects` and `beyond`.
 
-    Args:
-        places: one an institution, or a single one where the model scales all alike.
+    A place is an institution, or all of them where the model scales all alike.
     """
     lengths = [place.of_new_scans() for place in places]
     everywhere = float(np.concatenate(lengths).mean())
@@ -224,16 +211,13 @@ def spread_of(places: Sequence[ScanLengths]) -> dict[str, Any]:
 
 
 def distance_of(length: float, spread: Mapping[str, Any], institution: int | None) -> float:
-    """Standard deviations from the mean of new scans.
+    """Standard deviations of a patient's length of scaled features from the mean of new scans.
 
-    Args:
-        length: of a patient's scaled features.
-        institution: the patient's; None where the model scales all alike.
+    The institution is None where the model scales all alike.
     """
     means = spread["means"]
-    return float(
-        (length - means[institution if institution is not None and len(means) > 1 else 0]) / (spread["sd"] or 1.0)
-    )
+    place = institution if institution is not None and len(means) > 1 else 0
+    return float((length - means[place]) / (spread["sd"] or 1.0))
 
 
 def _mean_square(lengths: Lengths) -> float:

@@ -30,9 +30,7 @@ Ensemble = Literal["all", "right"]
 def entropy_weights(teachers: Tensor, members: Tensor) -> Tensor:
     """(K, ...) softmax over the members of 1 / H(p_k), H the entropy of softmax(lg_k) (FedGEMS eq. 4).
 
-    Args:
-        teachers: (K, ..., C) logits.
-        members: (K, ...) bool, models in the ensemble; where there is none, all weights are 0.
+    Teachers are logits (K, ..., C). Where no model is a member (K, ...) of the ensemble, all weights are 0.
     """
     smallest = torch.finfo(teachers.dtype).tiny
     confidence = 1 / entropy(teachers).clamp(min=smallest)
@@ -110,12 +108,9 @@ class FedGEMSObjective:
 
 
 def variance_weighted(teachers: Tensor, members: Tensor) -> Tensor:
-    """(..., C) mean of the members' logits, each weighted by the variance of its logits over the classes.
+    """(..., C) mean of the members' logits (K, ..., C), each weighted by the variance of its logits over the classes.
 
-    Members whose logits are all constant have equal weights; without a member the mean is 0.
-
-    Args:
-        teachers: (K, ..., C) logits.
+    Members (K, ...) whose logits are all constant have equal weights; without a member the mean is 0.
     """
     variance = teachers.var(dim=-1, correction=0) * members
     weights = torch.where(variance.sum(dim=0) > 0, variance, members.to(variance.dtype))
@@ -127,11 +122,8 @@ class FedETObjective:
     """Cross-entropy + consensus KL(consensus || lg) + diversity KL(dissent || lg).
 
     The consensus is the variance-weighted mean of the logits of all institutions that took part; the dissent is that
-    of the institutions whose class differs from the consensus'. A divergence without a teacher is 0.
-
-    Args:
-        consensus: weight of the divergence from the consensus; 0 in Fed-ET.
-        diversity: weight of the divergence from the dissent; 0.05 in Fed-ET.
+    of the institutions whose class differs from the consensus'. A divergence without a teacher is 0. In Fed-ET the
+    weight of the consensus is 0, that of the dissent 0.05.
     """
 
     def __init__(self, *, consensus: float = 1.0, diversity: float = 0.05) -> None:

@@ -58,11 +58,8 @@ def initial_weights(streams: Streams, folds: Sequence[int], classes: int) -> dic
 def normalised_adjacency(entropies: Tensor, nodes: Tensor) -> Tensor:
     """(..., N, N) D^-1/2 A D^-1/2 with A_jk = exp(-|h_j - h_k|) among the graph's nodes; zero rows for all others.
 
-    The diagonal of A, exp(0) = 1, is the self-loop.
-
-    Args:
-        entropies: (..., N) h, entropies of the nodes' predictions.
-        nodes: (..., N) bool, whether a node is in the graph.
+    h (..., N) are the entropies of the nodes' predictions; `nodes` (..., N) says whether a node is in the graph. The
+    diagonal of A, exp(0) = 1, is the self-loop.
     """
     distance = (entropies[..., :, None] - entropies[..., None, :]).abs()
     adjacency = torch.exp(-distance) * (nodes[..., :, None] & nodes[..., None, :])
@@ -71,11 +68,7 @@ def normalised_adjacency(entropies: Tensor, nodes: Tensor) -> Tensor:
 
 
 class GCNA:
-    """A two-layer network a fold, with its own Adam.
-
-    Args:
-        start: (F, ...) initial weights, as `initial_weights` draws them; the network takes their device and dtype.
-    """
+    """A two-layer network a fold with its own Adam, on the device and in the format of its weights `start` (F, ...)."""
 
     def __init__(self, start: Mapping[str, Tensor], training: Training = "labels") -> None:
         self.training = training
@@ -107,11 +100,7 @@ class GCNA:
         """Take one step of Adam in every fold that has a sample with a right model; the others keep their state.
 
         Under `labels` the loss of a sample is the cross-entropy of sum_k A'_k softmax(lg_k) on its label; under `l_wd`
-        it is sum_k A'_k KL(lg_k || lg).
-
-        Args:
-            divergence: (K, F, B) KL(lg_k || lg).
-            right: (K, F, B) bool, as in `weights`.
+        it is sum_k A'_k KL(lg_k || lg), the divergences (K, F, B). Weights and `right` are those of `weights`.
         """
         helped = right.any(dim=0)
         if self.training == "labels":

@@ -87,12 +87,9 @@ def local_loss(logits: Tensor, labels: Tensor, weight: Tensor, global_logits: Te
 class LogitPool:
     """A running mean of the right logits of every public sample.
 
-    E_0 = lg, E_t = phi E_{t-1} + (1 - phi) lg, where t counts the batches in which the sample was predicted right.
-    With phi = 0 the pool holds the last right logits, as FedGEMS' global pool does.
-
-    Args:
-        rows: number of public samples P of the fold that has most.
-        momentum: phi, in [0, 1].
+    E_0 = lg, E_t = phi E_{t-1} + (1 - phi) lg, where t counts the batches in which the sample was predicted right, and
+    phi is the momentum. With phi = 0 the pool holds the last right logits, as FedGEMS' global pool does. It has a row
+    for each of the P public samples of the fold that has most.
     """
 
     def __init__(
@@ -123,13 +120,7 @@ class LogitPool:
 
     @torch.no_grad()
     def update(self, rows: Tensor, logits: Tensor, right: Tensor) -> None:
-        """Take up the logits of the samples that are right now.
-
-        Args:
-            rows: (F, B) positions.
-            logits: (F, B, C).
-            right: (F, B) bool.
-        """
+        """Take up the logits (F, B, C) of the samples at `rows` (F, B) that are right (F, B) now."""
         old = self.logits(rows)
         mean = self.momentum * old + (1 - self.momentum) * logits
         new = torch.where(self.known(rows)[..., None], mean, logits).to(old.dtype)
@@ -184,10 +175,8 @@ class SelfEvaluation:
     def begin(self, predict: Callable[[], Tensor], labels: Tensor, held: Tensor) -> None:
         """Begin a round.
 
-        Args:
-            predict: gives the (F, P, C) logits of the global model on all public samples.
-            labels: (F, P) int64.
-            held: (F, P) bool, False for padding.
+        `predict` gives the (F, P, C) logits of the global model on all public samples; labels (F, P) are int64, and
+        `held` (F, P) is False for padding.
         """
         if self.lifetime == "round":
             self.pool.clear()

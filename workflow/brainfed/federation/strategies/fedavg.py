@@ -18,14 +18,9 @@ Weighting = Literal["equal", "subjects"]
 
 
 def institution_weights(samples: Tensor, weighting: Weighting) -> Tensor:
-    """Weights that sum to one over the institutions that have training samples.
+    """(M, F) weights that sum to one over the institutions that have training samples; zeros in a fold without any.
 
-    Args:
-        samples: (M, F) numbers of training samples; 0 excludes an institution from a fold.
-        weighting: `equal` is FedNI's 1/M, `subjects` is FedAvg's n_m / n.
-
-    Returns:
-        (M, F); a column without participants is zero.
+    `equal` is FedNI's 1/M, `subjects` is FedAvg's n_m / n, of `samples` (M, F).
     """
     present = samples > 0
     raw = present.to(torch.float64) if weighting == "equal" else samples.to(torch.float64) * present
@@ -55,11 +50,7 @@ def choose(institutions: int, fraction: float, streams: Streams, round_index: in
 
 @dataclass(frozen=True)
 class Selection:
-    """The institutions of every round of a training.
-
-    Attributes:
-        fraction: C.
-    """
+    """The institutions of every round of a training, drawn by FedAvg's fraction C."""
 
     institutions: int
     fraction: float
@@ -148,12 +139,7 @@ class Alone(Server):
 
 
 class FedAvg(Server):
-    """One shared model: the mean of the replies, or what a defence makes of them.
-
-    Args:
-        start: shared tensors of the initial model, name -> (F, ...).
-        weighting: `equal` is FedNI's 1/M, `subjects` the original's n_m / n.
-    """
+    """One shared model: the mean of the replies, or what a defence makes of them; `start` are its tensors (F, ...)."""
 
     def __init__(
         self,

@@ -30,9 +30,7 @@ class Similarity:
     def weights(self, _fold: int, _members: IntArray, _updates: Tensor) -> FloatArray:
         """(m, m) weights between members of a cluster, none negative.
 
-        Args:
-            _members: (m,) places of the institutions.
-            _updates: (m, P) what each has added to its shared weights in this round.
+        Members (m,) are places of institutions; updates (m, P) what each has added to its shared weights in this round.
         """
         raise NotImplementedError
 
@@ -67,11 +65,8 @@ class UpdateCosine(Similarity):
 class GradientNorms(Similarity):
     """GCFL+: max(D) - D, with D the DTW distances between sequences of gradient norms (Xie et al. 2021).
 
-    Replies have a tensor `gradient-norm`. After a cut all sequences of the fold start again, and no cluster of it is
-    cut before they are whole, as in the authors' code.
-
-    Args:
-        length: number d of last rounds that are compared.
+    Replies have a tensor `gradient-norm`; norms of the last `length` rounds are compared. After a cut all sequences of
+    the fold start again, and no cluster of it is cut before they are whole, as in the authors' code.
     """
 
     def __init__(self, length: int) -> None:

@@ -71,11 +71,7 @@ class KrylovSpaces:
         return self.directions[:, self.size]
 
     def extend(self, products: Tensor) -> None:
-        """Add the next directions.
-
-        Args:
-            products: (S, d) Z' Z q of `last`, summed over institutions.
-        """
+        """Add the next directions, from the products Z' Z q (S, d) of `last`, summed over institutions."""
         latest, place = self.last, self.size
         centred = products - (self.count * (self.mean * latest).sum(dim=1))[:, None] * self.mean
         self.diagonal[:, place] = (latest * centred).sum(dim=1)
@@ -90,11 +86,9 @@ class KrylovSpaces:
         self.size += 1
 
     def solution(self, penalties: Tensor, size: int | None = None) -> tuple[Tensor, Tensor]:
-        """Coefficients (S, A, K) of the directions in the weights, and intercepts (S, A).
+        """Coefficients (S, A, K) of the directions in the weights, and intercepts (S, A), for penalties (S, A).
 
-        Args:
-            penalties: (S, A).
-            size: use the first so many directions; all by default.
+        Uses the first `size` directions; all by default.
         """
         coefficients = self._coefficients(penalties, self.size if size is None else size)
         known = self.directions[:, : self.diagonal.shape[1]]

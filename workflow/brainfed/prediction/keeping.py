@@ -97,12 +97,7 @@ def _of_everybody(
             own = inputs.members(code)
             own_covariances = load_covariances(covariances, [inputs.subjects[place] for place in own])
             features[own] = tangent_features(own_covariances, reference, code)
-    return replace(
-        inputs,
-        fold=np.full(len(inputs.subjects), UNTESTED),
-        labels=truth[None],
-        features=(features,),
-    )
+    return replace(inputs, fold=np.full(len(inputs.subjects), UNTESTED), labels=truth[None], features=(features,))
 
 
 def _of_folds(

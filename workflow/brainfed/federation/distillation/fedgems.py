@@ -1,6 +1,6 @@
 """The servers that GAHFL is compared with: FedGEMS (eq. 1 to 5) and Fed-ET (Sec. 3.2)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import torch
@@ -11,9 +11,9 @@ from brainfed.federation.distillation.objective import (
     Evaluation,
     Lifetime,
     LogitPool,
+    Objective,
     PublicBatch,
     SelfEvaluation,
-    Visits,
     batch_mean,
     cross_entropy,
     entropy,
@@ -38,7 +38,7 @@ def entropy_weights(teachers: Tensor, members: Tensor) -> Tensor:
     return torch.softmax(masked, dim=0) * members
 
 
-class FedGEMSObjective:
+class FedGEMSObjective(Objective):
     """Cross-entropy, self-distillation or distillation from the ensemble, by what the global model knows of a sample.
 
     - right now: cross-entropy; the logits replace those in the pool (eq. 1).
@@ -70,12 +70,8 @@ class FedGEMSObjective:
     ) -> None:
         self.epsilon, self.xi, self.ensemble = epsilon, xi, ensemble
         self.pool = LogitPool(folds, rows, classes, 0.0, device, dtype)
-        self.evaluation, self.visits = SelfEvaluation(self.pool, self_evaluation, lifetime), Visits()
-
-    def begin(self, predict: Callable[[], Tensor], labels: Tensor, held: Tensor) -> None:
-        """Begin a round, as `SelfEvaluation.begin`."""
-        self.visits.begin()
-        self.evaluation.begin(predict, labels, held)
+        self.evaluation = SelfEvaluation(self.pool, self_evaluation, lifetime)
+        super().__init__(self.evaluation)
 
     def loss(self, batch: PublicBatch) -> Tensor:
         """(F,) the total loss; updates the pool."""
@@ -118,7 +114,7 @@ def variance_weighted(teachers: Tensor, members: Tensor) -> Tensor:
     return (shares[..., None] * teachers).sum(dim=0)
 
 
-class FedETObjective:
+class FedETObjective(Objective):
     """Cross-entropy + consensus KL(consensus || lg) + diversity KL(dissent || lg).
 
     The consensus is the variance-weighted mean of the logits of all institutions that took part; the dissent is that
@@ -127,11 +123,8 @@ class FedETObjective:
     """
 
     def __init__(self, *, consensus: float = 1.0, diversity: float = 0.05) -> None:
-        self.consensus, self.diversity, self.visits = consensus, diversity, Visits()
-
-    def begin(self, _predict: Callable[[], Tensor], _labels: Tensor, _held: Tensor) -> None:
-        """Begin a round; no sample is evaluated."""
-        self.visits.begin()
+        super().__init__()
+        self.consensus, self.diversity = consensus, diversity
 
     def loss(self, batch: PublicBatch) -> Tensor:
         """(F,) the total loss."""
@@ -148,10 +141,3 @@ class FedETObjective:
             (self.consensus > 0) * present.any(dim=0) | (self.diversity > 0) * dissenting.any(dim=0), batch.weight
         )
         return batch_mean(values, batch.weight)
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Nothing: no batch depends on an earlier one."""
-        return {}
-
-    def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Nothing to copy."""

@@ -1,6 +1,6 @@
 """The server of GAHFL: its aggregation by a graph network (eq. 6), and its objective (eq. 4 to 7)."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import torch
@@ -12,10 +12,10 @@ from brainfed.federation.distillation.objective import (
     Evaluation,
     Lifetime,
     LogitPool,
+    Objective,
     PublicBatch,
     SelfEvaluation,
     Split,
-    Visits,
     batch_mean,
     cross_entropy,
     entropy,
@@ -141,7 +141,7 @@ class GCNA:
 # The server's objective of GAHFL (eq. 4 to 7).
 
 
-class GAHFLObjective:
+class GAHFLObjective(Objective):
     """L_bce + beta L_sd + gamma L_wd (eq. 4).
 
     - right now: cross-entropy; the logits enter the pool.
@@ -182,13 +182,9 @@ class GAHFLObjective:
         self.beta, self.gamma, self.epsilon, self.xi, self.drop = beta, gamma, epsilon, xi, drop
         first = start["weight_0"]
         self.pool = LogitPool(len(first), rows, classes, momentum, first.device, first.dtype)
-        self.evaluation, self.visits = SelfEvaluation(self.pool, self_evaluation, lifetime), Visits()
+        self.evaluation = SelfEvaluation(self.pool, self_evaluation, lifetime)
+        super().__init__(self.evaluation)
         self.gcna = GCNA(start, gcna_training)
-
-    def begin(self, predict: Callable[[], Tensor], labels: Tensor, held: Tensor) -> None:
-        """Begin a round, as `SelfEvaluation.begin`."""
-        self.visits.begin()
-        self.evaluation.begin(predict, labels, held)
 
     def loss(self, batch: PublicBatch) -> Tensor:
         """(F,) the total loss; updates the pool and the network."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import torch
 from numpy.typing import NDArray
@@ -228,13 +228,17 @@ def right_teachers(batch: PublicBatch) -> Tensor:
     return (batch.teachers.argmax(dim=-1) == batch.labels) & batch.present[..., None]
 
 
-class Objective(Protocol):
+class Objective:
     """A loss of the global model that may remember earlier batches and train a network of its own."""
 
-    visits: Visits
+    def __init__(self, evaluation: SelfEvaluation | None = None) -> None:
+        self._evaluation, self.visits = evaluation, Visits()
 
     def begin(self, predict: Callable[[], Tensor], labels: Tensor, held: Tensor) -> None:
         """Begin a round, as `SelfEvaluation.begin`."""
+        self.visits.begin()
+        if self._evaluation is not None:
+            self._evaluation.begin(predict, labels, held)
 
     def loss(self, batch: PublicBatch) -> Tensor:
         """(F,) loss of the global model of every fold; 0 in a fold without samples.
@@ -242,9 +246,11 @@ class Objective(Protocol):
         Every term is summed over its samples and divided by the number of samples of the fold's batch. The call also
         updates what the objective remembers, and its own network.
         """
+        raise NotImplementedError
 
     def state(self) -> dict[str, NDArray[Any]]:
         """What the objective remembers and the weights of its network."""
+        return {}
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Copy a state."""

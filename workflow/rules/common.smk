@@ -336,10 +336,10 @@ def correlations_of(kind):
     return lambda wc: stage_of(wc, kind).parent("features").settings.correlations
 
 
-def stage_inputs(kind):
-    """The inputs of the job of one part of a stage."""
+def stage_inputs(kind, part=None):
+    """The inputs of the job of one part of a stage, by default the job's wildcard."""
     return lambda wc: LAYOUT.stage_inputs(
-        stage_of(wc, kind), wc.cohort, wc.repeat, wc.part
+        stage_of(wc, kind), wc.cohort, wc.repeat, part or wc.part
     )
 
 

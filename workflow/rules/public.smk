@@ -3,11 +3,7 @@
 
 rule choose_public:
     input:
-        unpack(
-            lambda wc: LAYOUT.stage_inputs(
-                stage_of(wc, "public"), wc.cohort, wc.repeat, "all"
-            )
-        ),
+        unpack(stage_inputs("public", "all")),
         included="results/{cohort}/cohort/included.parquet",
     output:
         public=stage_pattern("public", part="all"),

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import torch
@@ -146,37 +147,30 @@ TURNED, SCALED = -1.0, 10.0
 """Factors of an update."""
 
 
-@dataclass(frozen=True)
-class FalseUpdates:
-    """The attacked institutions send start + factor x (reply - start).
+@torch.no_grad()
+def _false_updates(
+    attacked: frozenset[int],
+    factor: float,
+    start: Mapping[str, Tensor],
+    _number: int,
+    replies: Mapping[int, Message],
+    sent: Mapping[int, Message],
+) -> Mapping[int, Message]:
+    """The replies of a round in which attacked institutions send began + factor x (reply - began), new tensors.
 
-    The start of a tensor is what the institution last received under its name; before the first answer, that of
-    `start`, tensors (F, ...) that all institutions begin with. A tensor that the server never sends, such as logits,
-    starts at zero: it is multiplied.
+    A tensor began as what the institution last received under its name; before the first answer, as that of `start`,
+    tensors (F, ...) that all institutions begin with. One that the server never sends, such as logits, began as zero:
+    it is multiplied.
     """
-
-    attacked: Collection[int]
-    factor: float
-    start: Mapping[str, Tensor]
-
-    @torch.no_grad()
-    def __call__(
-        self, _number: int, replies: Mapping[int, Message], sent: Mapping[int, Message]
-    ) -> Mapping[int, Message]:
-        """The replies of a round; those of attacked institutions are new tensors."""
-        return {
-            code: self._poisoned(reply, {**self.start, **(sent[code].tensors if code in sent else {})})
-            if code in self.attacked
-            else reply
-            for code, reply in replies.items()
-        }
-
-    def _poisoned(self, reply: Message, start: Mapping[str, Tensor]) -> Message:
+    falsified = {}
+    for code in replies.keys() & attacked:
+        received = {**start, **(sent[code].tensors if code in sent else {})}
         tensors = {}
-        for name, tensor in reply.tensors.items():
-            began = start.get(name, torch.zeros_like(tensor)).to(tensor)
-            tensors[name] = began + self.factor * (tensor - began)
-        return replace(reply, tensors=tensors)
+        for name, tensor in replies[code].tensors.items():
+            began = received.get(name, torch.zeros_like(tensor)).to(tensor)
+            tensors[name] = began + factor * (tensor - began)
+        falsified[code] = replace(replies[code], tensors=tensors)
+    return {**replies, **falsified}
 
 
 def attack_of(settings: RobustnessSettings, federation: Federation) -> Attack | None:
@@ -186,5 +180,5 @@ def attack_of(settings: RobustnessSettings, federation: Federation) -> Attack | 
     attacked = attacked_institutions(settings.attacked, federation.institutions, federation.streams)
     if settings.attack in ("sign_flip", "scale"):
         start = {name: tensor.clone() for name, tensor in federation.start.items()}
-        return FalseUpdates(attacked, TURNED if settings.attack == "sign_flip" else SCALED, start)
+        return partial(_false_updates, attacked, TURNED if settings.attack == "sign_flip" else SCALED, start)
     return FarUploads(attacked, federation, one=settings.attack == "ofom")

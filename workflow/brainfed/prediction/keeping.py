@@ -14,9 +14,10 @@ from brainfed.imaging.tangent import load_covariances
 from brainfed.prediction.model_file import (
     EVERYBODY,
     KeptFile,
+    Lengths,
     Part,
-    ScanLengths,
     fold_references,
+    lengths_of_new_scans,
     part_name,
     spread_of,
     tangent_features,
@@ -108,7 +109,7 @@ def _of_folds(
     truth: IntArray,
     *,
     by_institution: bool,
-) -> tuple[list[ScanLengths], float]:
+) -> tuple[list[Lengths], float]:
     """Lengths of all subjects' rows by the models of all folds; largest difference of a tested subject's score.
 
     The lengths are those of all institutions, or of each, whose model then scales its subjects in a way of its own.
@@ -129,7 +130,7 @@ def _of_folds(
                 rows = score_at(model, code, features[block], settings, score).rows
                 training[place].append(np.linalg.norm(rows, axis=1))
     return [
-        ScanLengths(
+        lengths_of_new_scans(
             np.concatenate(held_out[place]),
             np.concatenate(training[place]),
             inputs.folds,

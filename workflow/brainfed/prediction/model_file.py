@@ -171,37 +171,27 @@ SPENT = 3
 """Subjects that moments cost: a z-score by the moments of m normal subjects has the mean square 1 + 4 / (m - 3)."""
 
 
-@dataclass(frozen=True)
-class ScanLengths:
-    """Lengths of scaled features where one scaling holds, at an institution or at all.
+def lengths_of_new_scans(held_out: Lengths, training: Lengths, folds: int, subjects: int) -> Lengths:
+    """The lengths that held-out subjects would have by the kept model without them, not by the models of their folds.
 
-    Attributes:
+    Args:
         held_out: of tested subjects, each by the model of the fold that never saw it.
         training: of the training subjects of every fold, by its model: all folds in one.
         subjects: number of training subjects of the kept model.
     """
-
-    held_out: Lengths
-    training: Lengths
-    folds: int
-    subjects: int
-
-    def of_new_scans(self) -> Lengths:
-        """The lengths that the held-out subjects would have by a model of all others, not of the other folds alone."""
-        fewer = len(self.training) / self.folds - SPENT
-        if not len(self.held_out) or fewer <= 0:
-            return self.held_out
-        excess = max(_mean_square(self.held_out) / _mean_square(self.training) - 1.0, 0.0)
-        nearer = np.sqrt((1.0 + excess * fewer / (self.subjects - SPENT)) / (1.0 + excess))
-        return np.asarray(nearer * self.held_out)
+    fewer = len(training) / folds - SPENT
+    if not len(held_out) or fewer <= 0:
+        return held_out
+    excess = max(float(np.mean(held_out**2)) / float(np.mean(training**2)) - 1.0, 0.0)
+    nearer = np.sqrt((1.0 + excess * fewer / (subjects - SPENT)) / (1.0 + excess))
+    return np.asarray(nearer * held_out)
 
 
-def spread_of(places: Sequence[ScanLengths]) -> dict[str, Any]:
+def spread_of(lengths: Sequence[Lengths]) -> dict[str, Any]:
     """Where new scans lie, builtins: `means`, one a place; `sd` inside of a place; numbers of `subjects` and `beyond`.
 
-    A place is an institution, or all of them where the model scales all alike.
+    Lengths of new scans are by place: an institution, or all of them where the model scales all alike.
     """
-    lengths = [place.of_new_scans() for place in places]
     everywhere = float(np.concatenate(lengths).mean())
     means = [float(own.mean()) if len(own) else everywhere for own in lengths]
     apart = np.concatenate([own - mean for own, mean in zip(lengths, means, strict=True)])
@@ -218,7 +208,3 @@ def distance_of(length: float, spread: Mapping[str, Any], institution: int | Non
     means = spread["means"]
     place = institution if institution is not None and len(means) > 1 else 0
     return float((length - means[place]) / (spread["sd"] or 1.0))
-
-
-def _mean_square(lengths: Lengths) -> float:
-    return float(np.mean(lengths**2))

@@ -55,10 +55,8 @@ class ShadowRuns:
 def shadow_runs(predictions: pd.DataFrame, members: pd.DataFrame, groups: Mapping[str, str]) -> ShadowRuns:
     """Join the scores of tested and of training subjects of one variant.
 
-    Args:
-        predictions: one row a repeat and tested subject: repeat, fold, subject, scores, kind, label.
-        members: the same columns, one row a repeat, fold and subject that trained.
-        groups: subject -> name of its twin group; one that is not there is alone.
+    Predictions have a row a repeat and tested subject, with repeat, fold, subject, scores, kind and label; members the
+    same, a row a repeat, fold and subject that trained. A subject without a twin group in `groups` is alone.
 
     Raises:
         UserError: a subject trained in the fold that tests it.
@@ -173,10 +171,8 @@ class Success:
 def success(statistic: Float64, member: Mask, non_member: Mask, group: IntArray) -> Success:
     """Success of an attack on all targets with one threshold.
 
-    Args:
-        statistic: (R, F, n); a subject without one (NaN) does not count.
-        member: (R, F, n) what the attack should find.
-        non_member: (R, F, n) what it should not.
+    It should find the members (R, F, n) and not the non-members (R, F, n), by a statistic (R, F, n): a subject without
+    one (NaN) does not count. The bootstrap draws a group (n,) together.
     """
     counted = np.isfinite(statistic) & (member | non_member)
     inside, people = member[counted], np.broadcast_to(group, statistic.shape)[counted]
@@ -206,13 +202,7 @@ def _replicates(groups: IntArray, size: int, pairs: int) -> Iterator[Float64]:
 
 @dataclass(frozen=True)
 class _Curve:
-    """Pairs in descending order of the statistic.
-
-    Attributes:
-        inside: (N,) 1 for a member, else 0.
-        people: (N,) group of each pair.
-        last: position of the last pair of each distinct value.
-    """
+    """Pairs in descending order of the statistic: 1 for a member, their groups, last positions of distinct values."""
 
     inside: Float64
     people: IntArray

@@ -19,11 +19,13 @@ OF_ONE_CLASS = ("auc", "precision", "recall", "specificity", "f1")
 """Metrics with a value for every class; the value of all classes is their mean."""
 
 
-def metrics_of(predictions: pd.DataFrame, held: Collection[int] | None = None) -> dict[str, float]:
-    """The metrics of a table of predictions, of two classes or of more; `held` is as in `class_metrics`."""
+def metrics_of(predictions: pd.DataFrame, classes: Collection[int] | None = None) -> dict[str, float]:
+    """The metrics of a table of predictions, of two classes or of more; `classes` is as in `class_metrics`."""
     label = predictions["label"].to_numpy(dtype=np.int64)
     if score_columns_of(predictions) != [SCORE]:
-        return class_metrics(label, class_scores(predictions), predicted(predictions), class_names(predictions), held)
+        return class_metrics(
+            label, class_scores(predictions), predicted(predictions), class_names(predictions), classes
+        )
     threshold = THRESHOLD[str(predictions["kind"].iloc[0])]
     return metrics(label, predictions[SCORE].to_numpy(dtype=np.float64), threshold)
 
@@ -33,23 +35,23 @@ def class_metrics(
     scores: NDArray[np.float64],
     predicted: NDArray[np.int64],
     names: Sequence[str],
-    held: Collection[int] | None = None,
+    classes: Collection[int] | None = None,
 ) -> dict[str, float]:
     """All of `METRICS`, and after them `METRIC:NAME` of every class for those of `OF_ONE_CLASS`.
 
     An undefined value of one class is NaN: recall and AUC without a subject of the class, AUC and specificity without
     another subject, precision without a prediction of the class, F1 without a subject and a prediction of the class.
     A mean is NaN if a class has no value: a mean over other classes is another measure. Where a class cannot occur, as
-    in a data set without it, `held` leaves it out of the means; a prediction of it stays an error.
+    in a data set without it, `classes` leaves it out of the means; a prediction of it stays an error.
 
     Args:
         label: (n,) in {0, ..., C - 1}.
         scores: (n, C).
         predicted: (n,) the predicted class.
-        held: codes of the classes that the means are over; None: all.
+        classes: codes of the classes that the means are over; None: all.
     """
     codes = np.arange(len(names))
-    counted = codes if held is None else np.array(sorted(held))
+    counted = codes if classes is None else np.array(sorted(classes))
     single = _single(label, scores, predicted, codes)
     means = {metric: float(np.mean(values[counted])) for metric, values in single.items()}
     accuracy = float(accuracy_score(label, predicted)) if len(label) else np.nan

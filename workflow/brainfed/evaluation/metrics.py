@@ -19,10 +19,7 @@ KEYS = ("subject", "institution", "fold", "kind", "label")
 def read_predictions(
     runs: Sequence[tuple[str, int]], files: Sequence[str], further: Sequence[str] = ()
 ) -> pd.DataFrame:
-    """The predictions of (variant, repeat) `runs`, in one table.
-
-    Args:
-        further: columns that they have beside `KEYS` and scores.
+    """The predictions of (variant, repeat) `runs`, in one table; files have `further` columns beside `KEYS` and scores.
 
     Raises:
         UserError: a file lacks a column, or has the scores of other classes than the first.

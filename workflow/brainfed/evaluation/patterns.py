@@ -93,28 +93,25 @@ def _whole(
 
 
 def stability(patterns: Patterns, model: int = 0) -> pd.DataFrame:
-    """How stable the pattern of every feature is over the runs that have it.
-
-    Args:
-        model: position among the K models.
+    """How stable the pattern of every feature is over the runs that have it, of one of the K models.
 
     Returns:
-        `COLUMNS`, in the order of the features. Over the runs: mean; sd (NaN of one run); z = mean / sd (infinite
-        without spread, 0 where both are 0); same_sign, the share of runs with the sign of the mean (0 for a mean of
-        0); runs, their number. Rank 1 has the largest absolute mean, for which a run without the feature counts as 0;
-        equal means rank in the order of the features.
+        `STABILITY_COLUMNS`, in the order of the features. Over the runs: mean; sd (NaN of one run); z = mean / sd
+        (infinite without spread, 0 where both are 0); same_sign, the share of runs with the sign of the mean (0 for a
+        mean of 0); runs, their number. Rank 1 has the largest absolute mean, for which a run without the feature counts
+        as 0; equal means rank in the order of the features.
     """
     values = patterns.values[:, model]
-    held = np.isfinite(values)
-    runs = held.sum(axis=0)
-    known = np.where(held, values, 0.0)
+    selected = np.isfinite(values)
+    runs = selected.sum(axis=0)
+    known = np.where(selected, values, 0.0)
     some = np.maximum(runs, 1)
     mean = known.sum(axis=0) / some
-    squares = np.where(held, (values - mean) ** 2, 0.0).sum(axis=0)
+    squares = np.where(selected, (values - mean) ** 2, 0.0).sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         sd = np.where(runs > 1, np.sqrt(squares / (runs - 1)), np.nan)
         z = np.where((sd == 0) & (mean == 0), 0.0, mean / sd)
-    same = ((np.sign(values) == np.sign(mean)) & held & (mean != 0)).sum(axis=0) / some
+    same = ((np.sign(values) == np.sign(mean)) & selected & (mean != 0)).sum(axis=0) / some
     rank = np.empty(len(mean), dtype=np.int64)
     rank[np.argsort(-np.abs(known.mean(axis=0)), kind="stable")] = np.arange(1, len(mean) + 1)
     columns = (*patterns.features.T, mean, sd, z, same, runs, rank)
@@ -131,11 +128,9 @@ def planted_connections(truth: Path | str, phenotype: str = "diagnosis") -> dict
 
 
 def precision_at(table: pd.DataFrame, planted: Mapping[Connection, int], counts: Sequence[int]) -> pd.DataFrame:
-    """Share of planted connections among the k first in rank.
+    """Share of planted connections among the k first in rank in a table of `stability`, of one view.
 
-    Args:
-        table: of `stability`, one view of it if there are several; regions with themselves do not count.
-        counts: values of k; those above the number of connections are left out.
+    Regions with themselves do not count; values of k above the number of connections are left out.
 
     Returns:
         k; precision; with_sign, the share that is planted and has the planted sign; chance, the precision of a random
@@ -193,10 +188,7 @@ def strongest_table(variant: str, patterns: Patterns, places: Places) -> pd.Data
 
 
 def planted_table(variant: str, patterns: Patterns, planted: Mapping[Connection, int]) -> pd.DataFrame:
-    """Precision of the k strongest connections of every view of connections against the planted ones.
-
-    Args:
-        patterns: of two classes.
+    """Precision of the k strongest connections of every view against the planted ones, of patterns of two classes.
 
     Returns:
         `PLANTED_COLUMNS`: those of `precision_at`, number of planted and of all connections; for k of 10, 20, 50, 100

@@ -33,10 +33,7 @@ def institution_scope(name: str) -> str:
 
 
 def score_runs(predictions: pd.DataFrame) -> pd.DataFrame:
-    """Score every run in every scope.
-
-    Args:
-        predictions: `PREDICTION_COLUMNS`; one row a variant, repeat and tested subject.
+    """Score every run in every scope, from `PREDICTION_COLUMNS`, one row a variant, repeat and tested subject.
 
     Returns:
         `RUN_COLUMNS`; variants in order of appearance, then by repeat, fold, scope and metric.
@@ -45,11 +42,11 @@ def score_runs(predictions: pd.DataFrame) -> pd.DataFrame:
         UserError: a score is not finite, or a subject is scored twice in a repeat.
     """
     _check(predictions)
-    held = _held_classes(predictions)
+    known = _classes_of_institutions(predictions)
     rows = [
         (variant, repeat, fold, scope, metric, value)
         for (variant, repeat, fold), run in predictions.groupby(["variant", "repeat", "fold"], sort=False)
-        for scope, values in _scopes(run, held[repeat])
+        for scope, values in _scopes(run, known[repeat])
         for metric, value in values.items()
     ]
     runs = pd.DataFrame(rows, columns=list(RUN_COLUMNS)).astype({"value": "float64"})
@@ -79,20 +76,20 @@ def _check(predictions: pd.DataFrame) -> None:
         )
 
 
-def _held_classes(predictions: pd.DataFrame) -> dict[Hashable, dict[str, frozenset[int] | None]]:
+def _classes_of_institutions(predictions: pd.DataFrame) -> dict[Hashable, dict[str, frozenset[int] | None]]:
     """Repeat -> institution -> classes of its tested subjects in all folds; None for fewer than two classes."""
-    held: dict[Hashable, dict[str, frozenset[int] | None]] = {}
+    known: dict[Hashable, dict[str, frozenset[int] | None]] = {}
     for (repeat, institution), label in predictions.groupby(["repeat", "institution"])["label"]:
         classes = frozenset(int(code) for code in label.unique())
-        held.setdefault(repeat, {})[str(institution)] = classes if len(classes) > 1 else None
-    return held
+        known.setdefault(repeat, {})[str(institution)] = classes if len(classes) > 1 else None
+    return known
 
 
-def _scopes(run: pd.DataFrame, held: Mapping[str, frozenset[int] | None]) -> Iterator[tuple[str, dict[str, float]]]:
+def _scopes(run: pd.DataFrame, known: Mapping[str, frozenset[int] | None]) -> Iterator[tuple[str, dict[str, float]]]:
     """Pooled, the mean over institutions, then each institution in order of its name."""
     pooled = metrics_of(run)
     yield POOLED, pooled
-    single = {str(name): metrics_of(part, held[str(name)]) for name, part in run.groupby("institution", sort=True)}
+    single = {str(name): metrics_of(part, known[str(name)]) for name, part in run.groupby("institution", sort=True)}
     yield INSTITUTION, {name: _mean([values[name] for values in single.values()]) for name in pooled}
     for institution, values in single.items():
         yield institution_scope(institution), values
@@ -155,8 +152,7 @@ def institutions_unseen(runs: pd.DataFrame) -> bool:
 def gain_over_twins(runs: pd.DataFrame, twins: Mapping[str, Mapping[str, str]]) -> pd.DataFrame:
     """Gain of each institution from a federated model over the same model alone and on pooled data, paired by run.
 
-    Args:
-        twins: federated variant -> side (`alone`, `pooled`) -> its twin.
+    `twins` is federated variant -> side (`alone`, `pooled`) -> its twin.
 
     Returns:
         `GAIN_COLUMNS`: mean and sd of the paired differences (variant minus twin), runs (number with both
@@ -257,14 +253,9 @@ def institution_table(
 
 
 def best_of_kept(variant: str, last: pd.DataFrame, history: pd.DataFrame) -> pd.DataFrame:
-    """The best test accuracy of the kept models of every institution and run.
+    """The best test accuracy of the kept models of every institution and run, in place of that of the last model.
 
-    Args:
-        last: repeat, fold, institution, value of the last model.
-        history: of the variant, `HISTORY`, cluster (null without) and repeat.
-
-    Returns:
-        As `last`, with the paper's scoring as value.
+    `last` has repeat, fold, institution, value; the variant's history `HISTORY`, cluster (null without) and repeat.
 
     Raises:
         UserError: the last round of the history is not what `last` holds.

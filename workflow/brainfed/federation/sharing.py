@@ -26,12 +26,8 @@ def add_up(
 ) -> Arrays:
     """Sums over all processes of the federation, by name; nothing leaves if one of the parts may not.
 
-    Args:
-        link: to the other processes.
-        ledger: declares the parts as they are sent; counts nothing here.
-        subjects: number of all subjects of this process.
-        parts: what this process adds; one that holds several institutions adds their sum.
-        stacked: whether the first axis of every part is that of the folds, which is not declared.
+    A process that holds several institutions gives the sum of theirs, and the number of all their subjects. The ledger
+    declares the parts, and counts nothing here. With `stacked` the first axis, of the folds, is not declared.
 
     Raises:
         UndeclaredCrossing: a part is not declared, has other axes, or has an undeclared axis as long as the subjects.

@@ -17,12 +17,8 @@ from brainfed.models.classifier import Classifier, Matrix, NamedProducts, Read, 
 class GCN(Classifier):
     """G-conv(d, 64) ELU -> G-conv(64, 32) -> FC(32, C), where G-conv(X) = D^-1/2 A D^-1/2 X W + b.
 
-    `propagation` is D^-1/2 A D^-1/2 (FedNI Sec. III-A).
-
-    Args:
-        features: d.
-        classes: C.
-        skip: whether the logits of a linear classifier on the subject's own features, X W_skip, are added.
+    `propagation` is D^-1/2 A D^-1/2 (FedNI Sec. III-A), d the number of features, and C that of classes. With `skip`
+    the logits of a linear classifier on the subject's own features, X W_skip, are added.
     """
 
     def __init__(self, features: int, hidden: tuple[int, int], classes: int, *, skip: bool = False) -> None:

@@ -71,15 +71,9 @@ class RegionNetwork(nn.Module):
 
 
 class RegionGNN(RegionNetwork):
-    """Graph convolutions -> mean over regions -> FC(hidden, C); a region's features are its window of T values.
+    """Graph convolutions -> mean over R regions -> FC(hidden, C); a region's features are its window of T values.
 
     A layer is relu(GroupNorm(P H W)).
-
-    Args:
-        regions: R.
-        window: T.
-        classes: C.
-        edge_importance: whether the weights of edges are learnt (`EdgeImportance`).
     """
 
     def __init__(

@@ -26,12 +26,8 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 class RecurrentClassifier(nn.Module):
     """Recurrent layer -> mean over time -> dropout -> FC 10 -> FC 20 -> FC 10 -> FC(C), ReLU between the FC.
 
-    `slstm` has FC 10 -> FC 20 -> FC(C) behind its LSTM. The paper's softmax is not part of the network.
-
-    Args:
-        regions: R.
-        classes: C.
-        hidden: width of the recurrent layer, in each direction.
+    `slstm` has FC 10 -> FC 20 -> FC(C) behind its LSTM. The paper's softmax is not part of the network. The series have
+    R regions; `hidden` is the width of the recurrent layer, in each direction.
     """
 
     def __init__(self, kind: Kind, regions: int, classes: int = 2, hidden: int = 32) -> None:
@@ -216,13 +212,13 @@ class _LSTM(torch.autograd.Function):
     ) -> tuple[Tensor, ...]:
         """(D F, H, B) mean over time and the piece lent; by step if kept: gates, tanh(c), c and h from step -1 on."""
         layers, width, samples, steps = len(recurrent), recurrent.shape[-1] - 1, series.x.shape[1], series.steps
-        held = steps if kept else 1
+        stored = steps if kept else 1
         piece, gates, bounded, cells, states = workspace.lend(
             recurrent,
-            (held, layers, 4 * width, samples),
-            (held, layers, width, samples),
-            (held + kept, layers, width, samples),
-            (held + kept, layers, width + 1, samples),
+            (stored, layers, 4 * width, samples),
+            (stored, layers, width, samples),
+            (stored + kept, layers, width, samples),
+            (stored + kept, layers, width + 1, samples),
         )
         total = torch.zeros_like(bounded[0])
         cells[0] = 0.0
@@ -290,12 +286,12 @@ class _GRU(torch.autograd.Function):
     ) -> tuple[Tensor, ...]:
         """(D F, H, B) mean over time and the piece lent; by step if kept: gates, U h, and h from step -1 on."""
         layers, width, samples, steps = len(recurrent), recurrent.shape[-1] - 1, series.x.shape[1], series.steps
-        held = steps if kept else 1
+        stored = steps if kept else 1
         piece, gates, products, states = workspace.lend(
             recurrent,
-            (held, layers, 3 * width, samples),
-            (held, layers, 3 * width, samples),
-            (held + kept, layers, width + 1, samples),
+            (stored, layers, 3 * width, samples),
+            (stored, layers, 3 * width, samples),
+            (stored + kept, layers, width + 1, samples),
         )
         total, part = (recurrent.new_zeros(layers, width, samples) for _ in range(2))
         states[:, :, width] = 1.0

@@ -74,10 +74,10 @@ def write_model(path: str | Path, kept: KeptFile) -> None:
     """Write a file; an array is called `part/model/shared/name`."""
     arrays = {
         f"{part}/{role}/{whose}/{name}": array
-        for part, held in kept.parts.items()
+        for part, training in kept.parts.items()
         for role in ROLES
         for whose in WHOSE
-        for name, array in getattr(getattr(held, role), whose).items()
+        for name, array in getattr(getattr(training, role), whose).items()
     }
     write_arrays(path, arrays, {"format": FORMAT, **kept.about})
 
@@ -124,12 +124,7 @@ def fold_references(
 ) -> tuple[list[FittedModel], FittedModel]:
     """The references of all folds, and that of everybody; without arrays where features depend on no other subject.
 
-    Args:
-        files: covariances of all shards.
-        split: subject, institution, fold.
-        included: subject, included.
-        institutions: M names, in the order of the own arrays.
-        folds: F.
+    Reads the covariances of all shards, the split and who is included; own arrays are in the order of institutions.
     """
     if not settings.tangent or settings.reference == "identity":
         return [NO_REFERENCE] * folds, NO_REFERENCE

@@ -47,11 +47,7 @@ class FedGEMSObjective(Objective):
       model in the ensemble, xi cross-entropy.
 
     FedGEMS gives models that are wrong the weight 0: `ensemble="right"`. Its epsilon is 0.75 for both distillations.
-
-    Args:
-        rows: number of public samples P of the fold that has most.
-        epsilon: share of the labels for samples that were right before.
-        xi: share of the labels for samples that were never right.
+    The pool has a row for each public sample of the fold that has most.
     """
 
     def __init__(

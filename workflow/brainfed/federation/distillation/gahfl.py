@@ -81,11 +81,7 @@ class GCNA:
         """(K, F, B) weights of the right models, which sum to 1; zeros for a sample where none is right.
 
         Row of the global model in A' = Z' Z'^T, softmax over the right models. The gradient reaches the network alone.
-
-        Args:
-            logits: (F, B, C) of the global model.
-            teachers: (K, F, B, C) of the institutions' models.
-            right: (K, F, B) bool, models that are nodes of the sample's graph.
+        Logits are (F, B, C), teachers' (K, F, B, C), and the `right` (K, F, B) models are nodes of the sample's graph.
         """
         features = torch.cat([logits.detach()[None], teachers.detach()]).permute(1, 2, 0, 3)
         nodes = torch.cat([torch.ones_like(right[:1]), right]).permute(1, 2, 0)
@@ -144,7 +140,7 @@ class GCNA:
 class GAHFLObjective(Objective):
     """L_bce + beta L_sd + gamma L_wd (eq. 4).
 
-    - right now: cross-entropy; the logits enter the pool.
+    - right now: cross-entropy; the logits enter the pool, a running mean with momentum phi.
     - right before: epsilon cross-entropy + (1 - epsilon) KL(E || lg) with the pool's logits E (eq. 5).
     - never right: xi cross-entropy + (1 - xi) sum_k A'_k KL(lg_k || lg) (eq. 7); without a right model of an
       institution, xi cross-entropy.
@@ -155,12 +151,7 @@ class GAHFLObjective(Objective):
 
     Args:
         rows: number of public samples P of the fold that has most.
-        start: (F, ...) initial weights of the network (`gcna.initial_weights`), whose device and dtype the pool has.
-        beta: weight of the self-distillation.
-        gamma: weight of the distillation from the institutions.
-        epsilon: share of the labels in eq. 5.
-        xi: share of the labels in eq. 7.
-        momentum: phi of the pool.
+        start: `initial_weights` of the network, whose device and dtype the pool has.
     """
 
     def __init__(

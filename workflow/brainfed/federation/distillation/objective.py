@@ -69,11 +69,7 @@ def batch_mean(values: Tensor, weight: Tensor) -> Tensor:
 def local_loss(logits: Tensor, labels: Tensor, weight: Tensor, global_logits: Tensor | None, alpha: float) -> Tensor:
     """(F,) loss of an institution's model on its own samples, cross-entropy + alpha KL(global || local) (GAHFL eq. 3).
 
-    Args:
-        logits: (F, B, C) of the institution's model.
-        labels: (F, B) int64.
-        weight: (F, B) 1 for a sample, 0 for padding.
-        global_logits: (F, B, C) of the global model; None in the first round, before there is one.
+    Logits are (F, B, C), labels (F, B) and weights (F, B), 0 for padding. In the first round there is no global model.
     """
     values = cross_entropy(logits, labels)
     if global_logits is not None:
@@ -144,12 +140,9 @@ class LogitPool:
 
 @dataclass(frozen=True)
 class Split:
-    """The three parts of a batch; padding is in none.
+    """The three parts (F, B) of a batch; padding is in none.
 
-    Attributes:
-        right: (F, B) bool, the global model predicts the label: P_C.
-        forgotten: (F, B) bool, it does not, and did before: P_IC*.
-        never: (F, B) bool, it never did: P_IC-.
+    The global model predicts the label now (`right`, P_C), did so before (`forgotten`, P_IC*) or never (P_IC-).
     """
 
     right: Tensor
@@ -172,17 +165,17 @@ class SelfEvaluation:
         self.pool, self.when, self.lifetime = pool, when, lifetime
         self._right: Tensor | None = None
 
-    def begin(self, predict: Callable[[], Tensor], labels: Tensor, held: Tensor) -> None:
+    def begin(self, predict: Callable[[], Tensor], labels: Tensor, real: Tensor) -> None:
         """Begin a round.
 
         `predict` gives the (F, P, C) logits of the global model on all public samples; labels (F, P) are int64, and
-        `held` (F, P) is False for padding.
+        `real` (F, P) is False for padding.
         """
         if self.lifetime == "round":
             self.pool.clear()
         if self.when == "round":
             logits = predict()
-            self._right = held & (logits.argmax(dim=-1) == labels)
+            self._right = real & (logits.argmax(dim=-1) == labels)
             rows = torch.arange(labels.shape[1], device=labels.device).expand_as(labels)
             self.pool.update(rows, logits, self._right)
 
@@ -234,11 +227,11 @@ class Objective:
     def __init__(self, evaluation: SelfEvaluation | None = None) -> None:
         self._evaluation, self.visits = evaluation, Visits()
 
-    def begin(self, predict: Callable[[], Tensor], labels: Tensor, held: Tensor) -> None:
+    def begin(self, predict: Callable[[], Tensor], labels: Tensor, real: Tensor) -> None:
         """Begin a round, as `SelfEvaluation.begin`."""
         self.visits.begin()
         if self._evaluation is not None:
-            self._evaluation.begin(predict, labels, held)
+            self._evaluation.begin(predict, labels, real)
 
     def loss(self, batch: PublicBatch) -> Tensor:
         """(F,) loss of the global model of every fold; 0 in a fold without samples.

@@ -71,7 +71,7 @@ class GradientNorms(Similarity):
 
     def __init__(self, length: int) -> None:
         self.length = length
-        self.held: list[FloatArray] = []
+        self.norms: list[FloatArray] = []
         """One (M, F) a round, the latest last; NaN where a norm is missing or forgotten."""
 
     def read(self, replies: Sequence[Message]) -> None:
@@ -85,15 +85,15 @@ class GradientNorms(Similarity):
         if (present & ~np.isfinite(norms)).any():
             place, fold = np.argwhere(present & ~np.isfinite(norms))[0]
             raise ValueError(f"expected finite gradient norms, found {norms[place, fold]} of {place=} in {fold=}")
-        self.held = [*self.held, np.where(present, norms, np.nan)][-self.length :]
+        self.norms = [*self.norms, np.where(present, norms, np.nan)][-self.length :]
 
     def ready(self, fold: int) -> bool:
         """Whether d rounds have passed since the last cut, or since the start."""
-        return int(np.isfinite(np.stack(self.held)[:, :, fold]).any(axis=1).sum()) == self.length
+        return int(np.isfinite(np.stack(self.norms)[:, :, fold]).any(axis=1).sum()) == self.length
 
     def weights(self, fold: int, members: IntArray, _updates: Tensor) -> FloatArray:
         """(m, m)."""
-        known = np.stack(self.held)[:, members, fold]
+        known = np.stack(self.norms)[:, members, fold]
         sequences = [column[np.isfinite(column)].tolist() for column in known.T]
         distances = np.zeros((len(sequences), len(sequences)))
         for one, other in combinations(range(len(sequences)), 2):
@@ -103,16 +103,16 @@ class GradientNorms(Similarity):
 
     def forget(self, fold: int) -> None:
         """Empty the sequences of a fold."""
-        for norms in self.held:
+        for norms in self.norms:
             norms[:, fold] = np.nan
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The sequences, (rounds, M, F)."""
-        return {"gradient-norms": np.array(self.held)}
+        return {"gradient-norms": np.array(self.norms)}
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Copy the sequences."""
-        self.held = list(arrays["gradient-norms"].copy())
+        self.norms = list(arrays["gradient-norms"].copy())
 
 
 def dtw(first: Iterable[float], second: Sequence[float]) -> float:
@@ -163,19 +163,10 @@ CUTS: Mapping[Clustering, Cut] = {"minimum_cut": minimum_cut, "balanced": balanc
 
 
 def split(clusters: IntArray, one: IntArray, other: IntArray, counts: IntArray) -> IntArray:
-    """A partition in which two parts of one cluster are apart.
+    """The clusters (M,) with two parts of one of them apart, whose places `one` and `other` ascend.
 
     The part with the first institution keeps the cluster's number, the other gets the next free one. Members without
-    training samples are in neither part: they go with the part that has more samples.
-
-    Args:
-        clusters: (M,) number of the cluster of each institution, in {0, ..., K - 1}.
-        one: (a,) places of the institutions of one part, in ascending order.
-        other: (b,) those of the other part; none is empty.
-        counts: (M,) numbers of training samples.
-
-    Returns:
-        (M,) in {0, ..., K}.
+    training samples are in neither part: they go with the part that has more samples, by their `counts` (M,).
     """
     first, second = sorted((one, other), key=lambda part: int(part[0]))
     number, free = clusters[first[0]], clusters.max() + 1

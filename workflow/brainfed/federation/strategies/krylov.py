@@ -281,10 +281,8 @@ def _total(replies: Mapping[int, Message]) -> Mapping[str, Tensor]:
 def strongest_of_the_best(loss: Tensor, held_out: Tensor, models: int) -> Tensor:
     """(C,) positions of the penalties with the smallest mean loss over inner folds; of ties, the strongest.
 
-    Args:
-        loss: (S, A) sums of squared errors of the held-out subjects of each system.
-        held_out: (S,) their numbers; 0 for a system without held-out subjects.
-        models: C.
+    The loss (S, A) of a system sums the squared errors of its held-out subjects, of which `held_out` (S,) counts 0 or
+    more.
     """
     counted = held_out > 0
     means = torch.where(counted[:, None], loss / held_out.clamp(min=1)[:, None], 0.0)

@@ -260,13 +260,7 @@ FAR = 1.1
 
 
 class PenaltyPath(Server):
-    """G groups of models that share a penalty, 1 / (cost count).
-
-    Args:
-        objective: of the P models.
-        costs: ascending.
-        groups: (P,) group of each model.
-    """
+    """G groups (P,) of the models of an objective that share a penalty, 1 / (cost count), with ascending costs."""
 
     def __init__(
         self, institutions: tuple[int, ...], objective: Objective, costs: Sequence[float], groups: Tensor

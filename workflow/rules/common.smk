@@ -331,6 +331,11 @@ def stage_of(wildcards, kind):
     return PLAN.stage(kind, wildcards[kind])
 
 
+def fused_generator(wildcards):
+    """The stage of the generator whose neighbours a job adds."""
+    return stage_of(wildcards, "fused").parent("inpainting")
+
+
 def correlations_of(kind):
     """Whether the features behind a stage are correlations."""
     return lambda wc: stage_of(wc, kind).parent("features").settings.correlations

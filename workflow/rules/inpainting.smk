@@ -47,10 +47,6 @@ rule train_generator:
         "../scripts/train_generator.py"
 
 
-def fused_generator(wildcards):
-    return stage_of(wildcards, "fused").parent("inpainting")
-
-
 rule fuse_graph:
     input:
         unpack(stage_inputs("fused")),

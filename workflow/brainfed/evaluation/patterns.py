@@ -175,9 +175,9 @@ def strongest_table(variant: str, patterns: Patterns, places: Places) -> pd.Data
     """The `KEPT` strongest features of every class and view of a variant.
 
     Returns:
-        `COLUMNS`, in the order of classes, views and ranks. Class: empty for two classes. Rank: of `stability`, within
-        the view. Coordinates in mm: NaN for a region without a place. among_strongest: share of all runs in which the
-        feature is among the k strongest of the view's features.
+        `STRONGEST_COLUMNS`, in the order of classes, views and ranks. Class: empty for two classes. Rank: of
+        `stability`, within the view. Coordinates in mm: NaN for a region without a place. among_strongest: share of all
+        runs in which the feature is among the k strongest of the view's features.
     """
     tables = [
         _strongest_of(view, model, places).assign(variant=variant, **{"class": name})
@@ -286,9 +286,9 @@ def view_importance(variant: str, repeats: Sequence[ViewParts], seed: int) -> pd
     """Loss of AUC of every view of a variant.
 
     Returns:
-        `COLUMNS`, one row a view. Means over runs (repeat and fold) of the AUC, mean over institutions (of more than
-        two classes also over the classes, each against the rest); of the same after permutation of the view; of their
-        difference; its standard deviation over runs (NaN of one run); and the number of runs with an AUC.
+        `IMPORTANCE_COLUMNS`, one row a view. Means over runs (repeat and fold) of the AUC, mean over institutions (of
+        more than two classes also over the classes, each against the rest); of the same after permutation of the view;
+        of their difference; its standard deviation over runs (NaN of one run); and the number of runs with an AUC.
     """
     runs = [
         _of_fold(parts, int(fold), Streams(seed, repeat))

@@ -150,13 +150,7 @@ rule list_issues:
         given=named(
             code=code_of("scripts/list_issues.py"),
             settings=lambda wc: COHORTS[wc.cohort].settings_of(
-                "source",
-                "codes",
-                "min_coverage",
-                "exclude",
-                "flag",
-                "target",
-                "classes",
+                "source", "codes", "min_coverage", "exclude", "flag", "target", "classes"
             ),
             strangers=lambda wc: COHORTS[wc.cohort].subjects_not_in_the_table(),
         ),

@@ -114,9 +114,7 @@ atexit.register(lambda: SOURCES.remember() if PARSED.parent.exists() else None)
 
 # A workflow of which this one is a module may put a word before the names of its rules.
 FETCHING = any(
-    argument.partition(":")[0].endswith(
-        ("fetch_abide", "fetch_atlases", "fetch_tudatasets")
-    )
+    argument.partition(":")[0].endswith(("fetch_abide", "fetch_atlases", "fetch_tudatasets"))
     for argument in sys.argv[1:]
 )
 
@@ -131,8 +129,7 @@ except UserError as error:
 
 try:
     LISTINGS = {
-        name: list_cohort(name, cohort, cohorts=PLAN.project.cohorts)
-        for name, cohort in PLAN.project.cohorts.items()
+        name: list_cohort(name, cohort, cohorts=PLAN.project.cohorts) for name, cohort in PLAN.project.cohorts.items()
     }
 except UserError as error:
     if not FETCHING:
@@ -149,19 +146,11 @@ for cohort in PLAN.project.cohorts:
 
 PROJECT = PLAN.project
 LAYOUT = Layout(PLAN, LISTINGS)
-COHORTS = {
-    name: CohortInputs(name, PROJECT.cohorts[name], listing)
-    for name, listing in LISTINGS.items()
-}
-PHENOTYPE_TABLES = [
-    path for inputs in COHORTS.values() for path in inputs.phenotype_tables
-]
+COHORTS = {name: CohortInputs(name, PROJECT.cohorts[name], listing) for name, listing in LISTINGS.items()}
+PHENOTYPE_TABLES = [path for inputs in COHORTS.values() for path in inputs.phenotype_tables]
 
 
-REPORTS = {
-    page: [PLAN.experiments[name] for name in names]
-    for page, names in reports_of(PLAN).items()
-}
+REPORTS = {page: [PLAN.experiments[name] for name in names] for page, names in reports_of(PLAN).items()}
 
 
 def gpus_allowed():
@@ -191,10 +180,7 @@ def named(**values):
     """A rule's one parameter: its values by name, so that no two of them can trade places unseen."""
 
     def given(wildcards):
-        return {
-            name: value(wildcards) if callable(value) else value
-            for name, value in values.items()
-        }
+        return {name: value(wildcards) if callable(value) else value for name, value in values.items()}
 
     return given
 
@@ -292,10 +278,7 @@ wildcard_constraints:
 WITH_MODEL = (
     "|".join(
         sorted(
-            {
-                f"{re.escape(model.regime)}(?=/{re.escape(model.variant.name)}/repeat-{REPEAT}/)"
-                for model in PLAN.models
-            }
+            {f"{re.escape(model.regime)}(?=/{re.escape(model.variant.name)}/repeat-{REPEAT}/)" for model in PLAN.models}
         )
     )
     or "no-such-regime"
@@ -343,9 +326,7 @@ def correlations_of(kind):
 
 def stage_inputs(kind, part=None):
     """The inputs of the job of one part of a stage, by default the job's wildcard."""
-    return lambda wc: LAYOUT.stage_inputs(
-        stage_of(wc, kind), wc.cohort, wc.repeat, part or wc.part
-    )
+    return lambda wc: LAYOUT.stage_inputs(stage_of(wc, kind), wc.cohort, wc.repeat, part or wc.part)
 
 
 def experiment_tables():
@@ -389,9 +370,7 @@ def variant_of(wildcards):
 
 def kept_of(wildcards):
     """What the job keeps of its models: nothing, but for variants under `models`."""
-    if not re.match(
-        WITH_MODEL, "{regime}/{variant}/repeat-{repeat}/".format(**wildcards)
-    ):
+    if not re.match(WITH_MODEL, "{regime}/{variant}/repeat-{repeat}/".format(**wildcards)):
         return {}
     return kept_parameters(
         variant_of(wildcards),
@@ -409,29 +388,20 @@ def entries_of_model(wildcards):
 def model_of(wildcards):
     """The kept model of a variant on a cohort."""
     return next(
-        model
-        for model in PLAN.models
-        if (model.cohort, model.variant.name) == (wildcards.cohort, wildcards.variant)
+        model for model in PLAN.models if (model.cohort, model.variant.name) == (wildcards.cohort, wildcards.variant)
     )
 
 
 def training_of(name):
     """One file of the training that kept a model."""
-    return lambda wc: method_file(
-        wc.cohort, model_of(wc).regime, wc.variant, REPEAT, name
-    )
+    return lambda wc: method_file(wc.cohort, model_of(wc).regime, wc.variant, REPEAT, name)
 
 
 def files_of_the_workflow(folder, *patterns):
     """Files beside the rules; those inside the project keep their names when its folder moves."""
     here = Path.cwd()
-    files = sorted(
-        path for pattern in patterns for path in (BASE / folder).glob(pattern)
-    )
-    return [
-        str(path.relative_to(here) if path.is_relative_to(here) else path)
-        for path in files
-    ]
+    files = sorted(path for pattern in patterns for path in (BASE / folder).glob(pattern))
+    return [str(path.relative_to(here) if path.is_relative_to(here) else path) for path in files]
 
 
 def outline_of(wildcards):

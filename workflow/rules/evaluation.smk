@@ -54,9 +54,7 @@ rule score_institutions:
     params:
         given=named(
             code=code_of("scripts/score_institutions.py"),
-            variants=lambda wc: [
-                variant.name for variant in clustered_variants(experiment_of(wc))
-            ],
+            variants=lambda wc: [variant.name for variant in clustered_variants(experiment_of(wc))],
             repeats=lambda wc: experiment_of(wc).repeats,
             twins=lambda wc: local_twins(experiment_of(wc)),
         ),

@@ -75,9 +75,7 @@ rule fuse_graph:
             inpainting=lambda wc: fused_generator(wc).values,
             settings=lambda wc: stage_of(wc, "fused").values,
             max_generated=lambda wc: max_generated(fused_generator(wc)),
-            random_institutions=lambda wc: PLAN.splits[
-                stage_of(wc, "fused").split
-            ].draws_institutions,
+            random_institutions=lambda wc: PLAN.splits[stage_of(wc, "fused").split].draws_institutions,
             graph=lambda wc: stage_of(wc, "fused").parent("graph").values,
             correlations=correlations_of("fused"),
             protocol=lambda wc: stage_of(wc, "fused").protocol,
@@ -94,11 +92,7 @@ rule fuse_graph:
 
 rule score_fidelity:
     input:
-        unpack(
-            lambda wc: LAYOUT.fidelity_inputs(
-                stage_of(wc, "fused"), wc.cohort, wc.repeat
-            )
-        ),
+        unpack(lambda wc: LAYOUT.fidelity_inputs(stage_of(wc, "fused"), wc.cohort, wc.repeat)),
     output:
         fidelity="results/{cohort}/fidelity/{fused}/repeat-{repeat}.json",
     log:

@@ -117,9 +117,7 @@ rule draw_graphs:
         given=named(
             code=code_of("scripts/draw_graphs.py"),
             **CLASSES,
-            stages=lambda wc: [
-                stage for stage, _, _ in drawn_graphs(LAYOUT, wc.cohort)
-            ],
+            stages=lambda wc: [stage for stage, _, _ in drawn_graphs(LAYOUT, wc.cohort)],
         ),
     message:
         "Drawing population graphs ({wildcards.cohort})"
@@ -156,9 +154,7 @@ rule draw_experiment:
     input:
         predictions=method_files("predictions.parquet"),
         splits=lambda wc: (
-            LAYOUT.splits(wc.cohort, experiment_of(wc))
-            if experiment_of(wc).split.trains_untested
-            else []
+            LAYOUT.splits(wc.cohort, experiment_of(wc)) if experiment_of(wc).split.trains_untested else []
         ),
         people="results/{cohort}/cohort/participants.parquet",
         included="results/{cohort}/cohort/included.parquet",
@@ -232,9 +228,7 @@ rule draw_leakage:
 
 rule draw_clusters:
     input:
-        histories=lambda wc: clustered_histories(
-            wc.cohort, experiment_of(wc), repeats=1
-        ),
+        histories=lambda wc: clustered_histories(wc.cohort, experiment_of(wc), repeats=1),
     output:
         clusters=drawn_scores("clusters", "clusters", category="Learning"),
     log:
@@ -251,8 +245,7 @@ rule draw_clusters:
         given=named(
             code=code_of("scripts/draw_clusters.py"),
             variants=lambda wc: [
-                shown_variant(variant, experiment_of(wc))
-                for variant in clustered_variants(experiment_of(wc))
+                shown_variant(variant, experiment_of(wc)) for variant in clustered_variants(experiment_of(wc))
             ],
         ),
     message:
@@ -264,9 +257,7 @@ rule draw_clusters:
 rule draw_patterns:
     input:
         patterns=lambda wc: explained_files(wc.cohort, experiment_of(wc)),
-        predictions=lambda wc: explained_files(
-            wc.cohort, experiment_of(wc), "predictions.parquet"
-        ),
+        predictions=lambda wc: explained_files(wc.cohort, experiment_of(wc), "predictions.parquet"),
         parcellation=lambda wc: COHORTS[wc.cohort].atlas_file("parcellation"),
         labels=lambda wc: COHORTS[wc.cohort].atlas_file("labels"),
         truth=lambda wc: truth_file(wc.cohort, PROJECT.cohorts[wc.cohort]),
@@ -291,8 +282,7 @@ rule draw_patterns:
             seed=PROJECT.seed,
             **CLASSES,
             variants=lambda wc: [
-                shown_variant(variant, experiment_of(wc))
-                for variant in explained_variants(experiment_of(wc))
+                shown_variant(variant, experiment_of(wc)) for variant in explained_variants(experiment_of(wc))
             ],
         ),
     message:
@@ -339,9 +329,7 @@ for kind, title in PAPER_FIGURES.items():
         name:
             f"draw_{kind}"
         input:
-            results=lambda wc: outline_files(
-                figure_outline(LAYOUT, wc.cohort, wc.experiment)
-            ),
+            results=lambda wc: outline_files(figure_outline(LAYOUT, wc.cohort, wc.experiment)),
         output:
             figure=drawn_scores(kind, title, "The paper's figures"),
         log:
@@ -370,9 +358,7 @@ rule write_report:
     input:
         results=lambda wc: [] if FETCHING else report_files(outline_of(wc)),
         captions=files_of_the_workflow("report", "*.rst"),
-        templates=files_of_the_workflow(
-            "brainfed", "reporting/templates/**/*.*", "papers/templates/*/*"
-        ),
+        templates=files_of_the_workflow("brainfed", "reporting/templates/**/*.*", "papers/templates/*/*"),
     output:
         report=report(
             "results/reports/{page}.html",

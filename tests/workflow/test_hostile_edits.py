@@ -91,7 +91,7 @@ def test_every_rule_that_draws_anew_in_each_repeat_is_given_the_repeat():
     assert [rule.split()[0] for rule in drawing if "repeat=lambda wc: int(wc.repeat)," not in rule] == []
 
 
-@pytest.mark.parametrize("name", ["seed", "repeat", "target", "threads", "by_run"])
+@pytest.mark.parametrize("name", ["seed", "repeat", "threads", "by_run"])
 def test_a_parameter_of_several_rules_has_one_value(name):
     rules = "".join(file.read_text() for file in (REPOSITORY / "workflow" / "rules").glob("*.smk"))
     values = re.findall(rf"^ {{12}}{name}=(.*),$", rules, flags=re.MULTILINE)

@@ -150,13 +150,7 @@ rule list_issues:
         given=named(
             code=code_of("scripts/list_issues.py"),
             settings=lambda wc: COHORTS[wc.cohort].settings_of(
-                "source",
-                "codes",
-                "min_coverage",
-                "exclude",
-                "flag",
-                "target",
-                "classes",
+                "source", "codes", "min_coverage", "exclude", "flag", "target", "classes"
             ),
             strangers=lambda wc: COHORTS[wc.cohort].subjects_not_in_the_table(),
         ),
@@ -212,8 +206,7 @@ rule split_subjects:
             code=code_of("scripts/split_subjects.py"),
             settings=lambda wc: split_content(PLAN.splits[wc.split]),
             agree=lambda wc: PROJECT.cohorts[wc.cohort].refuses_contradictions,
-            target=lambda wc: PROJECT.cohorts[wc.cohort].target,
-            classes=lambda wc: list(PROJECT.cohorts[wc.cohort].classes),
+            **CLASSES,
             sites=list(PROJECT.study.ordered),
             site=PROJECT.study.site,
             seed=PROJECT.seed,

@@ -115,9 +115,7 @@ atexit.register(lambda: SOURCES.remember() if PARSED.parent.exists() else None)
 
 # A workflow of which this one is a module may put a word before the names of its rules.
 FETCHING = any(
-    argument.partition(":")[0].endswith(
-        ("fetch_abide", "fetch_atlases", "fetch_tudatasets")
-    )
+    argument.partition(":")[0].endswith(("fetch_abide", "fetch_atlases", "fetch_tudatasets"))
     for argument in sys.argv[1:]
 )
 
@@ -132,8 +130,7 @@ except UserError as error:
 
 try:
     LISTINGS = {
-        name: list_cohort(name, cohort, cohorts=PLAN.project.cohorts)
-        for name, cohort in PLAN.project.cohorts.items()
+        name: list_cohort(name, cohort, cohorts=PLAN.project.cohorts) for name, cohort in PLAN.project.cohorts.items()
     }
 except UserError as error:
     if not FETCHING:
@@ -150,19 +147,11 @@ for cohort in PLAN.project.cohorts:
 
 PROJECT = PLAN.project
 LAYOUT = Layout(PLAN, LISTINGS)
-COHORTS = {
-    name: CohortInputs(name, PROJECT.cohorts[name], listing)
-    for name, listing in LISTINGS.items()
-}
-PHENOTYPE_TABLES = [
-    path for inputs in COHORTS.values() for path in inputs.phenotype_tables
-]
+COHORTS = {name: CohortInputs(name, PROJECT.cohorts[name], listing) for name, listing in LISTINGS.items()}
+PHENOTYPE_TABLES = [path for inputs in COHORTS.values() for path in inputs.phenotype_tables]
 
 
-REPORTS = {
-    page: [PLAN.experiments[name] for name in names]
-    for page, names in reports_of(PLAN).items()
-}
+REPORTS = {page: [PLAN.experiments[name] for name in names] for page, names in reports_of(PLAN).items()}
 
 
 def gpus_allowed():
@@ -192,12 +181,16 @@ def named(**values):
     """A rule's one parameter: its values by name, so that no two of them can trade places unseen."""
 
     def given(wildcards):
-        return {
-            name: value(wildcards) if callable(value) else value
-            for name, value in values.items()
-        }
+        return {name: value(wildcards) if callable(value) else value for name, value in values.items()}
 
     return given
+
+
+# What the labels of a cohort are: parameters of the rules that read or name them.
+CLASSES = {
+    "target": lambda wc: PROJECT.cohorts[wc.cohort].target,
+    "classes": lambda wc: list(PROJECT.cohorts[wc.cohort].classes),
+}
 
 
 def some(target, files, mistake):
@@ -211,10 +204,10 @@ def some(target, files, mistake):
         raise WorkflowError(nothing)
 
     # A rule of another workflow, of which this one is a module, may need the target.
-    def found(wildcards):
+    def refused(wildcards):
         raise WorkflowError(nothing)
 
-    return found
+    return refused
 
 
 def joint(is_joint):
@@ -288,10 +281,7 @@ wildcard_constraints:
 WITH_MODEL = (
     "|".join(
         sorted(
-            {
-                f"{re.escape(model.regime)}(?=/{re.escape(model.variant.name)}/repeat-{REPEAT}/)"
-                for model in PLAN.models
-            }
+            {f"{re.escape(model.regime)}(?=/{re.escape(model.variant.name)}/repeat-{REPEAT}/)" for model in PLAN.models}
         )
     )
     or "no-such-regime"
@@ -318,9 +308,18 @@ def class_path(kind):
     return f"{kind.__module__}:{kind.__qualname__}"
 
 
+def settings_class_of(stage):
+    return class_path(type(stage.settings))
+
+
 def stage_of(wildcards, kind):
     """The stage that a rule's wildcard of the same name as its kind names."""
     return PLAN.stage(kind, wildcards[kind])
+
+
+def fused_generator(wildcards):
+    """The stage of the generator whose neighbours a job adds."""
+    return stage_of(wildcards, "fused").parent("inpainting")
 
 
 def correlations_of(kind):
@@ -328,11 +327,9 @@ def correlations_of(kind):
     return lambda wc: stage_of(wc, kind).parent("features").settings.correlations
 
 
-def stage_inputs(kind):
-    """The inputs of the job of one part of a stage."""
-    return lambda wc: LAYOUT.stage_inputs(
-        stage_of(wc, kind), wc.cohort, wc.repeat, wc.part
-    )
+def stage_inputs(kind, part=None):
+    """The inputs of the job of one part of a stage, by default the job's wildcard."""
+    return lambda wc: LAYOUT.stage_inputs(stage_of(wc, kind), wc.cohort, wc.repeat, part or wc.part)
 
 
 def experiment_tables():
@@ -352,21 +349,22 @@ def lists_of_issues():
     return [f"results/{cohort}/cohort/issues.tsv" for cohort in cohorts]
 
 
+def experiment_of(wildcards):
+    return PLAN.experiments[wildcards.experiment]
+
+
 def method_files(name):
     """One file of every training that a job's experiment compares."""
-    return lambda wc: LAYOUT.method_files(
-        wc.cohort, PLAN.experiments[wc.experiment], name
-    )
+    return lambda wc: LAYOUT.method_files(wc.cohort, experiment_of(wc), name)
 
 
 def names_of_variants(wildcards):
-    return [variant.name for variant in PLAN.experiments[wildcards.experiment].variants]
+    return [variant.name for variant in experiment_of(wildcards).variants]
 
 
 def ledgers_of(wildcards):
     """The variants of an experiment, each with the records of what crossed institutions."""
-    experiment = PLAN.experiments[wildcards.experiment]
-    return ledger_variants(LAYOUT, wildcards.cohort, experiment)
+    return ledger_variants(LAYOUT, wildcards.cohort, experiment_of(wildcards))
 
 
 def variant_of(wildcards):
@@ -375,9 +373,7 @@ def variant_of(wildcards):
 
 def kept_of(wildcards):
     """What the job keeps of its models: nothing, but for variants under `models`."""
-    if not re.match(
-        WITH_MODEL, "{regime}/{variant}/repeat-{repeat}/".format(**wildcards)
-    ):
+    if not re.match(WITH_MODEL, "{regime}/{variant}/repeat-{repeat}/".format(**wildcards)):
         return {}
     return kept_parameters(
         variant_of(wildcards),
@@ -395,32 +391,20 @@ def entries_of_model(wildcards):
 def model_of(wildcards):
     """The kept model of a variant on a cohort."""
     return next(
-        model
-        for model in PLAN.models
-        if (model.cohort, model.variant.name) == (wildcards.cohort, wildcards.variant)
+        model for model in PLAN.models if (model.cohort, model.variant.name) == (wildcards.cohort, wildcards.variant)
     )
 
 
 def training_of(name):
     """One file of the training that kept a model."""
-
-    def path(wildcards):
-        regime = model_of(wildcards).regime
-        return method_file(wildcards.cohort, regime, wildcards.variant, REPEAT, name)
-
-    return path
+    return lambda wc: method_file(wc.cohort, model_of(wc).regime, wc.variant, REPEAT, name)
 
 
 def files_of_the_workflow(folder, *patterns):
     """Files beside the rules; those inside the project keep their names when its folder moves."""
     here = Path.cwd()
-    found = sorted(
-        path for pattern in patterns for path in (BASE / folder).glob(pattern)
-    )
-    return [
-        str(path.relative_to(here) if path.is_relative_to(here) else path)
-        for path in found
-    ]
+    files = sorted(path for pattern in patterns for path in (BASE / folder).glob(pattern))
+    return [str(path.relative_to(here) if path.is_relative_to(here) else path) for path in files]
 
 
 def outline_of(wildcards):

@@ -3,9 +3,7 @@
 
 rule build_connectomes:
     input:
-        unpack(
-            lambda wc: LAYOUT.connectome_inputs(stage_of(wc, "connectomes"), wc.cohort)
-        ),
+        unpack(lambda wc: LAYOUT.connectome_inputs(stage_of(wc, "connectomes"), wc.cohort)),
     output:
         connectomes=stage_pattern("connectomes", part="all", repeat=""),
     log:
@@ -30,9 +28,7 @@ rule build_connectomes:
 use rule build_connectomes as build_fitted_connectomes with:
     input:
         unpack(
-            lambda wc: LAYOUT.connectome_inputs(
-                stage_of(wc, "connectomes"), wc.cohort, wc.repeat, f"fold-{wc.fold}"
-            )
+            lambda wc: LAYOUT.connectome_inputs(stage_of(wc, "connectomes"), wc.cohort, wc.repeat, f"fold-{wc.fold}")
         ),
     output:
         connectomes=stage_pattern("connectomes", part="fold-{fold}"),

@@ -4,34 +4,14 @@
 rule score_experiment:
     input:
         predictions=method_files("predictions.parquet"),
-        splits=lambda wc: LAYOUT.splits(wc.cohort, PLAN.experiments[wc.experiment]),
-        participants=lambda wc: LAYOUT.labels_beside(
-            wc.cohort, PLAN.experiments[wc.experiment]
-        ),
+        splits=lambda wc: LAYOUT.splits(wc.cohort, experiment_of(wc)),
+        participants=lambda wc: LAYOUT.labels_beside(wc.cohort, experiment_of(wc)),
     output:
-        summary=report(
-            table_pattern(),
-            caption="../report/summary.rst",
-            category="Scores",
-            subcategory="{cohort}",
-            labels={"experiment": "{experiment}", "table": "mean and deviation"},
-        ),
+        summary=shown_table("", "summary", "mean and deviation"),
         runs=table_pattern("-runs"),
-        tests=report(
-            table_pattern("-tests"),
-            caption="../report/tests.rst",
-            category="Scores",
-            subcategory="{cohort}",
-            labels={"experiment": "{experiment}", "table": "tests"},
-        ),
+        tests=shown_table("-tests", "tests", "tests"),
         gain=table_pattern("-gain"),
-        confusion=report(
-            table_pattern("-confusion"),
-            caption="../report/confusion.rst",
-            category="Scores",
-            subcategory="{cohort}",
-            labels={"experiment": "{experiment}", "table": "confusion matrices"},
-        ),
+        confusion=shown_table("-confusion", "confusion", "confusion matrices"),
     log:
         "logs/{cohort}/score_experiment/{experiment}.log",
     benchmark:
@@ -44,9 +24,9 @@ rule score_experiment:
         given=named(
             code=code_of("scripts/score_experiment.py"),
             variants=names_of_variants,
-            repeats=lambda wc: PLAN.experiments[wc.experiment].repeats,
-            reference=lambda wc: PLAN.experiments[wc.experiment].settings.reference,
-            twins=lambda wc: twins_of(PLAN.experiments[wc.experiment]),
+            repeats=lambda wc: experiment_of(wc).repeats,
+            reference=lambda wc: experiment_of(wc).settings.reference,
+            twins=lambda wc: twins_of(experiment_of(wc)),
             pooled=lambda wc: PROJECT.cohorts[wc.cohort].one_task,
         ),
     message:
@@ -58,17 +38,9 @@ rule score_experiment:
 rule score_institutions:
     input:
         runs=table_pattern("-runs"),
-        histories=lambda wc: clustered_histories(
-            wc.cohort, PLAN.experiments[wc.experiment]
-        ),
+        histories=lambda wc: clustered_histories(wc.cohort, experiment_of(wc)),
     output:
-        table=report(
-            table_pattern("-clients"),
-            caption="../report/institutions.rst",
-            category="Scores",
-            subcategory="{cohort}",
-            labels={"experiment": "{experiment}", "table": "gain of institutions"},
-        ),
+        table=shown_table("-clients", "institutions", "gain of institutions"),
     log:
         "logs/{cohort}/score_institutions/{experiment}.log",
     benchmark:
@@ -82,12 +54,9 @@ rule score_institutions:
     params:
         given=named(
             code=code_of("scripts/score_institutions.py"),
-            variants=lambda wc: [
-                variant.name
-                for variant in clustered_variants(PLAN.experiments[wc.experiment])
-            ],
-            repeats=lambda wc: PLAN.experiments[wc.experiment].repeats,
-            twins=lambda wc: local_twins(PLAN.experiments[wc.experiment]),
+            variants=lambda wc: [variant.name for variant in clustered_variants(experiment_of(wc))],
+            repeats=lambda wc: experiment_of(wc).repeats,
+            twins=lambda wc: local_twins(experiment_of(wc)),
         ),
     message:
         "Scoring institutions, {wildcards.experiment} ({wildcards.cohort})"
@@ -101,13 +70,7 @@ rule audit_experiment:
         members=method_files("members.parquet"),
         included="results/{cohort}/cohort/included.parquet",
     output:
-        table=report(
-            table_pattern("-audit"),
-            caption="../report/audit.rst",
-            category="Scores",
-            subcategory="{cohort}",
-            labels={"experiment": "{experiment}", "table": "attacks on membership"},
-        ),
+        table=shown_table("-audit", "audit", "attacks on membership"),
     log:
         "logs/{cohort}/audit_experiment/{experiment}.log",
     benchmark:
@@ -120,7 +83,7 @@ rule audit_experiment:
         given=named(
             code=code_of("scripts/audit_experiment.py"),
             variants=names_of_variants,
-            repeats=lambda wc: PLAN.experiments[wc.experiment].repeats,
+            repeats=lambda wc: experiment_of(wc).repeats,
         ),
     message:
         "Attacking the models of {wildcards.experiment} ({wildcards.cohort})"

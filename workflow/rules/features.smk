@@ -31,11 +31,7 @@ rule extract_series:
             code=code_of("scripts/extract_series.py"),
             subjects=lambda wc: COHORTS[wc.cohort].shard_subjects(wc.shard),
             settings=lambda wc: COHORTS[wc.cohort].settings_of(
-                "atlas",
-                "extraction",
-                "confound_columns",
-                "min_timepoints",
-                "on_invalid",
+                "atlas", "extraction", "confound_columns", "min_timepoints", "on_invalid"
             ),
         ),
     message:
@@ -98,14 +94,7 @@ rule read_series:
             code=code_of("scripts/read_series.py"),
             subjects=lambda wc: COHORTS[wc.cohort].shard_subjects(wc.shard),
             settings=lambda wc: COHORTS[wc.cohort].settings_of(
-                "atlas",
-                "labels",
-                "regions",
-                "header",
-                "transposed",
-                "variable",
-                "min_timepoints",
-                "on_invalid",
+                "atlas", "labels", "regions", "header", "transposed", "variable", "min_timepoints", "on_invalid"
             ),
         ),
     message:
@@ -227,9 +216,7 @@ rule compute_covariances:
 
 rule compute_tangent:
     input:
-        covariances=lambda wc: LAYOUT.covariance_files(
-            stage_of(wc, "features"), wc.cohort
-        ),
+        covariances=lambda wc: LAYOUT.covariance_files(stage_of(wc, "features"), wc.cohort),
         included="results/{cohort}/cohort/included.parquet",
     output:
         features=stage_pattern("features", part="all", repeat=""),
@@ -258,11 +245,7 @@ rule compute_tangent:
 
 rule fit_connectivity:
     input:
-        unpack(
-            lambda wc: LAYOUT.fitting_inputs(
-                stage_of(wc, "features"), wc.cohort, wc.repeat, wc.fold
-            )
-        ),
+        unpack(lambda wc: LAYOUT.fitting_inputs(stage_of(wc, "features"), wc.cohort, wc.repeat, wc.fold)),
     output:
         features=stage_pattern("features", part="fold-{fold}"),
         timing=timing_of(stage_pattern("features", part="fold-{fold}")),
@@ -318,9 +301,7 @@ rule join_views:
 
 use rule join_views as join_fitted_views with:
     input:
-        views=lambda wc: LAYOUT.view_inputs(
-            stage_of(wc, "features"), wc.cohort, wc.repeat, f"fold-{wc.fold}"
-        ),
+        views=lambda wc: LAYOUT.view_inputs(stage_of(wc, "features"), wc.cohort, wc.repeat, f"fold-{wc.fold}"),
     output:
         features=stage_pattern("features", part="fold-{fold}"),
         timing=timing_of(stage_pattern("features", part="fold-{fold}")),

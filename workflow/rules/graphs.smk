@@ -23,9 +23,7 @@ rule build_graph:
             protocol=lambda wc: stage_of(wc, "graph").protocol,
             seed=PROJECT.seed,
             repeat=lambda wc: int(wc.repeat),
-            fold=lambda wc: (
-                -1 if wc.part == "all" else int(wc.part.removeprefix("fold-"))
-            ),
+            fold=lambda wc: (-1 if wc.part == "all" else int(wc.part.removeprefix("fold-"))),
             threads=PROJECT.threads,
         ),
     message:

@@ -28,12 +28,10 @@ rule train_generator:
             code=lambda wc: code_of(
                 "scripts/train_generator.py",
                 stage_of(wc, "inpainting").maker.train,
-                class_path(type(stage_of(wc, "inpainting").settings)),
+                settings_class_of(stage_of(wc, "inpainting")),
             ),
             entry=lambda wc: stage_of(wc, "inpainting").maker.train,
-            settings_class=lambda wc: class_path(
-                type(stage_of(wc, "inpainting").settings)
-            ),
+            settings_class=lambda wc: settings_class_of(stage_of(wc, "inpainting")),
             settings=lambda wc: stage_of(wc, "inpainting").values,
             graph=lambda wc: stage_of(wc, "inpainting").parent("graph").values,
             correlations=correlations_of("inpainting"),
@@ -69,21 +67,15 @@ rule fuse_graph:
         given=named(
             code=lambda wc: code_of(
                 "scripts/fuse_graph.py",
-                stage_of(wc, "fused").parent("inpainting").maker.load,
-                class_path(type(stage_of(wc, "fused").parent("inpainting").settings)),
+                fused_generator(wc).maker.load,
+                settings_class_of(fused_generator(wc)),
             ),
-            entry=lambda wc: stage_of(wc, "fused").parent("inpainting").maker.load,
-            settings_class=lambda wc: class_path(
-                type(stage_of(wc, "fused").parent("inpainting").settings)
-            ),
-            inpainting=lambda wc: stage_of(wc, "fused").parent("inpainting").values,
+            entry=lambda wc: fused_generator(wc).maker.load,
+            settings_class=lambda wc: settings_class_of(fused_generator(wc)),
+            inpainting=lambda wc: fused_generator(wc).values,
             settings=lambda wc: stage_of(wc, "fused").values,
-            max_generated=lambda wc: max_generated(
-                stage_of(wc, "fused").parent("inpainting")
-            ),
-            random_institutions=lambda wc: PLAN.splits[
-                stage_of(wc, "fused").split
-            ].draws_institutions,
+            max_generated=lambda wc: max_generated(fused_generator(wc)),
+            random_institutions=lambda wc: PLAN.splits[stage_of(wc, "fused").split].draws_institutions,
             graph=lambda wc: stage_of(wc, "fused").parent("graph").values,
             correlations=correlations_of("fused"),
             protocol=lambda wc: stage_of(wc, "fused").protocol,
@@ -100,11 +92,7 @@ rule fuse_graph:
 
 rule score_fidelity:
     input:
-        unpack(
-            lambda wc: LAYOUT.fidelity_inputs(
-                stage_of(wc, "fused"), wc.cohort, wc.repeat
-            )
-        ),
+        unpack(lambda wc: LAYOUT.fidelity_inputs(stage_of(wc, "fused"), wc.cohort, wc.repeat)),
     output:
         fidelity="results/{cohort}/fidelity/{fused}/repeat-{repeat}.json",
     log:

@@ -2,9 +2,7 @@
 
 # What every training leaves.
 TRAINED = {
-    name.partition(".")[0]: method_file(
-        "{cohort}", "{regime}", "{variant}", "{repeat}", name
-    )
+    name.partition(".")[0]: method_file("{cohort}", "{regime}", "{variant}", "{repeat}", name)
     for name in (
         "predictions.parquet",
         "history.parquet",
@@ -19,11 +17,7 @@ TRAINED = {
 
 rule train_method:
     input:
-        unpack(
-            lambda wc: LAYOUT.method_inputs(
-                variant_of(wc), wc.regime, wc.cohort, wc.repeat
-            )
-        ),
+        unpack(lambda wc: LAYOUT.method_inputs(variant_of(wc), wc.regime, wc.cohort, wc.repeat)),
     output:
         **TRAINED,
     log:
@@ -66,11 +60,7 @@ rule train_method:
 
 use rule train_method as train_kept_method with:
     input:
-        unpack(
-            lambda wc: LAYOUT.kept_inputs(
-                variant_of(wc), wc.regime, wc.cohort, wc.repeat
-            )
-        ),
+        unpack(lambda wc: LAYOUT.kept_inputs(variant_of(wc), wc.regime, wc.cohort, wc.repeat)),
     output:
         **TRAINED,
         model="results/{cohort}/methods/{regime}/{variant}/repeat-{repeat}/model.safetensors",

@@ -35,9 +35,6 @@ rule models:
     input:
         cards=some(
             "models",
-            [
-                model_file(model.cohort, model.variant.name, "card.md")
-                for model in PLAN.models
-            ],
+            [model_file(model.cohort, model.variant.name, "card.md") for model in PLAN.models],
             "expected variants whose models are kept, found none; name some under `models`.",
         ),

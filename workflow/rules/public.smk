@@ -3,11 +3,7 @@
 
 rule choose_public:
     input:
-        unpack(
-            lambda wc: LAYOUT.stage_inputs(
-                stage_of(wc, "public"), wc.cohort, wc.repeat, "all"
-            )
-        ),
+        unpack(stage_inputs("public", "all")),
         included="results/{cohort}/cohort/included.parquet",
     output:
         public=stage_pattern("public", part="all"),
@@ -23,8 +19,7 @@ rule choose_public:
         given=named(
             code=code_of("scripts/choose_public.py"),
             settings=lambda wc: stage_of(wc, "public").values,
-            target=lambda wc: PROJECT.cohorts[wc.cohort].target,
-            classes=lambda wc: list(PROJECT.cohorts[wc.cohort].classes),
+            **CLASSES,
             seed=PROJECT.seed,
             repeat=lambda wc: int(wc.repeat),
         ),

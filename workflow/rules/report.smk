@@ -1,9 +1,6 @@
 """Figures, and the report that holds them all in one file."""
 
 
-include: "report_figures.smk"
-
-
 rule draw_cohort:
     input:
         participants="results/{cohort}/cohort/participants.parquet",
@@ -30,8 +27,7 @@ rule draw_cohort:
         given=named(
             code=code_of("scripts/draw_cohort.py"),
             flag=lambda wc: asdict(PROJECT.cohorts[wc.cohort].flag),
-            target=lambda wc: PROJECT.cohorts[wc.cohort].target,
-            classes=lambda wc: list(PROJECT.cohorts[wc.cohort].classes),
+            **CLASSES,
         ),
     message:
         "Drawing subjects and scans ({wildcards.cohort})"
@@ -63,8 +59,7 @@ rule draw_connectivity:
         given=named(
             code=code_of("scripts/draw_connectivity.py"),
             by_run=lambda wc: COHORTS[wc.cohort].averages_runs(),
-            target=lambda wc: PROJECT.cohorts[wc.cohort].target,
-            classes=lambda wc: list(PROJECT.cohorts[wc.cohort].classes),
+            **CLASSES,
         ),
     message:
         "Drawing connectivity ({wildcards.cohort})"
@@ -91,8 +86,7 @@ rule draw_measures:
     params:
         given=named(
             code=code_of("scripts/draw_measures.py"),
-            target=lambda wc: PROJECT.cohorts[wc.cohort].target,
-            classes=lambda wc: list(PROJECT.cohorts[wc.cohort].classes),
+            **CLASSES,
         ),
     message:
         "Drawing FreeSurfer measures ({wildcards.cohort})"
@@ -122,11 +116,8 @@ rule draw_graphs:
     params:
         given=named(
             code=code_of("scripts/draw_graphs.py"),
-            target=lambda wc: PROJECT.cohorts[wc.cohort].target,
-            classes=lambda wc: list(PROJECT.cohorts[wc.cohort].classes),
-            stages=lambda wc: [
-                stage for stage, _, _ in drawn_graphs(LAYOUT, wc.cohort)
-            ],
+            **CLASSES,
+            stages=lambda wc: [stage for stage, _, _ in drawn_graphs(LAYOUT, wc.cohort)],
         ),
     message:
         "Drawing population graphs ({wildcards.cohort})"
@@ -136,9 +127,7 @@ rule draw_graphs:
 
 rule draw_scopes:
     input:
-        unpack(
-            lambda wc: scope_inputs(LAYOUT, PLAN.experiments[wc.experiment], wc.cohort)
-        ),
+        unpack(lambda wc: scope_inputs(LAYOUT, experiment_of(wc), wc.cohort)),
     output:
         scopes=drawn_scores("scopes", "cut and own graphs", category="Graphs"),
     log:
@@ -165,9 +154,7 @@ rule draw_experiment:
     input:
         predictions=method_files("predictions.parquet"),
         splits=lambda wc: (
-            LAYOUT.splits(wc.cohort, PLAN.experiments[wc.experiment])
-            if PLAN.experiments[wc.experiment].split.trains_untested
-            else []
+            LAYOUT.splits(wc.cohort, experiment_of(wc)) if experiment_of(wc).split.trains_untested else []
         ),
         people="results/{cohort}/cohort/participants.parquet",
         included="results/{cohort}/cohort/included.parquet",
@@ -200,12 +187,11 @@ rule draw_experiment:
     params:
         given=named(
             code=code_of("scripts/draw_experiment.py"),
-            target=lambda wc: PROJECT.cohorts[wc.cohort].target,
+            **CLASSES,
             pooled=lambda wc: PROJECT.cohorts[wc.cohort].one_task,
-            classes=lambda wc: list(PROJECT.cohorts[wc.cohort].classes),
             variants=ledgers_of,
-            repeats=lambda wc: PLAN.experiments[wc.experiment].repeats,
-            reference=lambda wc: PLAN.experiments[wc.experiment].settings.reference,
+            repeats=lambda wc: experiment_of(wc).repeats,
+            reference=lambda wc: experiment_of(wc).settings.reference,
         ),
     message:
         "Drawing experiment {wildcards.experiment} ({wildcards.cohort})"
@@ -231,8 +217,7 @@ rule draw_leakage:
     params:
         given=named(
             code=code_of("scripts/draw_leakage.py"),
-            target=lambda wc: PROJECT.cohorts[wc.cohort].target,
-            classes=lambda wc: list(PROJECT.cohorts[wc.cohort].classes),
+            **CLASSES,
             variants=ledgers_of,
         ),
     message:
@@ -243,9 +228,7 @@ rule draw_leakage:
 
 rule draw_clusters:
     input:
-        histories=lambda wc: clustered_histories(
-            wc.cohort, PLAN.experiments[wc.experiment], repeats=1
-        ),
+        histories=lambda wc: clustered_histories(wc.cohort, experiment_of(wc), repeats=1),
     output:
         clusters=drawn_scores("clusters", "clusters", category="Learning"),
     log:
@@ -262,8 +245,7 @@ rule draw_clusters:
         given=named(
             code=code_of("scripts/draw_clusters.py"),
             variants=lambda wc: [
-                shown_variant(variant, PLAN.experiments[wc.experiment])
-                for variant in clustered_variants(PLAN.experiments[wc.experiment])
+                shown_variant(variant, experiment_of(wc)) for variant in clustered_variants(experiment_of(wc))
             ],
         ),
     message:
@@ -274,22 +256,14 @@ rule draw_clusters:
 
 rule draw_patterns:
     input:
-        patterns=lambda wc: explained_files(wc.cohort, PLAN.experiments[wc.experiment]),
-        predictions=lambda wc: explained_files(
-            wc.cohort, PLAN.experiments[wc.experiment], "predictions.parquet"
-        ),
+        patterns=lambda wc: explained_files(wc.cohort, experiment_of(wc)),
+        predictions=lambda wc: explained_files(wc.cohort, experiment_of(wc), "predictions.parquet"),
         parcellation=lambda wc: COHORTS[wc.cohort].atlas_file("parcellation"),
         labels=lambda wc: COHORTS[wc.cohort].atlas_file("labels"),
         truth=lambda wc: truth_file(wc.cohort, PROJECT.cohorts[wc.cohort]),
     output:
         patterns=drawn_scores("patterns", "what drives the prediction"),
-        table=report(
-            table_pattern("-patterns"),
-            caption="../report/patterns.rst",
-            category="Scores",
-            subcategory="{cohort}",
-            labels={"experiment": "{experiment}", "table": "strongest connections"},
-        ),
+        table=shown_table("-patterns", "patterns", "strongest connections"),
         planted=table_pattern("-planted"),
         views=table_pattern("-views"),
     log:
@@ -306,11 +280,9 @@ rule draw_patterns:
         given=named(
             code=code_of("scripts/draw_patterns.py"),
             seed=PROJECT.seed,
-            target=lambda wc: PROJECT.cohorts[wc.cohort].target,
-            classes=lambda wc: list(PROJECT.cohorts[wc.cohort].classes),
+            **CLASSES,
             variants=lambda wc: [
-                shown_variant(variant, PLAN.experiments[wc.experiment])
-                for variant in explained_variants(PLAN.experiments[wc.experiment])
+                shown_variant(variant, experiment_of(wc)) for variant in explained_variants(experiment_of(wc))
             ],
         ),
     message:
@@ -341,10 +313,9 @@ rule follow_subjects:
         given=named(
             code=code_of("scripts/follow_subjects.py"),
             by_run=lambda wc: COHORTS[wc.cohort].averages_runs(),
-            target=lambda wc: PROJECT.cohorts[wc.cohort].target,
-            classes=lambda wc: list(PROJECT.cohorts[wc.cohort].classes),
+            **CLASSES,
             variants=names_of_variants,
-            repeats=lambda wc: PLAN.experiments[wc.experiment].repeats,
+            repeats=lambda wc: experiment_of(wc).repeats,
         ),
     message:
         "Following the subjects of issues, {wildcards.experiment} ({wildcards.cohort})"
@@ -358,11 +329,9 @@ for kind, title in PAPER_FIGURES.items():
         name:
             f"draw_{kind}"
         input:
-            results=lambda wc: outline_files(
-                figure_outline(LAYOUT, wc.cohort, wc.experiment)
-            ),
+            results=lambda wc: outline_files(figure_outline(LAYOUT, wc.cohort, wc.experiment)),
         output:
-            figure=drawn_for_paper(kind, title),
+            figure=drawn_scores(kind, title, "The paper's figures"),
         log:
             f"logs/{{cohort}}/draw_{kind}/{{experiment}}.log",
         benchmark:
@@ -389,9 +358,7 @@ rule write_report:
     input:
         results=lambda wc: [] if FETCHING else report_files(outline_of(wc)),
         captions=files_of_the_workflow("report", "*.rst"),
-        templates=files_of_the_workflow(
-            "brainfed", "reporting/templates/**/*.*", "papers/templates/*/*"
-        ),
+        templates=files_of_the_workflow("brainfed", "reporting/templates/**/*.*", "papers/templates/*/*"),
     output:
         report=report(
             "results/reports/{page}.html",

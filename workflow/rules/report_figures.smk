@@ -1,4 +1,4 @@
-"""How figures are registered for `snakemake --report`."""
+"""How figures and tables are registered for `snakemake --report`."""
 
 
 def drawn(name, category, title):
@@ -13,7 +13,7 @@ def drawn(name, category, title):
 
 
 def drawn_scores(name, title, category="Scores"):
-    """A figure of an experiment, registered."""
+    """A figure of an experiment, or of a sweep of splits, registered."""
     return report(
         f"results/{{cohort}}/figures/{{experiment}}/{name}.svg",
         caption=f"../report/{name}.rst",
@@ -23,12 +23,12 @@ def drawn_scores(name, title, category="Scores"):
     )
 
 
-def drawn_for_paper(kind, title):
-    """The figure of an experiment, or of a sweep of splits, that the paper has too, registered."""
+def shown_table(kind, caption, title):
+    """A table of an experiment, registered."""
     return report(
-        f"results/{{cohort}}/figures/{{experiment}}/{kind}.svg",
-        caption=f"../report/{kind}.rst",
-        category="The paper's figures",
+        table_pattern(kind),
+        caption=f"../report/{caption}.rst",
+        category="Scores",
         subcategory="{cohort}",
-        labels={"experiment": "{experiment}", "figure": title},
+        labels={"experiment": "{experiment}", "table": title},
     )

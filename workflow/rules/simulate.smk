@@ -88,9 +88,7 @@ for cohort in filter(LISTINGS.get, cohorts_from(PROJECT.cohorts, "simulate")):
             params:
                 given=named(
                     code=code_of("scripts/simulate_scans.py"),
-                    subjects=[
-                        subject.subject for subject in LISTINGS[cohort].members(shard)
-                    ],
+                    subjects=[subject.subject for subject in LISTINGS[cohort].members(shard)],
                     settings=COHORTS[cohort].simulation(shard),
                 ),
             message:

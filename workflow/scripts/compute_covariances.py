@@ -9,5 +9,5 @@ with job(snakemake) as running:
 
     params, series = running.params, read_arrays(snakemake.input.series)
     runs = load_runs([snakemake.input.series]) if params.by_run else {}
-    found = covariances(series.arrays, series.metadata["regions"], params.shrinkage, runs, snakemake.threads)
-    write_covariances(snakemake.output.covariances, found, params.shrinkage)
+    every = covariances(series.arrays, series.metadata["regions"], params.shrinkage, runs, snakemake.threads)
+    write_covariances(snakemake.output.covariances, every, params.shrinkage)

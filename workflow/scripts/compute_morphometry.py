@@ -5,9 +5,9 @@ from brainfed.scripting.job import job
 with job(snakemake) as running:
     from brainfed.runtime.artefacts import read_arrays, write_arrays
 
-    found = read_arrays(snakemake.input.measures, ["measures"])
+    measured = read_arrays(snakemake.input.measures, ["measures"])
     write_arrays(
         snakemake.output.features,
-        {"features": found.arrays["measures"]},
-        {**found.metadata, "settings": running.params.settings, "crossings": []},
+        {"features": measured.arrays["measures"]},
+        {**measured.metadata, "settings": running.params.settings, "crossings": []},
     )

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from brainfed.prediction.command import guesses, predictions, read_patients
-from brainfed.prediction.model_file import EVERYBODY, FAR, KeptFile, Part, ScanLengths, distance_of, spread_of
+from brainfed.prediction.model_file import EVERYBODY, FAR, KeptFile, Part, distance_of, lengths_of_new_scans, spread_of
 from brainfed.runtime.artefacts import write_arrays
 from brainfed.runtime.errors import UserError
 from brainfed.samples.inputs import FittedModel
@@ -162,7 +162,7 @@ def lengths(rows):
     by_fold = [z_scores(rows, fold != number) for number in range(FOLDS)]
     held_out = np.concatenate([found[fold == number] for number, found in enumerate(by_fold)])
     training = np.concatenate([found[fold != number] for number, found in enumerate(by_fold)])
-    return ScanLengths(held_out, training, FOLDS, len(rows))
+    return lengths_of_new_scans(held_out, training, FOLDS, len(rows))
 
 
 def scans(rng, count):
@@ -208,15 +208,14 @@ def test_marks_of_the_training_subjects_themselves_would_be_passed_by_nearly_eve
 
 def test_a_place_without_held_out_subjects_has_the_mean_of_the_others():
     rows = np.random.default_rng(2).standard_normal((20, 50))
-    nobody = ScanLengths(np.empty(0), np.empty(0), FOLDS, 0)
-    spread = spread_of([lengths(rows), nobody])
+    spread = spread_of([lengths(rows), lengths_of_new_scans(np.empty(0), np.empty(0), FOLDS, 0)])
     assert spread["means"][1] == pytest.approx(spread["means"][0])
     assert spread["subjects"] == 20
 
 
 def test_scans_beyond_are_counted():
     held_out = np.array([*np.tile([9.0, 11.0], 20), 40.0])
-    assert spread_of([ScanLengths(held_out, held_out, 5, 41)])["beyond"] == 1
+    assert spread_of([lengths_of_new_scans(held_out, held_out, 5, 41)])["beyond"] == 1
 
 
 def test_a_model_that_scales_all_alike_has_one_mean_for_every_institution():

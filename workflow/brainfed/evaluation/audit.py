@@ -1,7 +1,7 @@
 """The audit of membership: shadow models, attacks, their success, and the table of an experiment."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 
 import numpy as np
 import pandas as pd
@@ -42,14 +42,9 @@ class ShadowRuns:
         return len(self.scores)
 
     @property
-    def scored(self) -> Mask:
-        """(R, F, n) whether the model scored the subject."""
-        return np.asarray(np.isfinite(self.scores).all(axis=-1))
-
-    @property
     def held_out(self) -> Mask:
         """(R, F, n) whether the model scored the subject and never saw its label."""
-        return self.scored & ~self.trained
+        return np.asarray(np.isfinite(self.scores).all(axis=-1) & ~self.trained)
 
     def of_label(self, values: Float64, repeat: int) -> Float64:
         """Of values (..., n, C) the entries (..., n) of the class that each subject has in a repeat."""
@@ -60,19 +55,17 @@ class ShadowRuns:
 def shadow_runs(predictions: pd.DataFrame, members: pd.DataFrame, groups: Mapping[str, str]) -> ShadowRuns:
     """Join the scores of tested and of training subjects of one variant.
 
-    Args:
-        predictions: one row a repeat and tested subject: repeat, fold, subject, scores, kind, label.
-        members: the same columns, one row a repeat, fold and subject that trained.
-        groups: subject -> name of its twin group; one that is not there is alone.
+    Predictions have a row a repeat and tested subject, with repeat, fold, subject, scores, kind and label; members the
+    same, a row a repeat, fold and subject that trained. A subject without a twin group in `groups` is alone.
 
     Raises:
         UserError: a subject trained in the fold that tests it.
     """
     both = predictions.merge(members, on=["repeat", "fold", "subject"])
     if len(both):
-        found = both.iloc[0]
+        first = both.iloc[0]
         raise UserError(
-            f"Repeat {found['repeat']}, fold {found['fold']}: subject {found['subject']!r} is tested and is a training "
+            f"Repeat {first['repeat']}, fold {first['fold']}: subject {first['subject']!r} is tested and is a training "
             "subject; delete the variant's folder and run again."
         )
     rows = pd.concat([predictions, members], ignore_index=True)
@@ -87,13 +80,9 @@ def shadow_runs(predictions: pd.DataFrame, members: pd.DataFrame, groups: Mappin
     trained[repeat, fold, subject] = np.arange(len(rows)) >= len(predictions)
     label = np.full((size[0], size[2]), -1, dtype=np.int64)
     label[repeat, subject] = rows["label"].to_numpy(np.int64)
-    return ShadowRuns(scores, trained, label, _numbers(subjects, groups), str(rows["kind"].iloc[0]))
-
-
-def _numbers(subjects: Sequence[str], groups: Mapping[str, str]) -> IntArray:
-    """(n,) number of each subject's group."""
     names = [groups.get(subject, subject) for subject in subjects]
-    return np.unique(names, return_inverse=True)[1].astype(np.int64)
+    group = np.unique(names, return_inverse=True)[1].astype(np.int64)
+    return ShadowRuns(scores, trained, label, group, str(rows["kind"].iloc[0]))
 
 
 # Attacks on membership: did this subject train this model? The larger the statistic, the likelier.
@@ -123,7 +112,7 @@ def likelihood_ratio(runs: ShadowRuns) -> Float64:
     shadow models, as in the authors' code. The probability of a normal variable below the statistic is LiRA's score.
     """
     confidence, held_out = confidences(runs), runs.held_out
-    found = np.full(runs.trained.shape, np.nan)
+    ratio = np.full(runs.trained.shape, np.nan)
     for repeat in range(runs.repeats):
         own = runs.of_label(confidence, repeat)
         shadow = held_out.copy()
@@ -131,20 +120,18 @@ def likelihood_ratio(runs: ShadowRuns) -> Float64:
         count = shadow.sum(axis=(0, 1))
         mean = np.where(shadow, own, 0).sum(axis=(0, 1)) / np.where(count, count, np.nan)
         deviation = float(own[shadow].std()) if shadow.any() else np.nan
-        found[repeat] = (own[repeat] - mean) / (deviation or 1.0)
-    return found
+        ratio[repeat] = (own[repeat] - mean) / (deviation or 1.0)
+    return ratio
 
 
 def confidences(runs: ShadowRuns) -> Float64:
     """(R, F, n, C) in every class: the logit of its probability, or its margin minus the largest of the others."""
+    scores = runs.scores
     if runs.kind == "margin":
-        return np.stack([_lead(runs.scores, code) for code in range(runs.scores.shape[-1])], axis=-1)
-    held = np.clip(runs.scores, SMALLEST, 1 - SMALLEST)
-    return np.asarray(np.log(held) - np.log1p(-held))
-
-
-def _lead(margins: Float64, code: int) -> Float64:
-    return np.asarray(margins[..., code] - np.delete(margins, code, axis=-1).max(axis=-1))
+        leads = [scores[..., code] - np.delete(scores, code, axis=-1).max(axis=-1) for code in range(scores.shape[-1])]
+        return np.stack(leads, axis=-1)
+    probability = np.clip(scores, SMALLEST, 1 - SMALLEST)
+    return np.asarray(np.log(probability) - np.log1p(-probability))
 
 
 # How well a statistic separates members from non-members: AUC, and true positives at few false ones; intervals.
@@ -184,11 +171,8 @@ class Success:
 def success(statistic: Float64, member: Mask, non_member: Mask, group: IntArray) -> Success:
     """Success of an attack on all targets with one threshold.
 
-    Args:
-        statistic: (R, F, n); a subject without one (NaN) does not count.
-        member: (R, F, n) what the attack should find.
-        non_member: (R, F, n) what it should not.
-        group: (n,) who is drawn together.
+    It should find the members (R, F, n) and not the non-members (R, F, n), by a statistic (R, F, n): a subject without
+    one (NaN) does not count. The bootstrap draws a group (n,) together.
     """
     counted = np.isfinite(statistic) & (member | non_member)
     inside, people = member[counted], np.broadcast_to(group, statistic.shape)[counted]
@@ -218,13 +202,7 @@ def _replicates(groups: IntArray, size: int, pairs: int) -> Iterator[Float64]:
 
 @dataclass(frozen=True)
 class _Curve:
-    """Pairs in descending order of the statistic.
-
-    Attributes:
-        inside: (N,) 1 for a member, else 0.
-        people: (N,) group of each pair.
-        last: position of the last pair of each distinct value.
-    """
+    """Pairs in descending order of the statistic: 1 for a member, their groups, last positions of distinct values."""
 
     inside: Float64
     people: IntArray
@@ -245,8 +223,7 @@ class _Curve:
         auc = (np.diff(false, axis=1) * (true[:, 1:] + true[:, :-1])).sum(axis=1) / 2
         few = (false <= FALSE_POSITIVES + 1e-12).sum(axis=1) - 1
         rows = np.arange(len(weights))
-        found = np.stack([auc, true[rows, few], false[rows, few]])
-        return np.where(np.isfinite(auc), found, np.nan)
+        return np.where(np.isfinite(auc), np.stack([auc, true[rows, few], false[rows, few]]), np.nan)
 
     def _rates(self, weights: Float64) -> Float64:
         """(b, thresholds + 1) share of the weights above each threshold, from 0 to 1; NaN if there is no weight."""
@@ -263,20 +240,7 @@ LIRA, LOSS, OTHERS = "lira", "loss", "-others"
 PUBLIC = "-public"
 """Suffix of the attacks on training subjects that are public, whose membership is no secret; those without are then on
 the private ones."""
-COLUMNS = (
-    "variant",
-    "attack",
-    "auc",
-    "auc_low",
-    "auc_high",
-    "tpr",
-    "tpr_low",
-    "tpr_high",
-    "fpr",
-    "members",
-    "non_members",
-    "runs",
-)
+COLUMNS = ("variant", "attack", *(field.name for field in fields(Success)))
 
 
 def audit_experiment(
@@ -284,12 +248,7 @@ def audit_experiment(
 ) -> None:
     """Write `COLUMNS`, a row a variant and attack; a variant whose method scores no training subject has none.
 
-    Args:
-        runs: (variant, repeat) of each file.
-        predictions: tables of predictions.
-        members: tables of the scores of training subjects, with `public`.
-        included: table with `twin_group`.
-        output: path of the table.
+    `members` are tables of the scores of training subjects, with `public`; `included` has `twin_group`.
     """
     people = read_table(included, ["subject", "twin_group"])
     groups = dict(zip(people["subject"], people["twin_group"], strict=True))
@@ -298,13 +257,13 @@ def audit_experiment(
     for variant in dict.fromkeys(name for name, _ in runs):
         own = trained[trained["variant"] == variant]
         if len(own):
-            held = tested[tested["variant"] == variant]
+            scored = tested[tested["variant"] == variant]
             public = own["public"].to_numpy(bool)
-            found = list(audit(shadow_runs(held, own[~public], groups)))
+            attacks = list(audit(shadow_runs(scored, own[~public], groups)))
             if public.any():
-                attacks = audit(shadow_runs(held, own[public], groups))
-                found += [(f"{name}{PUBLIC}", each) for name, each in attacks if not name.endswith(OTHERS)]
-            rows += [{"variant": variant, "attack": name} | asdict(each) for name, each in found]
+                of_public = audit(shadow_runs(scored, own[public], groups))
+                attacks += [(f"{name}{PUBLIC}", each) for name, each in of_public if not name.endswith(OTHERS)]
+            rows += [{"variant": variant, "attack": name} | asdict(each) for name, each in attacks]
     write_tsv(output, pd.DataFrame(rows, columns=list(COLUMNS)))
 
 

@@ -12,10 +12,22 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.metrics import accuracy_score, confusion_matrix, precision_recall_fscore_support
 
-from brainfed.evaluation.metrics import METRICS, auc, class_names, predicted
+from brainfed.evaluation.metrics import METRICS, auc, class_names, class_scores, metrics, predicted, score_columns_of
+from brainfed.runtime.score_kinds import SCORE, THRESHOLD
 
 OF_ONE_CLASS = ("auc", "precision", "recall", "specificity", "f1")
 """Metrics with a value for every class; the value of all classes is their mean."""
+
+
+def metrics_of(predictions: pd.DataFrame, classes: Collection[int] | None = None) -> dict[str, float]:
+    """The metrics of a table of predictions, of two classes or of more; `classes` is as in `class_metrics`."""
+    label = predictions["label"].to_numpy(dtype=np.int64)
+    if score_columns_of(predictions) != [SCORE]:
+        return class_metrics(
+            label, class_scores(predictions), predicted(predictions), class_names(predictions), classes
+        )
+    threshold = THRESHOLD[str(predictions["kind"].iloc[0])]
+    return metrics(label, predictions[SCORE].to_numpy(dtype=np.float64), threshold)
 
 
 def class_metrics(
@@ -23,24 +35,23 @@ def class_metrics(
     scores: NDArray[np.float64],
     predicted: NDArray[np.int64],
     names: Sequence[str],
-    held: Collection[int] | None = None,
+    classes: Collection[int] | None = None,
 ) -> dict[str, float]:
     """All of `METRICS`, and after them `METRIC:NAME` of every class for those of `OF_ONE_CLASS`.
 
     An undefined value of one class is NaN: recall and AUC without a subject of the class, AUC and specificity without
     another subject, precision without a prediction of the class, F1 without a subject and a prediction of the class.
     A mean is NaN if a class has no value: a mean over other classes is another measure. Where a class cannot occur, as
-    in a data set without it, `held` leaves it out of the means; a prediction of it stays an error.
+    in a data set without it, `classes` leaves it out of the means; a prediction of it stays an error.
 
     Args:
         label: (n,) in {0, ..., C - 1}.
         scores: (n, C).
         predicted: (n,) the predicted class.
-        names: names of the C classes.
-        held: codes of the classes that the means are over; None: all.
+        classes: codes of the classes that the means are over; None: all.
     """
     codes = np.arange(len(names))
-    counted = codes if held is None else np.array(sorted(held))
+    counted = codes if classes is None else np.array(sorted(classes))
     single = _single(label, scores, predicted, codes)
     means = {metric: float(np.mean(values[counted])) for metric, values in single.items()}
     accuracy = float(accuracy_score(label, predicted)) if len(label) else np.nan
@@ -81,9 +92,6 @@ CONFUSION_COLUMNS = ("variant", "label", "predicted", "predictions", "share")
 def confusion_table(predictions: pd.DataFrame) -> pd.DataFrame:
     """Confusion matrix of every variant, one row a cell.
 
-    Args:
-        predictions: of all variants, repeats and folds.
-
     Returns:
         `CONFUSION_COLUMNS`: true and predicted class by name (by code if there are two), the number of predictions
         over all repeats, and their share of the true class (NaN for an empty class).
@@ -92,8 +100,8 @@ def confusion_table(predictions: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for variant, part in predictions.groupby("variant", sort=False):
         counts = confusion_matrix(part["label"].to_numpy(dtype=np.int64), predicted(part), labels=np.arange(len(names)))
-        for true, row in enumerate(counts):
-            for found, count in enumerate(row):
+        for true, row in zip(names, counts, strict=True):
+            for called, count in zip(names, row, strict=True):
                 share = count / row.sum() if row.sum() else np.nan
-                rows.append((variant, names[true], names[found], int(count), share))
+                rows.append((variant, true, called, int(count), share))
     return pd.DataFrame(rows, columns=list(CONFUSION_COLUMNS))

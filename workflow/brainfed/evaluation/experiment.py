@@ -1,13 +1,16 @@
 """The five tables of an experiment, from the predictions of all variants and repeats."""
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 
+import numpy as np
 import pandas as pd
 
 from brainfed.evaluation.class_metrics import confusion_table
+from brainfed.evaluation.holm import holm
 from brainfed.evaluation.metrics import read_predictions
 from brainfed.evaluation.scores import INSTITUTION, POOLED, gain_over_twins, institutions_unseen, score_runs, summarise
-from brainfed.evaluation.statistics import compare_all
+from brainfed.evaluation.statistics import compare
 from brainfed.runtime.artefacts import read_table, write_tsv
 from brainfed.runtime.errors import UserError
 
@@ -28,12 +31,9 @@ def score_experiment(
     """Write the summary, the runs, the tests against `reference`, the gains over twins and the confusion matrices.
 
     Args:
-        runs: (variant, repeat) of each file.
-        files: prediction tables.
         splits: the split of each repeat, in order: every variant must have scored exactly its subjects.
         twins: federated variant -> `alone` and `pooled` -> the same model without federation; the gain table has a row
             for each given twin.
-        reference: reference variant of the tests.
         outputs: paths by the keys summary, runs, tests, gain, confusion.
         participants: the labels, where subjects train that no fold tests; None: all are tested once.
         pooled: whether the scope of that name is tested: a class means the same in all institutions.
@@ -51,18 +51,22 @@ def score_experiment(
 
 
 def compare_with_reference(runs: pd.DataFrame, reference: str, ratio: float, *, pooled: bool = True) -> pd.DataFrame:
-    """Test every variant against the reference in every tested metric and scope, Holm-corrected as one family.
+    """Test every variant against the reference in every tested metric and scope that has runs.
 
     If a run tests one institution alone, its pooled score equals that institution's score and is not tested twice.
 
-    Args:
-        runs: `RUN_COLUMNS`.
-        reference: reference variant of the tests.
-        ratio: n_test / n_train of a run.
-        pooled: whether the scope of that name is tested.
+    Returns:
+        `TEST_COLUMNS` and scope. Holm's correction counts all rows with a p: variants, metrics and scopes.
+
+    Raises:
+        UserError: the reference has no run in a metric and scope that others have.
     """
     scopes = (INSTITUTION, POOLED) if pooled and not institutions_unseen(runs) else (INSTITUTION,)
-    return compare_all(runs, reference, TESTED_METRICS, scopes, ratio)
+    known = set(zip(runs["metric"], runs["scope"], strict=True))
+    tested = [pair for pair in product(TESTED_METRICS, scopes) if pair in known]
+    parts = [compare(runs, reference, metric, scope, ratio).assign(scope=scope) for metric, scope in tested]
+    tests = pd.concat(parts, ignore_index=True)
+    return tests.assign(p_holm=holm(tests["p_corrected"].to_numpy(dtype=np.float64)))
 
 
 def check_split(predictions: pd.DataFrame, splits: Sequence[str]) -> None:
@@ -75,8 +79,8 @@ def check_split(predictions: pd.DataFrame, splits: Sequence[str]) -> None:
     for repeat, path in enumerate(splits):
         drawn = read_table(path, key)[key].query("fold >= 0").sort_values("subject", ignore_index=True)
         for variant, scored in predictions.loc[predictions["repeat"] == repeat].groupby("variant", sort=False):
-            found = scored[key].sort_values("subject", ignore_index=True)
-            if not found.astype(str).equals(drawn.astype(str)):
+            used = scored[key].sort_values("subject", ignore_index=True)
+            if not used.astype(str).equals(drawn.astype(str)):
                 raise UserError(
                     f"{variant}, repeat {repeat}: its predictions are not of the subjects, institutions and folds of "
                     f"{path}; delete the variant's folder and run again."
@@ -100,10 +104,6 @@ def ratio_of_splits(splits: Sequence[str], participants: str) -> float:
     """n_test / n_train of a run, the mean over runs: labelled subjects train in all folds that do not test them.
 
     Parts of small institutions are rounded, so that settings do not have it: a tenth of six subjects is one.
-
-    Args:
-        splits: the split of each repeat.
-        participants: table with the labels.
     """
     labelled = read_table(participants, ["subject", "diagnosis"]).dropna(subset=["diagnosis"])["subject"]
     ratios = []

@@ -19,12 +19,7 @@ KEYS = ("subject", "institution", "fold", "kind", "label")
 def read_predictions(
     runs: Sequence[tuple[str, int]], files: Sequence[str], further: Sequence[str] = ()
 ) -> pd.DataFrame:
-    """The predictions of (variant, repeat) `runs`, in one table.
-
-    Args:
-        runs: of the files.
-        files: tables.
-        further: columns that they have beside `KEYS` and scores.
+    """The predictions of (variant, repeat) `runs`, in one table; files have `further` columns beside `KEYS` and scores.
 
     Raises:
         UserError: a file lacks a column, or has the scores of other classes than the first.
@@ -58,20 +53,20 @@ def class_names(predictions: pd.DataFrame) -> tuple[str, ...]:
 def class_scores(predictions: pd.DataFrame) -> NDArray[np.float64]:
     """Scores (n, C); of two classes both follow from the score of class 1."""
     columns = score_columns_of(predictions)
-    found = predictions[columns].to_numpy(dtype=np.float64)
+    scores = predictions[columns].to_numpy(dtype=np.float64)
     if columns != [SCORE]:
-        return np.asarray(found)
+        return np.asarray(scores)
     total = predictions["kind"].map(COMPLEMENT).to_numpy(dtype=np.float64)
-    return np.column_stack([total - found[:, 0], found[:, 0]])
+    return np.column_stack([total - scores[:, 0], scores[:, 0]])
 
 
 def predicted(predictions: pd.DataFrame) -> NDArray[np.int64]:
     """The predicted class (n,) of every row."""
     scores, kinds = class_scores(predictions), predictions["kind"].to_numpy(dtype=object)
-    found = np.zeros(len(scores), dtype=np.int64)
+    classes = np.zeros(len(scores), dtype=np.int64)
     for kind in set(kinds):
-        found[kinds == kind] = predicted_classes(scores[kinds == kind], kind)
-    return found
+        classes[kinds == kind] = predicted_classes(scores[kinds == kind], kind)
+    return classes
 
 
 def against_rest(predictions: pd.DataFrame, code: int) -> pd.DataFrame:
@@ -95,12 +90,9 @@ def metrics(label: NDArray[np.int64], score: NDArray[np.float64], threshold: flo
     predicted patient, recall without patients, F1 without patients and predicted patients,
     specificity without controls, every metric without subjects.
     """
-    called = score > threshold
-    patient = label == 1
-    true_positive = int((called & patient).sum())
-    false_positive = int((called & ~patient).sum())
-    false_negative = int((~called & patient).sum())
-    true_negative = int((~called & ~patient).sum())
+    called, patient = score > threshold, label == 1
+    true_positive, false_positive = int((called & patient).sum()), int((called & ~patient).sum())
+    false_negative, true_negative = int((~called & patient).sum()), int((~called & ~patient).sum())
     recall = _ratio(true_positive, true_positive + false_negative)
     specificity = _ratio(true_negative, true_negative + false_positive)
     return {
@@ -117,11 +109,8 @@ def metrics(label: NDArray[np.int64], score: NDArray[np.float64], threshold: flo
 def auc(label: NDArray[np.int64], score: NDArray[np.float64]) -> float:
     """Area under the ROC curve: the share of pairs of a patient and a control in which the patient's score is higher.
 
-    A tie counts half (Hanley & McNeil 1982, Radiology 143, Sec. II); NaN with one class.
-
-    Args:
-        label: (n,) 1 patient, 0 control.
-        score: (n,) finite.
+    Labels (n,) are 1 for patients and 0 for controls, scores (n,) finite. A tie counts half (Hanley & McNeil 1982,
+    Radiology 143, Sec. II); NaN with one class.
     """
     patients, controls = score[label == 1], np.sort(score[label != 1])
     pairs = len(patients) * len(controls)

@@ -26,7 +26,6 @@ Places = Mapping[str, NDArray[np.float64]]
 """Region -> (3,) centre in mm, NaN without one; empty if no region has a place."""
 Float64 = NDArray[np.float64]
 
-
 STABILITY_COLUMNS = ("view", "from", "to", "mean", "sd", "z", "same_sign", "runs", "rank")
 
 
@@ -94,29 +93,25 @@ def _whole(
 
 
 def stability(patterns: Patterns, model: int = 0) -> pd.DataFrame:
-    """How stable the pattern of every feature is over the runs that have it.
-
-    Args:
-        patterns: of one variant.
-        model: position among the K models.
+    """How stable the pattern of every feature is over the runs that have it, of one of the K models.
 
     Returns:
-        `COLUMNS`, in the order of the features. Over the runs: mean; sd (NaN of one run); z = mean / sd (infinite
-        without spread, 0 where both are 0); same_sign, the share of runs with the sign of the mean (0 for a mean of
-        0); runs, their number. Rank 1 has the largest absolute mean, for which a run without the feature counts as 0;
-        equal means rank in the order of the features.
+        `STABILITY_COLUMNS`, in the order of the features. Over the runs: mean; sd (NaN of one run); z = mean / sd
+        (infinite without spread, 0 where both are 0); same_sign, the share of runs with the sign of the mean (0 for a
+        mean of 0); runs, their number. Rank 1 has the largest absolute mean, for which a run without the feature counts
+        as 0; equal means rank in the order of the features.
     """
     values = patterns.values[:, model]
-    held = np.isfinite(values)
-    runs = held.sum(axis=0)
-    known = np.where(held, values, 0.0)
+    selected = np.isfinite(values)
+    runs = selected.sum(axis=0)
+    known = np.where(selected, values, 0.0)
     some = np.maximum(runs, 1)
     mean = known.sum(axis=0) / some
-    squares = np.where(held, (values - mean) ** 2, 0.0).sum(axis=0)
+    squares = np.where(selected, (values - mean) ** 2, 0.0).sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         sd = np.where(runs > 1, np.sqrt(squares / (runs - 1)), np.nan)
         z = np.where((sd == 0) & (mean == 0), 0.0, mean / sd)
-    same = ((np.sign(values) == np.sign(mean)) & held & (mean != 0)).sum(axis=0) / some
+    same = ((np.sign(values) == np.sign(mean)) & selected & (mean != 0)).sum(axis=0) / some
     rank = np.empty(len(mean), dtype=np.int64)
     rank[np.argsort(-np.abs(known.mean(axis=0)), kind="stable")] = np.arange(1, len(mean) + 1)
     columns = (*patterns.features.T, mean, sd, z, same, runs, rank)
@@ -126,21 +121,16 @@ def stability(patterns: Patterns, model: int = 0) -> pd.DataFrame:
 def planted_connections(truth: Path | str, phenotype: str = "diagnosis") -> dict[Connection, int]:
     """Connections that a phenotype moves in a simulated cohort, regions in order of name -> sign of the change.
 
-    Args:
-        truth: `truth.json` of the simulation.
-        phenotype: `diagnosis`, `age` or `sex`; the sign is that of patients, of higher age, of males.
+    The sign, as `truth.json` has it, is that of patients, of higher `age`, of males for `sex`.
     """
-    found = json.loads(Path(truth).read_text(encoding="utf-8"))["connections"][phenotype]
-    return {_unordered(first, second): int(sign) for first, second, sign in found}
+    moved = json.loads(Path(truth).read_text(encoding="utf-8"))["connections"][phenotype]
+    return {_unordered(first, second): int(sign) for first, second, sign in moved}
 
 
 def precision_at(table: pd.DataFrame, planted: Mapping[Connection, int], counts: Sequence[int]) -> pd.DataFrame:
-    """Share of planted connections among the k first in rank.
+    """Share of planted connections among the k first in rank in a table of `stability`, of one view.
 
-    Args:
-        table: of `stability`, one view of it if there are several; regions with themselves do not count.
-        planted: connection -> sign.
-        counts: values of k; those above the number of connections are left out.
+    Regions with themselves do not count; values of k above the number of connections are left out.
 
     Returns:
         k; precision; with_sign, the share that is planted and has the planted sign; chance, the precision of a random
@@ -150,15 +140,15 @@ def precision_at(table: pd.DataFrame, planted: Mapping[Connection, int], counts:
         ValueError: a planted connection is not in the table.
     """
     kept = table[table["from"] != table["to"]].sort_values("rank")
-    found = [_unordered(first, second) for first, second in zip(kept["from"], kept["to"], strict=True)]
-    absent = sorted(set(planted) - set(found))
+    ranked = [_unordered(first, second) for first, second in zip(kept["from"], kept["to"], strict=True)]
+    absent = sorted(set(planted) - set(ranked))
     if absent:
-        raise ValueError(f"the planted connection {absent[0]} is not among the {len(found)} connections")
-    sign = np.array([planted.get(connection, 0) for connection in found])
+        raise ValueError(f"the planted connection {absent[0]} is not among the {len(ranked)} connections")
+    sign = np.array([planted.get(connection, 0) for connection in ranked])
     hits = (sign != 0).cumsum()
     right = ((sign != 0) & (sign == np.sign(kept["mean"].to_numpy()))).cumsum()
-    k = np.array([count for count in counts if 0 < count <= len(found)], dtype=np.int64)
-    chance = len(planted) / len(found)
+    k = np.array([count for count in counts if 0 < count <= len(ranked)], dtype=np.int64)
+    chance = len(planted) / len(ranked)
     return pd.DataFrame({"k": k, "precision": hits[k - 1] / k, "with_sign": right[k - 1] / k, "chance": chance})
 
 
@@ -185,39 +175,34 @@ def strongest_table(variant: str, patterns: Patterns, places: Places) -> pd.Data
     """The `KEPT` strongest features of every class and view of a variant.
 
     Returns:
-        `COLUMNS`, in the order of classes, views and ranks. Class: empty for two classes. Rank: of `stability`, within
-        the view. Coordinates in mm: NaN for a region without a place. among_strongest: share of all runs in which the
-        feature is among the k strongest of the view's features.
+        `STRONGEST_COLUMNS`, in the order of classes, views and ranks. Class: empty for two classes. Rank: of
+        `stability`, within the view. Coordinates in mm: NaN for a region without a place. among_strongest: share of all
+        runs in which the feature is among the k strongest of the view's features.
     """
-    found = [
-        _of_view(patterns, model, view, places).assign(variant=variant, **{"class": name})
+    tables = [
+        _strongest_of(view, model, places).assign(variant=variant, **{"class": name})
         for model, name in enumerate(patterns.classes or ("",))
-        for view in _views(patterns)
+        for view in _by_view(patterns).values()
     ]
-    return pd.concat(found, ignore_index=True)[list(STRONGEST_COLUMNS)]
+    return pd.concat(tables, ignore_index=True)[list(STRONGEST_COLUMNS)]
 
 
 def planted_table(variant: str, patterns: Patterns, planted: Mapping[Connection, int]) -> pd.DataFrame:
-    """Precision of the k strongest connections of every view of connections against the planted ones.
-
-    Args:
-        variant: its name.
-        patterns: of two classes.
-        planted: connection -> sign.
+    """Precision of the k strongest connections of every view against the planted ones, of patterns of two classes.
 
     Returns:
         `PLANTED_COLUMNS`: those of `precision_at`, number of planted and of all connections; for k of 10, 20, 50, 100
         and the number of planted connections.
     """
     counts = sorted({10, 20, 50, 100, len(planted)})
-    found = []
-    for view in _views(patterns):
-        table = stability(_restricted(patterns, view))
+    tables = []
+    for name, view in _by_view(patterns).items():
+        table = stability(view)
         connections = int((table["from"] != table["to"]).sum())
         if connections and planted:
             scored = precision_at(table, planted, counts)
-            found.append(scored.assign(variant=variant, view=view, planted=len(planted), connections=connections))
-    return pd.concat(found, ignore_index=True)[list(PLANTED_COLUMNS)] if found else no_rows(PLANTED_COLUMNS)
+            tables.append(scored.assign(variant=variant, view=name, planted=len(planted), connections=connections))
+    return pd.concat(tables, ignore_index=True)[list(PLANTED_COLUMNS)] if tables else no_rows(PLANTED_COLUMNS)
 
 
 def no_rows(columns: Sequence[str]) -> pd.DataFrame:
@@ -225,20 +210,20 @@ def no_rows(columns: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame({name: [] for name in columns})
 
 
-def _views(patterns: Patterns) -> list[str]:
-    return list(dict.fromkeys(patterns.features[:, 0].tolist()))
+def _by_view(patterns: Patterns) -> dict[str, Patterns]:
+    """View -> the patterns of its features alone."""
+    views = patterns.features[:, 0]
+    masks = {view: views == view for view in dict.fromkeys(views.tolist())}
+    return {
+        view: replace(patterns, values=patterns.values[:, :, own], features=patterns.features[own])
+        for view, own in masks.items()
+    }
 
 
-def _restricted(patterns: Patterns, view: str) -> Patterns:
-    own = patterns.features[:, 0] == view
-    return replace(patterns, values=patterns.values[:, :, own], features=patterns.features[own])
-
-
-def _of_view(patterns: Patterns, model: int, view: str, places: Places) -> pd.DataFrame:
-    own = _restricted(patterns, view)
-    width = len(own.features)
+def _strongest_of(view: Patterns, model: int, places: Places) -> pd.DataFrame:
+    width = len(view.features)
     k = min(max(FEWEST, round(SHARE * width)), width)
-    table = stability(own, model).assign(among_strongest=_among(own.values[:, model], k), k=k, features=width)
+    table = stability(view, model).assign(among_strongest=_among(view.values[:, model], k), k=k, features=width)
     table = table.sort_values("rank").head(KEPT).reset_index(drop=True)
     nowhere = np.full(3, np.nan)
     for end in ("from", "to"):
@@ -301,14 +286,14 @@ def view_importance(variant: str, repeats: Sequence[ViewParts], seed: int) -> pd
     """Loss of AUC of every view of a variant.
 
     Returns:
-        `COLUMNS`, one row a view. Means over runs (repeat and fold) of the AUC, mean over institutions (of more than
-        two classes also over the classes, each against the rest); of the same after permutation of the view; of their
-        difference; its standard deviation over runs (NaN of one run); and the number of runs with an AUC.
+        `IMPORTANCE_COLUMNS`, one row a view. Means over runs (repeat and fold) of the AUC, mean over institutions (of
+        more than two classes also over the classes, each against the rest); of the same after permutation of the view;
+        of their difference; its standard deviation over runs (NaN of one run); and the number of runs with an AUC.
     """
     runs = [
-        _of_fold(found, int(fold), Streams(seed, repeat))
-        for repeat, found in enumerate(repeats)
-        for fold in np.unique(found.subjects["fold"])
+        _of_fold(parts, int(fold), Streams(seed, repeat))
+        for repeat, parts in enumerate(repeats)
+        for fold in np.unique(parts.subjects["fold"])
     ]
     values = np.stack(runs)
     loss = values[:, :1] - values[:, 1:]
@@ -321,16 +306,16 @@ def view_importance(variant: str, repeats: Sequence[ViewParts], seed: int) -> pd
     return pd.DataFrame(dict(zip(IMPORTANCE_COLUMNS, columns, strict=True)))
 
 
-def _of_fold(found: ViewParts, fold: int, streams: Streams) -> Float64:
+def _of_fold(repeat: ViewParts, fold: int, streams: Streams) -> Float64:
     """(1 + V,) mean AUC over institutions: as it is, and with each view permuted; NaN without a defined AUC."""
-    inside = (found.subjects["fold"] == fold).to_numpy()
+    inside = (repeat.subjects["fold"] == fold).to_numpy()
     each = []
-    for institution in sorted(set(found.subjects.loc[inside, "institution"])):
-        rows = inside & (found.subjects["institution"] == institution).to_numpy()
-        labels = found.subjects.loc[rows, "label"].to_numpy(dtype=np.int64)
-        parts = found.parts[rows]
+    for institution in sorted(set(repeat.subjects.loc[inside, "institution"])):
+        rows = inside & (repeat.subjects["institution"] == institution).to_numpy()
+        labels = repeat.subjects.loc[rows, "label"].to_numpy(dtype=np.int64)
+        parts = repeat.parts[rows]
         margins = [parts.sum(axis=2)[None]]
-        for place, view in enumerate(found.views):
+        for place, view in enumerate(repeat.views):
             stream = streams.numpy("permuted view", view, fold, institution)
             orders = np.stack([stream.permutation(len(labels)) for _ in range(PERMUTATIONS)])
             margins.append(parts.sum(axis=2) - parts[:, :, place] + parts[orders, :, place])
@@ -342,8 +327,8 @@ def _mean_auc(labels: NDArray[np.int64], margins: Float64) -> float:
     """Mean AUC over draws and classes of margins (draws, n, K); NaN if no class has an AUC."""
     models = margins.shape[2]
     codes = [1] if models == 1 else range(models)
-    found = [_auc(labels == code, margins[:, :, place]) for place, code in enumerate(codes)]
-    return float(_mean(np.array(found)[:, None])[0])
+    single = [_auc(labels == code, margins[:, :, place]) for place, code in enumerate(codes)]
+    return float(_mean(np.array(single)[:, None])[0])
 
 
 def _auc(positive: NDArray[np.bool_], margins: Float64) -> float:

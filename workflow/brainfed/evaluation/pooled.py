@@ -15,7 +15,6 @@ from statsmodels.stats.proportion import proportion_confint
 FloatVector = NDArray[np.float64]
 Float64 = NDArray[np.float64]
 
-
 CALIBRATION_COLUMNS = ("variant", "mean_score", "fraction_patients", "low", "high", "subjects")
 
 
@@ -28,7 +27,6 @@ def calibration_curve(predictions: pd.DataFrame, bins: int = 10, rows: int = 1) 
     Args:
         predictions: variant, repeat, score, kind, label; all repeats and folds together. Margins are not
             probabilities and are left out.
-        bins: number of bins; empty bins have no row.
         rows: rows that one prediction has, as of several classes against the rest: they count as one subject.
 
     Returns:
@@ -88,20 +86,13 @@ class MeanRoc:
 
 
 def mean_roc(predictions: pd.DataFrame, points: int = 101) -> MeanRoc:
-    """Average the curves of one variant's institutions, then those of its runs.
-
-    Args:
-        predictions: repeat, fold, institution, score, label of one variant.
-        points: number of evenly spaced rates, 0 and 1 included.
-    """
+    """Average the curves of one variant's institutions, then those of its runs, at `points` evenly spaced rates."""
     grid = np.linspace(0, 1, points)
-    found = [np.append(0, curve) for _, curve in _curves(predictions, ["repeat", "fold"], grid)]
-    fpr = np.append(0, grid)
-    if not found:
-        return MeanRoc(fpr, np.full(points + 1, np.nan), np.full(points + 1, np.nan), 0)
-    curves = np.stack(found)
-    sd = curves.std(axis=0, ddof=1) if len(curves) > 1 else np.full(points + 1, np.nan)
-    return MeanRoc(fpr, curves.mean(axis=0), sd, len(curves))
+    curves = [np.append(0, curve) for _, curve in _curves(predictions, ["repeat", "fold"], grid)]
+    fpr, unknown = np.append(0, grid), np.full(points + 1, np.nan)
+    mean = np.mean(curves, axis=0) if curves else unknown
+    sd = np.std(curves, axis=0, ddof=1) if len(curves) > 1 else unknown
+    return MeanRoc(fpr, mean, sd, len(curves))
 
 
 def _curves(
@@ -111,21 +102,15 @@ def _curves(
     for key, run in predictions.groupby(keys, sort=False):
         parts = [part for _, part in run.groupby("institution") if part["label"].nunique() == 2]
         if parts:
-            yield key, np.mean([_interpolated(part, grid) for part in parts], axis=0)
-
-
-def _interpolated(part: pd.DataFrame, grid: FloatVector) -> FloatVector:
-    """The curve of one institution's subjects on the grid; a vertical rise takes its upper end."""
-    fpr, tpr = roc(part["label"].to_numpy(dtype=np.int64), part["score"].to_numpy(dtype=np.float64))
-    return np.asarray(np.interp(grid, fpr, tpr), dtype=np.float64)
+            rates = [roc(part["label"].to_numpy(np.int64), part["score"].to_numpy(np.float64)) for part in parts]
+            # A vertical rise takes its upper end.
+            yield key, np.mean([np.interp(grid, fpr, tpr) for fpr, tpr in rates], axis=0)
 
 
 def roc(label: NDArray[np.int64], score: FloatVector) -> tuple[FloatVector, FloatVector]:
     """False- and true-positive rates at every threshold, from (0, 0) to (1, 1) (Fawcett 2006, Algorithm 1).
 
-    Args:
-        label: (n,) 1 patient, 0 control; both occur.
-        score: (n,); equal scores are one threshold.
+    Labels (n,) are 1 for patients, 0 for controls, and both occur; equal scores (n,) are one threshold.
     """
     order = np.argsort(-score, kind="stable")
     falling, is_patient = score[order], label[order] == 1
@@ -140,10 +125,6 @@ def sensitivities(predictions: pd.DataFrame, specificity: float) -> pd.DataFrame
 
     The threshold of an institution is read off the curve of its tested subjects themselves, so it describes the curve:
     it is no threshold that anybody could have set before.
-
-    Args:
-        predictions: variant, repeat, fold, institution, score, label.
-        specificity: 1 - false-positive rate, between 0 and 1.
 
     Returns:
         variant, repeat, fold, value; a run in which no institution has both classes has no row.
@@ -162,24 +143,21 @@ SUBGROUP_COLUMNS = ("variant", "property", "group", "subjects", "patients", "auc
 
 
 def group_labels(people: pd.DataFrame) -> dict[str, pd.Series]:
-    """Property -> group of every subject that has a value: sex, thirds of age and of motion, site.
+    """Property -> group of every subject that has a value: sex, thirds of age and of motion (mean_fd, mm), site.
 
     Thirds are those of the subjects given, so about as many are in each.
-
-    Args:
-        people: subject, site, age, sex, mean_fd (mm); one row a subject.
     """
     people = people.set_index("subject")
-    found = {}
+    groups = {}
     for title, column, unit in (("age", "age", "years"), ("motion", "mean_fd", "mm")):
         known = people[column].astype("float64").dropna() if column in people else pd.Series(dtype="float64")
         if known.nunique() >= 3:
-            found[title] = _thirds(known, unit)
+            groups[title] = _thirds(known, unit)
     for title in ("sex", "site"):
         known = people[title].dropna().astype(str)
         if known.nunique() > 1:
-            found[title] = known.astype(pd.CategoricalDtype(sorted(set(known)), ordered=True))
-    return {title: found[title] for title in ("sex", "age", "motion", "site") if title in found}
+            groups[title] = known.astype(pd.CategoricalDtype(sorted(set(known)), ordered=True))
+    return {title: groups[title] for title in ("sex", "age", "motion", "site") if title in groups}
 
 
 def _thirds(values: "pd.Series[float]", unit: str) -> pd.Series:
@@ -201,7 +179,6 @@ def subgroup_scores(predictions: pd.DataFrame, people: pd.DataFrame) -> pd.DataF
 
     Args:
         predictions: subject, variant, repeat, fold, institution, score, label (1: patient).
-        people: as in `group_labels`.
 
     Returns:
         `SUBGROUP_COLUMNS`; a group of fewer than `FEWEST` patients or controls, or without a pair, has no row.
@@ -213,9 +190,9 @@ def subgroup_scores(predictions: pd.DataFrame, people: pd.DataFrame) -> pd.DataF
         pairs = _Pairs(part)
         for title, labels in groups.items():
             for name in labels.cat.categories:
-                counts, found = pairs.within(set(labels.index[labels == name]))
-                if min(counts) >= FEWEST and np.isfinite(found[0]):
-                    rows.append((variant, title, name, sum(counts), counts[0], *found))
+                counts, auc = pairs.within(set(labels.index[labels == name]))
+                if min(counts) >= FEWEST and np.isfinite(auc[0]):
+                    rows.append((variant, title, name, sum(counts), counts[0], *auc))
     return pd.DataFrame(rows, columns=list(SUBGROUP_COLUMNS))
 
 
@@ -258,12 +235,8 @@ def _sums(pairs: Float64, patients: Float64, controls: Float64) -> Float64:
 def _draws(patients: int, controls: int) -> tuple[Float64, Float64]:
     """How often each patient (replicates, patients) and each control (replicates, controls) is drawn."""
     rng = np.random.default_rng(SEED)
-    drawn = [
-        (
-            rng.multinomial(patients, np.full(patients, 1 / patients)),
-            rng.multinomial(controls, np.full(controls, 1 / controls)),
-        )
-        for _ in range(REPLICATES)
-    ]
-    of_patients, of_controls = zip(*drawn, strict=True)
-    return np.array(of_patients, dtype=np.float64), np.array(of_controls, dtype=np.float64)
+    of_patients, of_controls = np.empty((REPLICATES, patients)), np.empty((REPLICATES, controls))
+    for replicate in range(REPLICATES):
+        of_patients[replicate] = rng.multinomial(patients, np.full(patients, 1 / patients))
+        of_controls[replicate] = rng.multinomial(controls, np.full(controls, 1 / controls))
+    return of_patients, of_controls

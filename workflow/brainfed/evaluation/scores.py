@@ -7,18 +7,17 @@ is scored over those that its tested subjects of the repeat have, in all folds t
 data set may lack a class. A class that the repeat has and a fold lacks is undefined in that fold.
 """
 
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from brainfed.evaluation.class_metrics import class_metrics
-from brainfed.evaluation.metrics import class_names, class_scores, metrics, predicted, score_columns_of
+from brainfed.evaluation.class_metrics import metrics_of
+from brainfed.evaluation.metrics import score_columns_of
 from brainfed.runtime.artefacts import read_table, write_tsv
 from brainfed.runtime.errors import UserError
-from brainfed.runtime.score_kinds import SCORE, THRESHOLD
 
 PREDICTION_COLUMNS = ("variant", "repeat", "subject", "institution", "fold", "score", "kind", "label")
 """Columns for two classes; for more, one `score-NAME` a class replaces `score`."""
@@ -34,10 +33,7 @@ def institution_scope(name: str) -> str:
 
 
 def score_runs(predictions: pd.DataFrame) -> pd.DataFrame:
-    """Score every run in every scope.
-
-    Args:
-        predictions: `PREDICTION_COLUMNS`; one row a variant, repeat and tested subject.
+    """Score every run in every scope, from `PREDICTION_COLUMNS`, one row a variant, repeat and tested subject.
 
     Returns:
         `RUN_COLUMNS`; variants in order of appearance, then by repeat, fold, scope and metric.
@@ -46,11 +42,11 @@ def score_runs(predictions: pd.DataFrame) -> pd.DataFrame:
         UserError: a score is not finite, or a subject is scored twice in a repeat.
     """
     _check(predictions)
-    held = _held_classes(predictions)
+    known = _classes_of_institutions(predictions)
     rows = [
         (variant, repeat, fold, scope, metric, value)
         for (variant, repeat, fold), run in predictions.groupby(["variant", "repeat", "fold"], sort=False)
-        for scope, values in _scopes(run, held[repeat])
+        for scope, values in _scopes(run, known[repeat])
         for metric, value in values.items()
     ]
     runs = pd.DataFrame(rows, columns=list(RUN_COLUMNS)).astype({"value": "float64"})
@@ -65,9 +61,9 @@ def _check(predictions: pd.DataFrame) -> None:
     broken = predictions.loc[~finite.all(axis=1)]
     if len(broken):
         first = broken.iloc[0]
-        found = next(first[column] for column in columns if not np.isfinite(first[column]))
+        score = next(first[column] for column in columns if not np.isfinite(first[column]))
         raise UserError(
-            f"scores: {first['variant']} gave {found} for subject {first['subject']} (repeat "
+            f"scores: {first['variant']} gave {score} for subject {first['subject']} (repeat "
             f"{first['repeat']}, fold {first['fold']}; {len(broken)} such rows), expected finite scores; its training "
             "diverged: lower its learning rate or noise."
         )
@@ -80,31 +76,23 @@ def _check(predictions: pd.DataFrame) -> None:
         )
 
 
-def _held_classes(predictions: pd.DataFrame) -> dict[Hashable, dict[str, frozenset[int] | None]]:
+def _classes_of_institutions(predictions: pd.DataFrame) -> dict[Hashable, dict[str, frozenset[int] | None]]:
     """Repeat -> institution -> classes of its tested subjects in all folds; None for fewer than two classes."""
-    found: dict[Hashable, dict[str, frozenset[int] | None]] = {}
+    known: dict[Hashable, dict[str, frozenset[int] | None]] = {}
     for (repeat, institution), label in predictions.groupby(["repeat", "institution"])["label"]:
         classes = frozenset(int(code) for code in label.unique())
-        found.setdefault(repeat, {})[str(institution)] = classes if len(classes) > 1 else None
-    return found
+        known.setdefault(repeat, {})[str(institution)] = classes if len(classes) > 1 else None
+    return known
 
 
-def _scopes(run: pd.DataFrame, held: Mapping[str, frozenset[int] | None]) -> Iterator[tuple[str, dict[str, float]]]:
+def _scopes(run: pd.DataFrame, known: Mapping[str, frozenset[int] | None]) -> Iterator[tuple[str, dict[str, float]]]:
     """Pooled, the mean over institutions, then each institution in order of its name."""
-    pooled = _score(run)
+    pooled = metrics_of(run)
     yield POOLED, pooled
-    single = {str(name): _score(part, held[str(name)]) for name, part in run.groupby("institution", sort=True)}
+    single = {str(name): metrics_of(part, known[str(name)]) for name, part in run.groupby("institution", sort=True)}
     yield INSTITUTION, {name: _mean([values[name] for values in single.values()]) for name in pooled}
     for institution, values in single.items():
         yield institution_scope(institution), values
-
-
-def _score(part: pd.DataFrame, held: Collection[int] | None = None) -> dict[str, float]:
-    label = part["label"].to_numpy(dtype=np.int64)
-    if score_columns_of(part) != [SCORE]:
-        return class_metrics(label, class_scores(part), predicted(part), class_names(part), held)
-    threshold = THRESHOLD[str(part["kind"].iloc[0])]
-    return metrics(label, part[SCORE].to_numpy(dtype=np.float64), threshold)
 
 
 def _mean(values: list[float]) -> float:
@@ -146,10 +134,16 @@ def _undefined(table: pd.DataFrame) -> pd.Series:
     return table["undefined"].mask(is_mean, inside.reindex(owner).to_numpy())
 
 
+def _of_institutions(runs: pd.DataFrame) -> pd.DataFrame:
+    """The values of single institutions, with their names as `institution`."""
+    prefix = institution_scope("")
+    single = runs.loc[runs["scope"].str.startswith(prefix)]
+    return single.assign(institution=single["scope"].str.removeprefix(prefix))
+
+
 def institutions_unseen(runs: pd.DataFrame) -> bool:
     """Whether every institution is tested in one fold alone and no fold tests two: leave-one-site-out."""
-    prefix = institution_scope("")
-    tested = runs.loc[runs["scope"].str.startswith(prefix), ["repeat", "fold", "scope"]].drop_duplicates()
+    tested = _of_institutions(runs)[["repeat", "fold", "scope"]].drop_duplicates()
     folds_of_one = tested.groupby(["repeat", "scope"])["fold"].size()
     ones_of_fold = tested.groupby(["repeat", "fold"])["scope"].size()
     return tested["fold"].nunique() > 1 and bool((folds_of_one == 1).all() and (ones_of_fold == 1).all())
@@ -158,9 +152,7 @@ def institutions_unseen(runs: pd.DataFrame) -> bool:
 def gain_over_twins(runs: pd.DataFrame, twins: Mapping[str, Mapping[str, str]]) -> pd.DataFrame:
     """Gain of each institution from a federated model over the same model alone and on pooled data, paired by run.
 
-    Args:
-        runs: `RUN_COLUMNS`.
-        twins: federated variant -> side (`alone`, `pooled`) -> its twin.
+    `twins` is federated variant -> side (`alone`, `pooled`) -> its twin.
 
     Returns:
         `GAIN_COLUMNS`: mean and sd of the paired differences (variant minus twin), runs (number with both
@@ -169,9 +161,7 @@ def gain_over_twins(runs: pd.DataFrame, twins: Mapping[str, Mapping[str, str]]) 
     Raises:
         UserError: a variant or a twin has no run.
     """
-    prefix = institution_scope("")
-    single = runs.loc[runs["scope"].str.startswith(prefix)]
-    single = single.assign(institution=single["scope"].str.removeprefix(prefix))
+    single = _of_institutions(runs)
     parts = [
         _gain(single, variant, twin).assign(variant=variant, against=side, twin=twin)
         for variant, sides in twins.items()
@@ -191,13 +181,13 @@ def _gain(single: pd.DataFrame, variant: str, twin: str) -> pd.DataFrame:
 
 
 def _of(single: pd.DataFrame, variant: str) -> pd.DataFrame:
-    found = single.loc[single["variant"] == variant]
-    if found.empty:
+    own = single.loc[single["variant"] == variant]
+    if own.empty:
         raise UserError(
             f"gain: the variant {variant} has no runs, found {sorted(set(single['variant']))}; add it to the "
             "experiment."
         )
-    return found
+    return own
 
 
 # Two scorings of clustered federations, institution by institution (Xie et al. 2021, Tables 3 and 4).
@@ -208,7 +198,6 @@ def _of(single: pd.DataFrame, variant: str) -> pd.DataFrame:
 # reads the test data, so the last model alone is ranked. Without clusters both are one.
 
 LAST, PAPER_SCORING = "last model", "paper scoring"
-SCORINGS = (LAST, PAPER_SCORING)
 COLUMNS = (
     "variant", "scoring", "accuracy", "sd", "institution_sd", "runs", "twin", "min_gain", "improved", "equal",
     "institutions",
@@ -223,14 +212,7 @@ ONE = [*RUN, "institution"]
 def score_institutions(
     runs: str, histories: Mapping[str, Sequence[str]], twins: Mapping[str, str], output: str
 ) -> None:
-    """Write `institution_table`.
-
-    Args:
-        runs: table of all runs.
-        histories: variant with clusters -> its histories of all repeats, in order.
-        twins: federated variant -> the same model trained in every institution alone.
-        output: path.
-    """
+    """Write `institution_table`, from the histories of all repeats, in order, of every variant with clusters."""
     write_tsv(output, institution_table(pd.read_csv(runs, sep="\t"), read_histories(histories), twins))
 
 
@@ -253,9 +235,7 @@ def institution_table(
     Raises:
         UserError: the last round of a history is not what the runs score.
     """
-    prefix = institution_scope("")
-    single = runs[(runs["metric"] == "accuracy") & runs["scope"].str.startswith(prefix)].dropna(subset=["value"])
-    single = single.assign(institution=single["scope"].str.removeprefix(prefix))
+    single = _of_institutions(runs[runs["metric"] == "accuracy"]).dropna(subset=["value"])
     last = {str(name): own[[*ONE, "value"]] for name, own in single.groupby("variant", sort=False)}
     scored = last | {name: best_of_kept(name, last[name], history) for name, history in histories.items()}
     rows = [
@@ -273,26 +253,20 @@ def institution_table(
 
 
 def best_of_kept(variant: str, last: pd.DataFrame, history: pd.DataFrame) -> pd.DataFrame:
-    """The best test accuracy of the kept models of every institution and run.
+    """The best test accuracy of the kept models of every institution and run, in place of that of the last model.
 
-    Args:
-        variant: its name, for messages.
-        last: repeat, fold, institution, value of the last model.
-        history: of the variant, `HISTORY`, cluster (null without) and repeat.
-
-    Returns:
-        As `last`, with the paper's scoring as value.
+    `last` has repeat, fold, institution, value; the variant's history `HISTORY`, cluster (null without) and repeat.
 
     Raises:
         UserError: the last round of the history is not what `last` holds.
     """
-    found = {}
+    best = {}
     for run, own in history.groupby(RUN):
         accuracy = own.pivot(index="round", columns="institution", values="test_accuracy").sort_index()
         clusters = own.pivot(index="round", columns="institution", values="cluster").loc[accuracy.index]
         kept = kept_models(clusters.fillna(0).to_numpy(np.int64))
-        found[run] = pd.DataFrame({"best": accuracy.where(kept).max(), "end": accuracy.iloc[-1]})
-    both = last.merge(pd.concat(found, names=ONE).reset_index(), on=ONE, how="left", validate="one_to_one")
+        best[run] = pd.DataFrame({"best": accuracy.where(kept).max(), "end": accuracy.iloc[-1]})
+    both = last.merge(pd.concat(best, names=ONE).reset_index(), on=ONE, how="left", validate="one_to_one")
     if not np.allclose(both["value"], both["end"]):
         raise UserError(
             f"{variant}: expected the accuracies of its predictions in the last round of its history, found others; "
@@ -304,8 +278,7 @@ def best_of_kept(variant: str, last: pd.DataFrame, history: pd.DataFrame) -> pd.
 def kept_models(clusters: NDArray[np.int64]) -> NDArray[np.bool_]:
     """(T, M) whether an institution's model after a round is kept: its cluster is cut next, or the round is the last.
 
-    Args:
-        clusters: (T, M) number of each institution's cluster after every round; clusters are cut and never joined.
+    `clusters` (T, M) are numbers of the institutions' clusters after every round; clusters are cut and never joined.
     """
     kept = np.zeros(clusters.shape, dtype=bool)
     kept[-1] = True
@@ -317,17 +290,14 @@ def kept_models(clusters: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 def read_histories(files: Mapping[str, Sequence[str]]) -> dict[str, pd.DataFrame]:
     """Histories of all repeats, from variant -> their files in order; a file without clusters has null ones."""
-    return {
-        variant: pd.concat(
-            [_with_clusters(read_table(path, HISTORY)).assign(repeat=repeat) for repeat, path in enumerate(paths)],
-            ignore_index=True,
-        )
-        for variant, paths in files.items()
-    }
-
-
-def _with_clusters(history: pd.DataFrame) -> pd.DataFrame:
-    return history if "cluster" in history else history.assign(cluster=pd.array([None] * len(history), dtype="Int32"))
+    histories = {}
+    for variant, paths in files.items():
+        parts = [read_table(path, HISTORY).assign(repeat=repeat) for repeat, path in enumerate(paths)]
+        for part in parts:
+            if "cluster" not in part:
+                part["cluster"] = pd.array([None] * len(part), dtype="Int32")
+        histories[variant] = pd.concat(parts, ignore_index=True)
+    return histories
 
 
 def _averages(values: pd.DataFrame) -> dict[str, float | int]:

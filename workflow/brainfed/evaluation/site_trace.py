@@ -23,8 +23,6 @@ class SiteTrace:
     Attributes:
         accuracy: share of subjects with a correctly predicted site, each by a model not trained on the subject.
         chance: share of the largest site.
-        subjects: number of predicted subjects.
-        sites: number of sites among them.
         left_out: sites with fewer than `FEWEST` subjects.
     """
 
@@ -36,12 +34,7 @@ class SiteTrace:
 
 
 def site_trace(embedding: NDArray[np.float32] | NDArray[np.float64], site: NDArray[np.int64]) -> SiteTrace:
-    """Predict sites from an embedding.
-
-    Args:
-        embedding: (n, d), finite.
-        site: (n,) codes, -1 unknown: such subjects are left out.
-    """
+    """Predict the sites of subjects (n,), code -1 for unknown ones, which are left out, from an embedding (n, d)."""
     counts = np.bincount(site[site >= 0])
     classes = np.flatnonzero(counts >= FEWEST)
     left_out = int((counts > 0).sum()) - len(classes)
@@ -51,6 +44,6 @@ def site_trace(embedding: NDArray[np.float32] | NDArray[np.float64], site: NDArr
     rows = embedding[kept].astype(np.float64)
     model = LogisticRegression(max_iter=1000)
     folds = StratifiedKFold(FEWEST, shuffle=True, random_state=SEED)
-    found = cross_val_predict(model, rows / (rows.std() or 1.0), site[kept], cv=folds)
+    predicted = cross_val_predict(model, rows / (rows.std() or 1.0), site[kept], cv=folds)
     chance = float(counts[classes].max() / counts[classes].sum())
-    return SiteTrace(float((found == site[kept]).mean()), chance, int(kept.sum()), len(classes), left_out)
+    return SiteTrace(float((predicted == site[kept]).mean()), chance, int(kept.sum()), len(classes), left_out)

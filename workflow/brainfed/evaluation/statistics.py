@@ -6,7 +6,6 @@ Bengio (2003, Machine Learning 52, Sec. 3), paired by run, with Holm's correctio
 """
 
 import difflib
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,22 +18,11 @@ from brainfed.runtime.errors import UserError
 
 FloatVector = NDArray[np.float64]
 
-
 CONFIDENCE = 0.95
 TEST_COLUMNS = (
-    "variant",
-    "reference",
-    "metric",
-    "difference",
-    "ci_low",
-    "ci_high",
-    "effect_size",
-    "t_paper",
-    "p_paper",
-    "t_corrected",
-    "p_corrected",
-    "p_holm",
-)
+    "variant", "reference", "metric", "difference", "ci_low", "ci_high", "effect_size", "t_paper", "p_paper",
+    "t_corrected", "p_corrected", "p_holm",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -66,18 +54,14 @@ def two_sample_t_test(first: FloatVector, second: FloatVector) -> tuple[float, f
 def corrected_t_test(differences: FloatVector, test_train_ratio: float) -> CorrectedTest:
     """Nadeau & Bengio's corrected resampled t-test of paired differences (J,).
 
-    t = mean / sqrt((1/J + n_test/n_train) variance) with J - 1 degrees of freedom; the interval
-    is the 95 % one. NaN below two differences; without variance t is 0 or infinite.
-
-    Args:
-        differences: one a run, variant minus reference.
-        test_train_ratio: n_test / n_train of a run: 1/4 for five folds.
+    t = mean / sqrt((1/J + n_test/n_train) variance) with J - 1 degrees of freedom; the interval is the 95 % one.
+    `test_train_ratio` is n_test / n_train of a run, 1/4 for five folds. NaN below two differences; without variance t
+    is 0 or infinite.
     """
     count = len(differences)
+    mean = float(differences.mean()) if count else np.nan
     if count < 2:
-        mean = float(differences.mean()) if count else np.nan
         return CorrectedTest(mean, np.nan, np.nan, np.nan, np.nan)
-    mean = float(differences.mean())
     if np.ptp(differences) == 0:
         return CorrectedTest(mean, mean, mean, *_without_variance(mean))
     error = float(np.sqrt((1 / count + test_train_ratio) * differences.var(ddof=1)))
@@ -103,14 +87,7 @@ def _without_variance(difference: float) -> tuple[float, float]:
 def compare(
     runs: pd.DataFrame, reference_variant: str, metric: str, scope: str, test_train_ratio: float
 ) -> pd.DataFrame:
-    """Test every other variant against the reference in one metric and scope.
-
-    Args:
-        runs: variant, repeat, fold, scope, metric, value.
-        reference_variant: reference of the tests.
-        metric: one metric.
-        scope: one scope.
-        test_train_ratio: n_test / n_train of a run.
+    """Test every other variant against the reference in one metric and scope of a table of runs.
 
     Returns:
         `TEST_COLUMNS`, a row a variant in order of appearance. A run counts if both variants are
@@ -120,7 +97,7 @@ def compare(
         UserError: the reference has no run in this metric and scope.
     """
     chosen = runs.loc[(runs["metric"] == metric) & (runs["scope"] == scope)]
-    table = chosen.pivot(index=["repeat", "fold"], columns="variant", values="value")
+    table = _by_run(chosen)
     if reference_variant not in table.columns:
         near = difflib.get_close_matches(reference_variant, [str(name) for name in table.columns], n=1, cutoff=0)
         raise UserError(
@@ -136,61 +113,21 @@ def compare(
 def paired_difference(
     runs: pd.DataFrame, variant: str, other: str, metric: str, scope: str, test_train_ratio: float
 ) -> CorrectedTest:
-    """One variant minus another, paired by run, over the runs with both defined.
-
-    Args:
-        runs: variant, repeat, fold, scope, metric, value.
-        variant: the first variant.
-        other: the variant that is subtracted.
-        metric: one metric.
-        scope: one scope.
-        test_train_ratio: n_test / n_train of a run.
-    """
+    """Test one variant minus another, paired by run, over the runs with both defined."""
     chosen = runs.loc[(runs["metric"] == metric) & (runs["scope"] == scope) & runs["variant"].isin([variant, other])]
-    table = chosen.pivot(index=["repeat", "fold"], columns="variant", values="value").reindex(columns=[variant, other])
-    both = table.dropna().to_numpy(dtype=np.float64)
+    both = _by_run(chosen).reindex(columns=[variant, other]).dropna().to_numpy(dtype=np.float64)
     return corrected_t_test(both[:, 0] - both[:, 1], test_train_ratio)
 
 
-def compare_all(
-    runs: pd.DataFrame,
-    reference_variant: str,
-    metrics: Sequence[str],
-    scopes: Sequence[str],
-    test_train_ratio: float,
-) -> pd.DataFrame:
-    """Test every other variant against the reference in every metric and scope, as one family.
-
-    Args:
-        runs: variant, repeat, fold, scope, metric, value.
-        reference_variant: reference of the tests.
-        metrics: tested metrics; a metric without a run is left out.
-        scopes: tested scopes; a scope without a run is left out.
-        test_train_ratio: n_test / n_train of a run.
-
-    Returns:
-        `TEST_COLUMNS` and scope. Holm's correction counts all rows with a p: variants, metrics and scopes.
-
-    Raises:
-        UserError: the reference has no run in a metric and scope that others have.
-    """
-    held = set(zip(runs["metric"], runs["scope"], strict=True))
-    parts = [
-        compare(runs, reference_variant, metric, scope, test_train_ratio).assign(scope=scope)
-        for metric in metrics
-        for scope in scopes
-        if (metric, scope) in held
-    ]
-    tests = pd.concat(parts, ignore_index=True)
-    return tests.assign(p_holm=holm(tests["p_corrected"].to_numpy(dtype=np.float64)))
+def _by_run(values: pd.DataFrame) -> pd.DataFrame:
+    """A row a run, a column a variant, of one metric and scope."""
+    return values.pivot(index=["repeat", "fold"], columns="variant", values="value")
 
 
 def _row(
     variant: str, reference: str, metric: str, table: pd.DataFrame, test_train_ratio: float
 ) -> tuple[str | float, ...]:
-    both = table[[variant, reference]].dropna()
-    values = both[variant].to_numpy(dtype=np.float64)
-    baseline = both[reference].to_numpy(dtype=np.float64)
+    values, baseline = table[[variant, reference]].dropna().to_numpy(dtype=np.float64).T
     test = corrected_t_test(values - baseline, test_train_ratio)
     t_paper, p_paper = two_sample_t_test(values, baseline)
     effect = paired_effect_size(values - baseline)
@@ -201,7 +138,7 @@ def _row(
 # The share of the gap between two variants that a third one closes, with an interval.
 #
 # The share is a ratio of two means over the same runs, so its interval is Fieller's (1954, J. R. Stat. Soc. B 16, 175),
-# with the variances of Nadeau and Bengio's corrected test (see `evaluation.statistics`).
+# with the variances of Nadeau and Bengio's corrected test.
 
 
 @dataclass(frozen=True)
@@ -219,15 +156,9 @@ UNKNOWN = RecoveredShare(np.nan, np.nan, np.nan)
 def recovered_share(
     method: FloatVector, lower: FloatVector, upper: FloatVector, test_train_ratio: float
 ) -> RecoveredShare:
-    """(method - lower) / (upper - lower) of the means, paired by run.
+    """(method - lower) / (upper - lower) of the means of scores (J,), one a run, paired by run.
 
     It is NaN below two runs, and if the corrected interval of the gap contains 0: the share is then undefined.
-
-    Args:
-        method: (J,) scores of the judged variant, one a run.
-        lower: (J,) scores of the lower end of the gap.
-        upper: (J,) scores of the upper end.
-        test_train_ratio: n_test / n_train of a run: 1/4 for five folds.
     """
     gained, gap = method - lower, upper - lower
     if len(gap) < 2:

@@ -1,7 +1,7 @@
 """Epsilon of a training in private steps: what is planned, what is spent, and the noise that it takes."""
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from math import exp, inf, log, sqrt
 
@@ -20,7 +20,6 @@ from brainfed.runtime.errors import UserError
 Steps = tuple[float, float, int]
 """Of one kind: the noise multiplier (standard deviation over clipping norm), the probability q in (0, 1] that a step
 includes a subject, and the number of steps."""
-
 
 EPSILON_ERROR, ERROR_SHARE = 0.01, 0.002
 """The bound is above the true epsilon by at most twice the larger of 0.01 and 0.2 % of its Renyi bound: the accountant
@@ -41,15 +40,7 @@ def epsilon_spent(multiplier: float, sampling_rate: float, steps: int, delta: fl
 
 @cache
 def composed_epsilon(kinds: tuple[Steps, ...], delta: float) -> float:
-    """Upper bound of the epsilon of steps of several kinds, of one training or of many.
-
-    Args:
-        kinds: of steps; their order has no meaning.
-        delta: of all steps together.
-
-    Returns:
-        0 without steps, infinity if a kind has no noise.
-    """
+    """Upper bound of the epsilon of steps of several kinds in any order; 0 without steps, infinite without noise."""
     history = [kind for kind in kinds if kind[2]]
     if not history:
         return 0.0
@@ -67,8 +58,8 @@ def composed_epsilon(kinds: tuple[Steps, ...], delta: float) -> float:
         bound = quick_bound(prv.history, delta)
         if not bound <= WIDEST:
             return float(renyi.get_epsilon(delta))
-        found = float(prv.get_epsilon(delta, eps_error=max(EPSILON_ERROR, ERROR_SHARE * bound)))
-        return found if found >= SMALL else float(prv.get_epsilon(delta, eps_error=SMALL_ERROR))
+        epsilon = float(prv.get_epsilon(delta, eps_error=max(EPSILON_ERROR, ERROR_SHARE * bound)))
+        return epsilon if epsilon >= SMALL else float(prv.get_epsilon(delta, eps_error=SMALL_ERROR))
 
 
 # Noise multiplier of a training: the standard deviation of the noise over the clipping norm.
@@ -83,10 +74,7 @@ LARGEST = 1e5
 def noise_multiplier(settings: PrivacySettings, sampling_rate: float, steps: int) -> float:
     """The noise multiplier of all steps of a training at one institution; 0 without privacy.
 
-    Args:
-        settings: of privacy.
-        sampling_rate: probability in (0, 1] that a step includes a subject.
-        steps: number of steps of the whole training. `paper` and `classical` ignore both.
+    The calibrations `paper` and `classical` ignore the sampling rate and the number of steps.
 
     Raises:
         UserError: no noise keeps the training within epsilon.
@@ -135,38 +123,21 @@ def _smallest(epsilon: float, delta: float, sampling_rate: float, steps: int) ->
         high, below, low = low, above, low / 2
         above = excess(low)
     while high / low > 1 + PRECISION:
-        middle = _between(low, above, high, below)
-        found = excess(middle)
-        if found > 0:
-            low, above = middle, found
+        # Log epsilon is nearly linear in log multiplier: the secant's root, kept inside the bracket.
+        width = log(high / low)
+        inside = min(max(width * (above / (above - below)), PRECISION / 3), width - PRECISION / 3)
+        middle = low * exp(inside)
+        between = excess(middle)
+        if between > 0:
+            low, above = middle, between
         else:
-            high, below = middle, found
+            high, below = middle, between
     return high
-
-
-def _between(low: float, above: float, high: float, below: float) -> float:
-    """A multiplier where log epsilon, nearly linear in log multiplier, is about 0, inside the bracket."""
-    width = log(high / low)
-    share = above / (above - below)
-    inside = min(max(width * share, PRECISION / 3), width - PRECISION / 3)
-    return low * exp(inside)
-
-
-# The rows of privacy.json: what each institution planned to spend and spent.
 
 
 @dataclass(frozen=True)
 class Spending:
-    """Private steps of one institution in one fold.
-
-    Attributes:
-        institution: its name.
-        fold: number of the fold; in each fold the institution trains anew.
-        subjects: number of its training subjects.
-        sampling_rate: probability that a step includes a subject.
-        steps: number of steps that it has taken.
-        noise_multiplier: standard deviation of the noise over the clipping norm.
-    """
+    """Private steps of one institution in one fold, in which it trains anew; `subjects` are its training subjects."""
 
     institution: str
     fold: int
@@ -178,18 +149,13 @@ class Spending:
 
 def spending_row(spending: Spending, settings: PrivacySettings) -> dict[str, int | float | str]:
     """One row of `Outcome.privacy`; epsilon is that of all steps taken in this fold."""
-    spent = epsilon_spent(spending.noise_multiplier, spending.sampling_rate, spending.steps, settings.delta)
-    return {
-        "institution": spending.institution,
-        "fold": spending.fold,
+    return asdict(spending) | {
         "unit": UNIT,
         "privacy": settings.privacy,
         "delta": settings.delta,
         "clip": settings.clip,
-        "noise_multiplier": spending.noise_multiplier,
-        "sampling_rate": spending.sampling_rate,
-        "steps": spending.steps,
-        "subjects": spending.subjects,
         "epsilon_planned": settings.epsilon,
-        "epsilon_spent": spent,
+        "epsilon_spent": epsilon_spent(
+            spending.noise_multiplier, spending.sampling_rate, spending.steps, settings.delta
+        ),
     }

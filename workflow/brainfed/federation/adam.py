@@ -18,13 +18,7 @@ STATE = ("step", "exp_avg", "exp_avg_sq")
 
 
 class Adam:
-    """Adam's moments of some parameters, initially zero.
-
-    Args:
-        parameters: `step` updates those that have a gradient.
-        learning_rate: of all parameters.
-        weight_decay: L2 penalty, added to the gradient.
-    """
+    """Adam's moments of some parameters, initially zero; the L2 penalty `weight_decay` is added to the gradient."""
 
     def __init__(self, parameters: Sequence[Tensor], learning_rate: float, weight_decay: float = 0.0) -> None:
         self.parameters = list(parameters)

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import torch
@@ -15,37 +16,40 @@ from brainfed.federation.strategies.fedavg import average
 from brainfed.federation.wire import Attack
 from brainfed.runtime.streams import Streams
 
-# Which institutions an attack has poisoned.
-
 IntArray = NDArray[np.int64]
 
 
 def attacked_institutions(share: float, institutions: int, streams: Streams) -> frozenset[int]:
-    """Codes of the first ceil(share M) of a random order of M institutions; a larger share holds those of a smaller.
-
-    Args:
-        share: from 0 to 1.
-        institutions: their number M.
-        streams: of the repeat.
-    """
+    """Codes of the first ceil(share M) of a random order of M institutions; a larger share holds those of a smaller."""
     order = streams.numpy("attacked").permutation(institutions)
     return frozenset(order[: share_of(share, institutions)].tolist())
 
 
-# An attack at home: training labels in reverse order.
-
-
 def flipped_labels(labels: IntArray, institution: IntArray, attacked: Collection[int], classes: int) -> IntArray:
-    """(F, n) labels, c -> C - 1 - c for the subjects of attacked institutions; of three classes the middle one stays.
+    """(F, n) labels, c -> C - 1 - c for the subjects of attacked institutions; negative labels are hidden, and stay.
 
-    Args:
-        labels: (F, n) from 0 to C - 1; negative ones are hidden, and stay.
-        institution: (n,) code of each subject's institution.
-        attacked: codes.
-        classes: their number C.
+    Of three classes the middle one stays, too. `institution` (n,) is the code of each subject's institution.
     """
     turned = (labels >= 0) & np.isin(institution, list(attacked))
     return np.where(turned, classes - 1 - labels, labels)
+
+
+@dataclass(frozen=True)
+class Federation:
+    """What an attack has to know of a training.
+
+    Attributes:
+        institutions: their number.
+        folds: fold number of each position of the fold axis.
+        start: tensors (F, ...) that all institutions begin with, by name.
+        rows: entries of the first axis that each fold has; those behind are padding and stay. Empty: all.
+    """
+
+    institutions: int
+    folds: tuple[int, ...]
+    streams: Streams
+    start: Mapping[str, Tensor]
+    rows: tuple[int, ...] = ()
 
 
 # Uploads far from all others: PAF and OFOM (GAHFL eq. 8 and 9; Chang et al. 2021).
@@ -64,20 +68,13 @@ class FarUploads:
     The benign mean of a fold is that of the institutions that take part in it and are not attacked, all of equal
     weight. If none is left, it is the mean of what the attacked ones would have sent.
 
-    Attributes:
-        attacked: codes.
-        streams: of the repeat.
-        folds: fold number of each position of the fold axis.
-        one: whether only the first attacked institution that takes part in a fold is far, and all others send the mean
-            of the benign uploads and the far one (OFOM); else each is far in a direction of its own (PAF).
-        rows: entries of the first axis that each fold has; those behind are padding and stay. Empty: all.
+    With `one` only the first attacked institution that takes part in a fold is far, and all others send the mean of the
+    benign uploads and the far one (OFOM); else each is far in a direction of its own (PAF).
     """
 
     attacked: Collection[int]
-    streams: Streams
-    folds: tuple[int, ...]
-    one: bool = False
-    rows: tuple[int, ...] = ()
+    federation: Federation
+    one: bool
 
     @torch.no_grad()
     def __call__(
@@ -105,21 +102,20 @@ class FarUploads:
         far = self._far(number, mean)
         share = 1 / (count + 1)
         joined = {name: tensor + _of_folds(share, tensor) * (far[name] - tensor) for name, tensor in mean.items()}
-        taken, found = torch.zeros(len(self.folds), dtype=torch.bool), {}
+        taken, sent = torch.zeros(len(self.federation.folds), dtype=torch.bool), {}
         for code, takes_part in present.items():
             first = takes_part & ~taken
             taken |= takes_part
-            found[code] = {
+            sent[code] = {
                 name: torch.where(_of_folds(first, tensor) > 0, far[name], tensor) for name, tensor in joined.items()
             }
-        return found
+        return sent
 
     def _far(self, number: int, mean: Mapping[str, Tensor], *parts: int) -> dict[str, Tensor]:
         """The mean (F, ...) plus a vector of `FAR` times its norm, all tensors of a fold taken together."""
+        places = range(len(self.federation.folds))
         drawn = {
-            name: torch.stack(
-                [self._direction(place, tensor.shape[1:], number, name, *parts) for place in range(len(self.folds))]
-            )
+            name: torch.stack([self._direction(place, tensor.shape[1:], number, name, *parts) for place in places])
             for name, tensor in mean.items()
         }
         length = (FAR * _norms(list(mean.values()))).clamp(max=LONGEST) / _norms(list(drawn.values()))
@@ -127,9 +123,11 @@ class FarUploads:
 
     def _direction(self, place: int, shape: Sequence[int], *parts: int | str) -> Tensor:
         """A random direction of a tensor in the fold at this place, zero in its padding."""
-        held = (self.rows[place], *shape[1:]) if self.rows else shape
-        drawn = normal(self.streams, held, "far-upload", self.folds[place], *parts)
-        return torch.cat([drawn, drawn.new_zeros(shape[0] - held[0], *shape[1:])]) if self.rows else drawn
+        rows, streams, fold = self.federation.rows, self.federation.streams, self.federation.folds[place]
+        if not rows:
+            return normal(streams, shape, "far-upload", fold, *parts)
+        drawn = normal(streams, (rows[place], *shape[1:]), "far-upload", fold, *parts)
+        return torch.cat([drawn, drawn.new_zeros(shape[0] - rows[place], *shape[1:])])
 
 
 def _norms(tensors: Sequence[Tensor]) -> Tensor:
@@ -149,72 +147,38 @@ TURNED, SCALED = -1.0, 10.0
 """Factors of an update."""
 
 
-@dataclass(frozen=True)
-class FalseUpdates:
-    """The attacked institutions send start + factor x (reply - start).
+@torch.no_grad()
+def _false_updates(
+    attacked: frozenset[int],
+    factor: float,
+    start: Mapping[str, Tensor],
+    _number: int,
+    replies: Mapping[int, Message],
+    sent: Mapping[int, Message],
+) -> Mapping[int, Message]:
+    """The replies of a round in which attacked institutions send began + factor x (reply - began), new tensors.
 
-    The start of a tensor is what the institution last received under its name; before the first answer, that of
-    `start`. A tensor that the server never sends, such as logits, starts at zero: it is multiplied.
-
-    Attributes:
-        attacked: codes.
-        factor: of the update.
-        start: tensors (F, ...) that all institutions begin with, by name.
+    A tensor began as what the institution last received under its name; before the first answer, as that of `start`,
+    tensors (F, ...) that all institutions begin with. One that the server never sends, such as logits, began as zero:
+    it is multiplied.
     """
-
-    attacked: Collection[int]
-    factor: float
-    start: Mapping[str, Tensor]
-
-    @torch.no_grad()
-    def __call__(
-        self, _number: int, replies: Mapping[int, Message], sent: Mapping[int, Message]
-    ) -> Mapping[int, Message]:
-        """The replies of a round; those of attacked institutions are new tensors."""
-        return {
-            code: self._poisoned(reply, {**self.start, **(sent[code].tensors if code in sent else {})})
-            if code in self.attacked
-            else reply
-            for code, reply in replies.items()
-        }
-
-    def _poisoned(self, reply: Message, start: Mapping[str, Tensor]) -> Message:
+    falsified = {}
+    for code in replies.keys() & attacked:
+        received = {**start, **(sent[code].tensors if code in sent else {})}
         tensors = {}
-        for name, tensor in reply.tensors.items():
-            began = start.get(name, torch.zeros_like(tensor)).to(tensor)
-            tensors[name] = began + self.factor * (tensor - began)
-        return replace(reply, tensors=tensors)
-
-
-# The attack of a training on the wire, by its settings.
-
-
-@dataclass(frozen=True)
-class Federation:
-    """What an attack has to know of a training.
-
-    Attributes:
-        institutions: their number.
-        folds: fold number of each position of the fold axis.
-        streams: of the repeat.
-        start: tensors (F, ...) that all institutions begin with, by name.
-        rows: entries of the first axis that each fold has, of tensors that are padded to the largest fold; empty: all.
-    """
-
-    institutions: int
-    folds: tuple[int, ...]
-    streams: Streams
-    start: Mapping[str, Tensor]
-    rows: tuple[int, ...] = ()
+        for name, tensor in replies[code].tensors.items():
+            began = received.get(name, torch.zeros_like(tensor)).to(tensor)
+            tensors[name] = began + factor * (tensor - began)
+        falsified[code] = replace(replies[code], tensors=tensors)
+    return {**replies, **falsified}
 
 
 def attack_of(settings: RobustnessSettings, federation: Federation) -> Attack | None:
-    """The attack on replies; None without one, and with one on labels, which happens at home."""
+    """The attack on replies; None without one, and for one on labels, which happens at home."""
     if not settings.poisons or settings.attack == "label_flip":
         return None
     attacked = attacked_institutions(settings.attacked, federation.institutions, federation.streams)
     if settings.attack in ("sign_flip", "scale"):
         start = {name: tensor.clone() for name, tensor in federation.start.items()}
-        return FalseUpdates(attacked, TURNED if settings.attack == "sign_flip" else SCALED, start)
-    one = settings.attack == "ofom"
-    return FarUploads(attacked, federation.streams, federation.folds, one=one, rows=federation.rows)
+        return partial(_false_updates, attacked, TURNED if settings.attack == "sign_flip" else SCALED, start)
+    return FarUploads(attacked, federation, one=settings.attack == "ofom")

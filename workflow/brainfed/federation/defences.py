@@ -1,4 +1,9 @@
-"""Robust rules of the server in place of the mean over institutions."""
+"""Robust rules of the server in place of the mean over institutions.
+
+A rule reads the uploads of M institutions (M, F, ...) and gives the server's tensor (F, ...). An institution takes part
+in a fold where its entry of `present` or `weights` (M, F) is above 0. Rules on whole models read all of their tensors
+together.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -8,59 +13,38 @@ from torch import Tensor
 
 from brainfed.federation.settings import RobustnessSettings, share_of
 
-# A rule on the uploads of one fold, applied to all folds.
 
-Rule = Callable[[Tensor], Tensor]
-"""Uploads (m, ...) of the institutions that take part -> the server's (...)."""
-
-
-def by_fold(stack: Tensor, present: Tensor, rule: Rule) -> Tensor:
-    """(F, ...) results of a rule; zeros in a fold in which no institution takes part.
-
-    Args:
-        stack: (M, F, ...) uploads.
-        present: (M, F) whether an institution takes part.
-        rule: of one fold.
-    """
-    found = stack.new_zeros(stack.shape[1:])
-    for fold, own in enumerate(present.to(stack.device).T):
+def _by_fold(stack: Tensor, weights: Tensor, rule: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+    """(F, ...) results of a rule on the rows and weights of each fold that take part; zeros in a fold without any."""
+    joined = stack.new_zeros(stack.shape[1:])
+    for fold, shares in enumerate(weights.to(stack.device).T):
+        own = shares > 0
         if own.any():
-            found[fold] = rule(stack[own, fold])
-    return found
+            joined[fold] = rule(stack[own, fold], shares[own])
+    return joined
 
 
 # Robust means of every number for itself: median and trimmed mean (Yin et al. 2018).
 
 
 def median(stack: Tensor, present: Tensor) -> Tensor:
-    """(F, ...) medians over institutions; of an even number the mean of the middle two.
+    """(F, ...) medians over institutions; of an even number the mean of the middle two."""
 
-    Args:
-        stack: (M, F, ...) uploads.
-        present: (M, F) whether an institution takes part.
-    """
-    return by_fold(stack, present, _median)
+    def middle(rows: Tensor, _shares: Tensor) -> Tensor:
+        ordered = rows.sort(dim=0).values
+        return (ordered[(len(rows) - 1) // 2] + ordered[len(rows) // 2]) / 2
+
+    return _by_fold(stack, present, middle)
 
 
 def trimmed_mean(stack: Tensor, present: Tensor, trim: float) -> Tensor:
-    """(F, ...) means without the ceil(trim m) smallest and largest of m numbers; one or two are always left.
+    """(F, ...) means without the ceil(trim m) smallest and largest of m numbers; one or two are always left."""
 
-    Args:
-        stack: (M, F, ...) uploads.
-        present: (M, F) whether an institution takes part.
-        trim: share that is cut at each end, below 0.5.
-    """
-    return by_fold(stack, present, lambda rows: _trimmed_mean(rows, trim))
+    def inner_mean(rows: Tensor, _shares: Tensor) -> Tensor:
+        cut = min(share_of(trim, len(rows)), (len(rows) - 1) // 2)
+        return rows.sort(dim=0).values[cut : len(rows) - cut].mean(dim=0)
 
-
-def _median(rows: Tensor) -> Tensor:
-    ordered = rows.sort(dim=0).values
-    return (ordered[(len(rows) - 1) // 2] + ordered[len(rows) // 2]) / 2
-
-
-def _trimmed_mean(rows: Tensor, trim: float) -> Tensor:
-    cut = min(share_of(trim, len(rows)), (len(rows) - 1) // 2)
-    return rows.sort(dim=0).values[cut : len(rows) - cut].mean(dim=0)
+    return _by_fold(stack, present, inner_mean)
 
 
 # The geometric median of models by Weiszfeld's iterations (Pillutla et al. 2022, RFA).
@@ -76,23 +60,13 @@ TOLERANCE = 1e-8
 
 
 def geometric_median(stack: Tensor, weights: Tensor) -> Tensor:
-    """(F, ...) points of the smallest weighted sum of distances to the models, from their mean on.
-
-    Args:
-        stack: (M, F, ...) models, all tensors of a model together.
-        weights: (M, F) that sum to one over institutions; 0 excludes a model.
-    """
-    found = torch.zeros_like(stack[0])
-    for fold, share in enumerate(weights.to(stack.device, torch.float64).T):
-        own = share > 0
-        if own.any():
-            found[fold] = _weiszfeld(stack[own, fold].double(), share[own])
-    return found
+    """(F, ...) points of the smallest weighted sum of distances to the models, from their mean on."""
+    return _by_fold(stack, weights.to(torch.float64), _weiszfeld)
 
 
-def _weiszfeld(rows: Tensor, weights: Tensor) -> Tensor:
-    """(...) the median of rows (m, ...)."""
-    shape, rows = rows.shape[1:], rows.reshape(len(rows), -1)
+def _weiszfeld(models: Tensor, weights: Tensor) -> Tensor:
+    """(...) the median of models (m, ...)."""
+    rows = models.double().reshape(len(models), -1)
     centre = weights @ rows / weights.sum()
     unit = float((rows - centre).norm(dim=1).mean())
     for _ in range(STEPS if unit > 0 else 0):
@@ -100,35 +74,29 @@ def _weiszfeld(rows: Tensor, weights: Tensor) -> Tensor:
         before, centre = centre, pull @ rows / pull.sum()
         if float((centre - before).norm()) <= TOLERANCE * unit:
             break
-    return centre.reshape(shape)
+    return centre.reshape(models.shape[1:])
 
 
 # Krum and multi-Krum (Blanchard et al. 2017): models that lie near others.
 #
-# The score of a model is the sum of its squared distances to the m - f - 2 nearest others of m models, of which f are
-# taken for poisoned; it has one neighbour at least. The guarantee needs m >= 2 f + 3. Multi-Krum averages the m - f
-# models of the smallest scores.
+# The score of a model is the sum of its squared distances to the m - f - 2 nearest others of m models, of which the
+# share `trim`, f rounded up, are taken for poisoned; it has one neighbour at least. The guarantee needs m >= 2 f + 3.
+# Multi-Krum averages the m - f models of the smallest scores.
 
 
 def krum(stack: Tensor, present: Tensor, trim: float) -> Tensor:
-    """(F, ...) the model of the smallest score in each fold; of equal scores the first.
-
-    Args:
-        stack: (M, F, ...) models, all tensors of a model together.
-        present: (M, F) whether an institution takes part.
-        trim: share of the institutions, rounded up, that are taken for poisoned.
-    """
-    return by_fold(stack, present, lambda rows: rows[_ranking(rows, share_of(trim, len(rows)))[0]])
+    """(F, ...) the model of the smallest score in each fold; of equal scores the first."""
+    return _by_fold(stack, present, lambda rows, _: rows[_ranking(rows, share_of(trim, len(rows)))[0]])
 
 
 def multi_krum(stack: Tensor, present: Tensor, trim: float) -> Tensor:
-    """(F, ...) means of the m - f models of the smallest scores; see `krum` for the arguments."""
+    """(F, ...) means of the m - f models of the smallest scores."""
 
-    def mean_of_the_best(rows: Tensor) -> Tensor:
+    def mean_of_the_best(rows: Tensor, _shares: Tensor) -> Tensor:
         poisoned = share_of(trim, len(rows))
         return rows[_ranking(rows, poisoned)[: max(len(rows) - poisoned, 1)]].mean(dim=0)
 
-    return by_fold(stack, present, mean_of_the_best)
+    return _by_fold(stack, present, mean_of_the_best)
 
 
 def _ranking(rows: Tensor, poisoned: int) -> Tensor:
@@ -144,13 +112,7 @@ def _ranking(rows: Tensor, poisoned: int) -> Tensor:
 
 
 def norm_clipping(stack: Tensor, weights: Tensor, last: Tensor) -> Tensor:
-    """(F, ...) the last model plus the weighted mean of the updates, none longer than the median of their norms.
-
-    Args:
-        stack: (M, F, ...) models, all tensors of a model together.
-        weights: (M, F) that sum to one over institutions; 0 excludes a model.
-        last: (F, ...) the model that the round began with.
-    """
+    """(F, ...) the round's first model `last` plus the weighted mean of updates, none longer than their median norm."""
     shares = weights.to(stack.device, torch.float64)
     updates = (stack - last).reshape(*stack.shape[:2], -1).double()
     norms = updates.norm(dim=2)
@@ -158,38 +120,24 @@ def norm_clipping(stack: Tensor, weights: Tensor, last: Tensor) -> Tensor:
     return last + torch.einsum("mf,mfp->fp", shares, updates).reshape(last.shape).to(last)
 
 
-# The server's defence by its settings: a robust rule in place of the mean over institutions.
-
 Defence = Callable[[Sequence[Mapping[str, Tensor]], Tensor, Mapping[str, Tensor]], dict[str, Tensor]]
 """Tensors (F, ...) of M institutions by name, weights (M, F), and the last model -> the next model."""
-
-_Rule = Callable[[Tensor, Tensor, Tensor], Tensor]
-"""Models (M, F, P), weights (M, F), the last model (F, P) -> the next model (F, P)."""
 
 
 def defence_of(settings: RobustnessSettings) -> Defence | None:
     """What takes the place of the mean; None without a defence."""
-    trim = settings.trim
-    rules: dict[str, _Rule] = {
-        "median": lambda stack, weights, _: median(stack, weights > 0),
-        "trimmed_mean": lambda stack, weights, _: trimmed_mean(stack, weights > 0, trim),
-        "krum": lambda stack, weights, _: krum(stack, weights > 0, trim),
-        "multi_krum": lambda stack, weights, _: multi_krum(stack, weights > 0, trim),
-        "geometric_median": lambda stack, weights, _: geometric_median(stack, weights),
-        "norm_clipping": norm_clipping,
-    }
-    return None if settings.defence == "none" else partial(_defended, rules[settings.defence])
+    return None if settings.defence == "none" else partial(_defended, settings)
 
 
 @torch.no_grad()
 def _defended(
-    rule: _Rule, every: Sequence[Mapping[str, Tensor]], weights: Tensor, last: Mapping[str, Tensor]
+    settings: RobustnessSettings, every: Sequence[Mapping[str, Tensor]], weights: Tensor, last: Mapping[str, Tensor]
 ) -> dict[str, Tensor]:
-    """Apply a rule to whole models, fold after fold.
+    """Apply the rule to whole models, fold after fold.
 
     A model with a number that is not finite takes no part; without any model the last one stays.
     """
-    found = {name: tensor.clone() for name, tensor in last.items()}
+    joined = {name: tensor.clone() for name, tensor in last.items()}
     for fold in range(weights.shape[1]):
         models = torch.stack([_flat(tensors, last, fold) for tensors in every])
         own = weights[:, fold] * models.isfinite().all(dim=1).to(weights)
@@ -198,11 +146,28 @@ def _defended(
         shares = (own / own.sum())[:, None]
         # An excluded model may hold anything, and zero times infinity is no number.
         kept = models.where((own > 0).to(models.device)[:, None], torch.zeros_like(models))
-        joined = rule(kept[:, None], shares, _flat(last, last, fold)[None])[0]
-        sizes = [tensor[fold].numel() for tensor in found.values()]
-        for tensor, part in zip(found.values(), torch.split(joined, sizes), strict=True):
+        model = _joined(settings, kept[:, None], shares, _flat(last, last, fold)[None])[0]
+        sizes = [tensor[fold].numel() for tensor in joined.values()]
+        for tensor, part in zip(joined.values(), torch.split(model, sizes), strict=True):
             tensor[fold] = part.reshape(tensor[fold].shape)
-    return found
+    return joined
+
+
+def _joined(settings: RobustnessSettings, models: Tensor, weights: Tensor, last: Tensor) -> Tensor:
+    """(F, P) the next model from models (M, F, P), weights (M, F) and the last model (F, P)."""
+    match settings.defence:
+        case "median":
+            return median(models, weights > 0)
+        case "trimmed_mean":
+            return trimmed_mean(models, weights > 0, settings.trim)
+        case "krum":
+            return krum(models, weights > 0, settings.trim)
+        case "multi_krum":
+            return multi_krum(models, weights > 0, settings.trim)
+        case "geometric_median":
+            return geometric_median(models, weights)
+        case _:
+            return norm_clipping(models, weights, last)
 
 
 def _flat(tensors: Mapping[str, Tensor], names: Mapping[str, Tensor], fold: int) -> Tensor:

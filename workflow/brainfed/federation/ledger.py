@@ -6,10 +6,10 @@ institution has subjects, unless it is declared as one of `OF_SUBJECTS`.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Literal
 
 Direction = Literal["upload", "download"]
-DIRECTIONS: tuple[Direction, ...] = ("download", "upload")
 
 Stage = Literal["cohort", "features", "graph", "inpainting", "classifier"]
 STAGES: tuple[Stage, ...] = ("cohort", "features", "graph", "inpainting", "classifier")
@@ -32,7 +32,7 @@ class UndeclaredCrossing(RuntimeError):  # noqa: N818
 
 @dataclass
 class Ledger:
-    """Counts tensors and bytes by name and direction, of the training of one fold.
+    """Count tensors and bytes by name and direction in the training of one fold.
 
     A real federation trains once; further folds only serve the cross-validation.
 
@@ -56,35 +56,27 @@ class Ledger:
         itemsize: int,
         *,
         direction: Direction,
-        round_index: int,
         institution: int,
         subjects: int,
+        round_index: int = 0,
         to: Receiver | None = None,
         times: int = 1,
     ) -> None:
         """Count `times` tensors of `shape`, sent in `round_index` by (or to) an institution of `subjects` subjects.
 
         Args:
-            name: as declared.
-            shape: of one tensor.
             itemsize: bytes of one entry; as in `ENTRY_BYTES` for names that it has.
             direction: from the institution's side.
-            round_index: 0 for tensors sent once.
-            institution: its code.
-            subjects: number of its subjects.
             to: the receiver; by default `server` for an upload, `institutions` for a download.
-            times: number of tensors.
 
         Raises:
             UndeclaredCrossing: the name is not declared, the axes or the size of an entry differ, or an undeclared axis
                 is as long as the list of subjects.
         """
         axes = self.check(name, shape, itemsize, subjects)
-        size = itemsize
-        for length in shape:
-            size *= length
+        key = (name, direction)
         row = self._rows.setdefault(
-            (name, direction),
+            key,
             {
                 "stage": self.stage,
                 "name": name,
@@ -92,26 +84,29 @@ class Ledger:
                 "to": to or ("server" if direction == "upload" else "institutions"),
                 "institutions": "",
                 "axes": " x ".join(axes),
-                "shape": "x".join(str(length) for length in shape),
+                "shape": "x".join(map(str, shape)),
                 "tensors": 0,
                 "rounds": 0,
                 "bytes": 0,
             },
         )
         row["shape"] = _with_shape(str(row["shape"]), shape)
-        known = self._institutions.setdefault((name, direction), set())
+        known = self._institutions.setdefault(key, set())
         if institution not in known:
             known.add(institution)
             row["institutions"] = " ".join(map(str, sorted(known)))
         row["tensors"] = int(row["tensors"]) + times
-        rounds = self._rounds.setdefault((name, direction), set())
+        rounds = self._rounds.setdefault(key, set())
         rounds.add(round_index)
         row["rounds"] = len(rounds)
-        row["bytes"] = int(row["bytes"]) + times * size
+        row["bytes"] = int(row["bytes"]) + times * itemsize * prod(shape)
 
     def check(self, name: str, shape: Sequence[int], itemsize: int, subjects: int) -> tuple[str, ...]:
         """The declared axes of a tensor that may cross, without counting it; arguments and errors as of `record`."""
-        axes = self._declared_axes(name)
+        if name not in self.declared:
+            declared = ", ".join(sorted(self.declared)) or "none"
+            raise UndeclaredCrossing(f"{name} may not leave an institution: declared are {declared}")
+        axes = self.declared[name]
         if ENTRY_BYTES.get(name, itemsize) != itemsize:
             raise UndeclaredCrossing(f"{name}: an entry has {ENTRY_BYTES[name]} bytes everywhere, found {itemsize}")
         if len(axes) != len(shape):
@@ -142,12 +137,6 @@ class Ledger:
         self._rounds = {key: set(range(int(row["rounds"]))) for key, row in self._rows.items()}
         self._institutions = {key: set(map(int, str(row["institutions"]).split())) for key, row in self._rows.items()}
 
-    def _declared_axes(self, name: str) -> tuple[str, ...]:
-        for declared, axes in self.declared.items():
-            if declared == name:
-                return axes
-        raise UndeclaredCrossing(f"{name} may not leave an institution: declared are {_listing(self.declared)}")
-
 
 def _with_shape(known: str, shape: Sequence[int]) -> str:
     """`98x8` or `98..110x8` with (127, 8): `98..127x8`."""
@@ -156,7 +145,3 @@ def _with_shape(known: str, shape: Sequence[int]) -> str:
         seen = [*map(int, lengths.split("..")), length]
         axes.append(str(length) if min(seen) == max(seen) else f"{min(seen)}..{max(seen)}")
     return "x".join(axes)
-
-
-def _listing(names: Iterable[str]) -> str:
-    return ", ".join(sorted(names)) or "none"

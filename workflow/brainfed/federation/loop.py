@@ -12,13 +12,11 @@ from brainfed.federation.wire import Wire
 from brainfed.runtime.jobs.checkpoints import Checkpoint
 from brainfed.runtime.jobs.stopping import stop_asked, whole
 
-# The interface of training institutions: all of them in a simulation, one at a real site.
-
 Arrays = dict[str, NDArray[Any]]
 
 
 class Clients(Protocol):
-    """The loop's interface to an engine."""
+    """The loop's interface to an engine of all institutions, in a simulation, or of one, at a real site."""
 
     @property
     def institutions(self) -> tuple[int, ...]:
@@ -63,15 +61,10 @@ def federate(
     """Train the clients in place (FedNI Algorithm 1, procedures A and B).
 
     Args:
-        clients: the institutions.
-        strategy: the server.
-        wire: between them.
-        rounds: number of rounds.
-        checkpoint: read once, written after rounds.
+        checkpoint: read once, written after rounds as `pace` says.
         progress: called after every round with (done, total, what).
-        pace: of the checkpoint.
         keeps_last: whether to write the state after the last round, for a job that trains again after it.
-        finished: asked before every round; whether to stop before `rounds`, as a server does that has converged.
+        finished: asked before every round: whether the server has converged.
     """
     pace = pace or Pace()
     first = _resume(clients, strategy, wire, rounds, checkpoint)
@@ -100,10 +93,10 @@ def _save(clients: Clients, strategy: Strategy, wire: Wire, checkpoint: Checkpoi
 
 def _resume(clients: Clients, strategy: Strategy, wire: Wire, rounds: int, checkpoint: Checkpoint) -> int:
     """Load what `_save` wrote; the number of the first round to run."""
-    found = checkpoint.load(of=rounds)
-    if found is None:
+    saved = checkpoint.load(of=rounds)
+    if saved is None:
         return 0
-    number, arrays, about = found
+    number, arrays, about = saved
     clients.load(number, _below(CLIENTS, arrays))
     strategy.load(_below(SERVER, arrays))
     wire.ledger.restore(about["crossings"])

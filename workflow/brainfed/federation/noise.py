@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from math import ceil, prod
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -20,8 +19,9 @@ from brainfed.runtime.streams import Streams
 
 Stream = tuple[int, int, str]
 """Institution, fold, name of the tensor."""
+Slot = tuple[Tensor, Stream]
+"""A tensor with the stream of its noise."""
 Shape = tuple[int, ...]
-
 
 NOISE = "privacy-noise"
 """Purpose of the streams; their parts are institution, fold, moment of the training and name of the tensor."""
@@ -50,11 +50,8 @@ WHOLE = 1 << 22
 def add_normal(weights: Tensor, scale: float, generator: torch.Generator) -> None:
     """Add N(0, scale^2) in place: `weights.add_(torch.randn(weights.shape, generator=generator), alpha=scale)`.
 
-    Args:
-        weights: on the CPU, float32 or float64, (rows, ...) of any strides; wide rows that do not lie in one piece of
-            memory are drawn sixteen at a time.
-        scale: standard deviation.
-        generator: of the CPU; it draws float32.
+    Weights and generator are on the CPU; weights (rows, ...) are float32 or float64 of any strides, and the generator
+    draws float32. Wide rows that do not lie in one piece of memory are drawn sixteen at a time.
     """
     if weights.numel() <= WHOLE:
         weights.add_(torch.randn(weights.shape, generator=generator, dtype=torch.float32).to(weights), alpha=scale)
@@ -88,11 +85,7 @@ Draw = Callable[[Stream, Shape, int], Tensor]
 
 
 class DrawnAhead:
-    """Draws that a training of so many rounds asks for: once a round, in every round for the same streams.
-
-    Args:
-        rounds: of the training; nothing is drawn for later ones.
-    """
+    """Draws that a training of so many rounds asks for: once a round, in every round for the same streams."""
 
     def __init__(self, rounds: int) -> None:
         self.rounds = rounds
@@ -104,19 +97,8 @@ class DrawnAhead:
         """None on a CPU, whose cores train, and where a `fraction` of the institutions, drawn in each round, trains."""
         return cls(rounds) if torch.device(device).type == "cuda" and fraction == 1.0 else None
 
-    @property
-    def waiting(self) -> list[tuple[Stream, int]]:
-        """Streams and rounds whose numbers are drawn, or will be, and were not taken."""
-        return [(stream, number) for stream, _, number in self._coming]
-
     def take(self, draw: Draw, wanted: Sequence[tuple[Stream, Shape]], number: int) -> list[Tensor]:
-        """Numbers of round `number` for streams and shapes; starts the draws of the next rounds.
-
-        Args:
-            draw: makes the numbers of one stream and round.
-            wanted: streams and shapes.
-            number: of the round.
-        """
+        """Numbers of round `number` for streams and shapes; starts the draws of the next rounds."""
         if self._pool is None:
             self._pool = ThreadPoolExecutor(torch.get_num_threads(), thread_name_prefix="noise")
         pool = self._pool
@@ -141,8 +123,7 @@ class DrawnAhead:
 # Noise on uploaded weights (FedNI Sec. III-C.3, Algorithm 1, lines 23 and 30).
 #
 # FedNI calls it differential privacy. Without clipping and an accountant it has no (epsilon, delta) guarantee; the
-# report states this. Torch's generator on the CPU reads 32 bits of a seed: among 180,000 draws of a training some are
-# equal.
+# report states this.
 
 WORTH_THREADS = 1 << 20
 """Numbers of a round; fewer are drawn sooner than threads start."""
@@ -160,7 +141,7 @@ def normal(streams: Streams, shape: Sequence[int], purpose: str, *parts: int | s
 
 
 def secret_normal(streams: Streams, shape: Sequence[int], purpose: str, *parts: int | str) -> Tensor:
-    """The same of a stream whose key is a secret: all of its 63 bits count, so that no search finds it."""
+    """The same from a stream whose key is a secret: all of its 63 bits count, so that no search finds it."""
     return torch.from_numpy(streams.numpy(purpose, *parts).standard_normal(tuple(shape), dtype=np.float32))
 
 
@@ -170,7 +151,6 @@ class WeightNoise:
 
     Attributes:
         scale: standard deviation; 0 draws nothing.
-        streams: of the repeat.
         folds: fold number of each position of the fold axis.
         prefix: of names on the wire; keys of the streams omit it.
         ahead: draws the numbers of coming rounds; None: they are drawn when they are needed.
@@ -211,23 +191,23 @@ class WeightNoise:
         return copy
 
     @torch.no_grad()
-    def _add(self, slots: Sequence["_Slot"], number: int) -> None:
+    def _add(self, slots: Sequence[Slot], number: int) -> None:
         if self.ahead is not None:
-            wanted = [(slot.stream, tuple(slot.weights.shape)) for slot in slots]
-            for slot, noise in zip(slots, self.ahead.take(self._drawn, wanted, number), strict=True):
+            wanted = [(stream, tuple(weights.shape)) for weights, stream in slots]
+            for (weights, _), noise in zip(slots, self.ahead.take(self._drawn, wanted, number), strict=True):
                 # Page-locked memory is freed for the next draw when its copy has ended.
-                slot.weights.add_(noise.to(slot.weights, non_blocking=noise.is_pinned()), alpha=self.scale)
+                weights.add_(noise.to(weights, non_blocking=noise.is_pinned()), alpha=self.scale)
             return
 
         @torch.no_grad()
-        def add(slot: _Slot) -> None:
-            if slot.weights.is_cpu and not self.streams.secret:
-                add_normal(slot.weights, self.scale, generator_of(self.streams, *self._key(slot.stream, number)))
+        def add(slot: Slot) -> None:
+            weights, stream = slot
+            if weights.is_cpu and not self.streams.secret:
+                add_normal(weights, self.scale, generator_of(self.streams, *self._key(stream, number)))
             else:
-                noise = self._drawn(slot.stream, slot.weights.shape, number)
-                slot.weights.add_(noise.to(slot.weights), alpha=self.scale)
+                weights.add_(self._drawn(stream, weights.shape, number).to(weights), alpha=self.scale)
 
-        if torch.get_num_threads() == 1 or sum(slot.weights.numel() for slot in slots) < WORTH_THREADS:
+        if torch.get_num_threads() == 1 or sum(weights.numel() for weights, _ in slots) < WORTH_THREADS:
             for slot in slots:
                 add(slot)
             return
@@ -245,17 +225,10 @@ class WeightNoise:
         institution, fold, name = stream
         return "weight-noise", institution, fold, number, name
 
-    def _slots(self, institution: int, message: Message) -> list["_Slot"]:
+    def _slots(self, institution: int, message: Message) -> list[Slot]:
         return [
-            _Slot(tensor[position], (institution, fold, name.removeprefix(self.prefix)))
+            (tensor[position], (institution, fold, name.removeprefix(self.prefix)))
             for name, tensor in message.tensors.items()
             if name not in message.plain
             for position, fold in enumerate(self.folds)
         ]
-
-
-class _Slot(NamedTuple):
-    """A tensor with its own stream."""
-
-    weights: Tensor
-    stream: Stream

@@ -7,12 +7,9 @@ from typing import Literal
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.settings import setting
 
-# The noise setting that all federated trainings share.
-
 Topology = Literal["local", "federated", "central"]
 """One model an institution, one model shared by all institutions, or one on pooled data."""
 Calibration = Literal["none", "paper", "classical", "accountant"]
-
 
 NOISE = 0.01
 """FedNI's standard deviation."""
@@ -139,7 +136,6 @@ PRIVACY_KEYS = ("privacy", "epsilon", "delta", "clip")
 
 SMALLEST_DELTA = 1e-12
 """Below it rounding dominates Opacus' PRV accountant."""
-
 
 PRIVACY_DESCRIPTION = (
     "How the noise on clipped gradients is set. none: neither clipping nor noise. accountant: the least noise with "

@@ -26,12 +26,8 @@ def add_up(
 ) -> Arrays:
     """Sums over all processes of the federation, by name; nothing leaves if one of the parts may not.
 
-    Args:
-        link: to the other processes.
-        ledger: declares the parts as they are sent; counts nothing here.
-        subjects: number of all subjects of this process.
-        parts: what this process adds; one that holds several institutions adds their sum.
-        stacked: whether the first axis of every part is that of the folds, which is not declared.
+    A process that holds several institutions gives the sum of theirs, and the number of all their subjects. The ledger
+    declares the parts, and counts nothing here. With `stacked` the first axis, of the folds, is not declared.
 
     Raises:
         UndeclaredCrossing: a part is not declared, has other axes, or has an undeclared axis as long as the subjects.
@@ -46,69 +42,42 @@ def columns(*names: str) -> dict[str, tuple[tuple[int, ...], int]]:
     return {name: ((), ENTRY_BYTES[name]) for name in names}
 
 
-def record_uploads(ledger: Ledger, sizes: Mapping[int, int], content: Content) -> None:
-    """Every institution sends a server the same kind of tensors, once.
+# In what follows `sizes` is institution -> number of its subjects, and `content` is what a single one of them sends.
 
-    Args:
-        ledger: takes the rows.
-        sizes: institution -> number of subjects.
-        content: of one institution.
-    """
+
+def record_uploads(ledger: Ledger, sizes: Mapping[int, int], content: Content) -> None:
+    """Record that every institution sends a server the same kind of tensors, once."""
     for institution, subjects in sizes.items():
         _record(ledger, content, "upload", institution, subjects)
 
 
 def record_downloads(ledger: Ledger, sizes: Mapping[int, int], content: Content) -> None:
-    """A server sends every institution the same kind of tensors, once; arguments as of `record_uploads`."""
+    """Record that a server sends every institution the same kind of tensors, once."""
     for institution, subjects in sizes.items():
         _record(ledger, content, "download", institution, subjects)
 
 
 def record_pool(ledger: Ledger, sizes: Mapping[int, int], content: Content) -> None:
-    """Every institution sends the same tensors of each subject to a centre, once.
-
-    Args:
-        ledger: takes the rows.
-        sizes: institution -> number of subjects.
-        content: of one subject.
-    """
-    for institution, subjects in sizes.items():
-        _record(ledger, _of_subjects(subjects, content), "upload", institution, subjects, to="centre")
+    """Record that every institution sends a centre the same tensors of each subject, `content`, once."""
+    record_pools(ledger, sizes, {code: _of_subjects(subjects, content) for code, subjects in sizes.items()})
 
 
 def record_pools(ledger: Ledger, sizes: Mapping[int, int], contents: Mapping[int, Content]) -> None:
-    """Every institution sends a centre tensors of its own size, once.
-
-    Args:
-        ledger: takes the rows.
-        sizes: institution -> number of subjects.
-        contents: institution -> content.
-    """
+    """Record that institutions send a centre tensors of their own sizes, once; contents by institution."""
     for institution, content in contents.items():
         _record(ledger, content, "upload", institution, sizes[institution], to="centre")
 
 
 def record_loan(ledger: Ledger, lent: Mapping[int, int], sizes: Mapping[int, int], content: Content) -> None:
-    """Institutions receive foreign subjects from a centre that holds all data, once.
-
-    Args:
-        ledger: takes the rows.
-        lent: institution -> number of subjects that it receives.
-        sizes: institution -> number of its own.
-        content: of one subject.
-    """
+    """Record that a centre with all data lends institutions subjects, once; `lent` are their numbers."""
     for institution, subjects in lent.items():
         _record(ledger, _of_subjects(subjects, content), "download", institution, sizes[institution])
 
 
 def record_summaries(ledger: Ledger, made: Mapping[int, int], sizes: Mapping[int, int], content: Content) -> None:
-    """Every institution sends summaries of several subjects to every other institution, once.
+    """Record that every institution sends all others its summaries of several subjects, once.
 
-    Args:
-        ledger: takes the rows.
-        made: institution -> number of summaries that it sends.
-        sizes: institution -> number of subjects.
-        content: of one summary.
+    `made` is institution -> number of its summaries, and `content` is that of one summary.
     """
     for institution, subjects in sizes.items():
         sent, received = made[institution] * (len(sizes) - 1), sum(made.values()) - made[institution]
@@ -117,14 +86,7 @@ def record_summaries(ledger: Ledger, made: Mapping[int, int], sizes: Mapping[int
 
 
 def record_help(ledger: Ledger, helpers: Mapping[int, int], helped: Mapping[int, int], content: Content) -> None:
-    """Institutions with training subjects send the result of a fit to those without.
-
-    Args:
-        ledger: takes the rows.
-        helpers: institution -> number of subjects.
-        helped: the same.
-        content: of each helper.
-    """
+    """Record that institutions with training subjects send those without the result of a fit; sizes of both kinds."""
     for institution, subjects in helpers.items():
         _record(ledger, content, "upload", institution, subjects, to="institutions", times=len(helped))
     for institution, subjects in helped.items():
@@ -134,20 +96,17 @@ def record_help(ledger: Ledger, helpers: Mapping[int, int], helped: Mapping[int,
 def of_institutions(
     rows: Iterable[Mapping[str, Any]], sizes: Mapping[int, int], *, apart: bool = False
 ) -> tuple[dict[str, int | str], ...]:
-    """Rows of a ledger, those of `EVERY` institution recorded anew for each; a single institution sends nothing.
+    """Rows of a ledger, those of `EVERY` institution recorded anew for each of a run's split.
 
-    Args:
-        rows: of any ledger.
-        sizes: institution -> number of subjects, of the split of a run.
-        apart: whether other institutions are outside this run, so that a single one sends to them.
+    A single institution sends nothing, unless others are `apart`, outside this run.
     """
-    found: list[dict[str, int | str]] = []
+    split: list[dict[str, int | str]] = []
     for row in rows:
         if row["institutions"] != str(EVERY):
-            found.append(dict(row))
+            split.append(dict(row))
         elif apart or len(sizes) > 1:
-            found += _recorded_anew(row, sizes)
-    return tuple(found)
+            split += _recorded_anew(row, sizes)
+    return tuple(split)
 
 
 def _recorded_anew(row: Mapping[str, Any], sizes: Mapping[int, int]) -> tuple[dict[str, int | str], ...]:
@@ -156,7 +115,7 @@ def _recorded_anew(row: Mapping[str, Any], sizes: Mapping[int, int]) -> tuple[di
     ledger = Ledger({row["name"]: axes}, dict(zip(axes, shape, strict=True)), row["stage"])
     content = {row["name"]: (shape, row["bytes"] // (row["tensors"] * prod(shape)))}
     for institution, subjects in sizes.items():
-        _record(ledger, content, row["direction"], institution, subjects, to=row["to"], times=row["tensors"])
+        _record(ledger, content, row["direction"], institution, subjects, row["to"], row["tensors"])
     return ledger.rows()
 
 
@@ -173,15 +132,6 @@ def _record(
     to: Receiver | None = None,
     times: int = 1,
 ) -> None:
+    about: dict[str, Any] = {"direction": direction, "institution": institution, "subjects": subjects}
     for name, (shape, itemsize) in content.items() if times else ():
-        ledger.record(
-            name,
-            shape,
-            itemsize,
-            direction=direction,
-            round_index=0,
-            institution=institution,
-            subjects=subjects,
-            to=to,
-            times=times,
-        )
+        ledger.record(name, shape, itemsize, **about, to=to, times=times)

@@ -18,7 +18,7 @@ the server, some of them poisoned."""
 
 
 class Wire:
-    """Carries the messages of one training. Every tensor is checked; those of the first fold are counted.
+    """Carry the messages of one training: check every tensor, and count those of the first fold.
 
     Args:
         ledger: records tensors, and refuses undeclared ones.
@@ -57,7 +57,10 @@ class Wire:
         """
         leaving = {code: reply for code, reply in replies.items() if code != self._home}
         self._check(leaving)
-        self._refuse_sums(leaving)
+        for reply in leaving.values():
+            noisy = self.noise.scale != 0 and reply.tensors.keys() - reply.plain
+            if reply.summed and (noisy or self._attack is not None):
+                raise ValueError("expected a reply of each institution for noise or an attack, found their sum")
         self.noise.add(number, leaving)
         self._count(number, leaving, leaving, "upload")
         if self._attack is not None:
@@ -85,12 +88,6 @@ class Wire:
         if self._attack is not None:
             self._received.update(messages)
         return messages
-
-    def _refuse_sums(self, replies: Mapping[int, Message]) -> None:
-        for reply in replies.values():
-            noisy = self.noise.scale != 0 and reply.tensors.keys() - reply.plain
-            if reply.summed and (noisy or self._attack is not None):
-                raise ValueError("expected a reply of each institution for noise or an attack, found their sum")
 
     def _check(self, messages: Mapping[int, Message]) -> None:
         folds = len(self.noise.folds)

@@ -25,7 +25,6 @@ class Products:
     Attributes:
         precision: `bfloat16`: factors and products; sums have the tensors' own format. `tf32`: factors on a GPU.
             `float32`: the tensors' own format.
-        operations: multiplications and additions.
     """
 
     precision: Precision = "float32"
@@ -110,10 +109,8 @@ class Classifier(torch.nn.Module, ABC):
     def logits(self, products: NamedProducts, propagation: Matrix | None, kept: Sequence[Tensor] = ()) -> Tensor:
         """(..., n, C) from the products with the features.
 
-        Args:
-            products: of the weights in `reads`.
-            propagation: A (..., n, n); None without a graph.
-            kept: dropout factors (..., n, width) for the input of each layer after the first; empty in scoring.
+        Propagation is A (..., n, n), None without a graph; `kept` are dropout factors (..., n, width) for the input of
+        each layer after the first, none in scoring.
         """
 
     def forward(self, x: Tensor, propagation: Matrix | None = None, kept: Sequence[Tensor] = ()) -> Tensor:
@@ -130,17 +127,20 @@ class Classifier(torch.nn.Module, ABC):
         for parameter in self.parameters():
             parameter.zero_()
         for layer, weight in enumerate(drawn):
-            weight.copy_(initial_weight(streams, layer, fold, *weight.shape))
+            # Glorot's uniform start, the same for every institution.
+            bound = (6.0 / sum(weight.shape)) ** 0.5
+            weight.copy_(uniform_start(streams, weight.shape, bound, fold, layer, *weight.shape))
 
 
-def matrix(rows: int, columns: int) -> torch.nn.Parameter:
-    """An uninitialised weight (rows, columns)."""
-    return torch.nn.Parameter(torch.zeros(rows, columns))
+def parameter(*shape: int) -> torch.nn.Parameter:
+    """A weight or bias before `start`."""
+    return torch.nn.Parameter(torch.zeros(shape))
 
 
-def vector(width: int) -> torch.nn.Parameter:
-    """A bias (width,)."""
-    return torch.nn.Parameter(torch.zeros(width))
+def uniform_start(streams: Streams, shape: Sequence[int], bound: float, *parts: int | str) -> Tensor:
+    """Initial weights, uniform in +- `bound`, of the stream with these parts of its key."""
+    generator = torch.Generator().manual_seed(streams.key("initial-weights", *parts))
+    return torch.empty(tuple(shape), dtype=torch.float32).uniform_(-bound, bound, generator=generator)
 
 
 def dropped(activation: Tensor, kept: Sequence[Tensor], layer: int) -> Tensor:
@@ -148,33 +148,21 @@ def dropped(activation: Tensor, kept: Sequence[Tensor], layer: int) -> Tensor:
     return activation * kept[layer] if kept else activation
 
 
-def initial_weight(streams: Streams, layer: int, fold: int, rows: int, columns: int) -> Tensor:
-    """Glorot's uniform start (rows, columns), the same for every institution."""
-    generator = torch.Generator().manual_seed(streams.key("initial-weights", fold, layer, rows, columns))
-    bound = (6.0 / (rows + columns)) ** 0.5
-    return torch.empty(rows, columns, dtype=torch.float32).uniform_(-bound, bound, generator=generator)
-
-
 def class_probabilities(logits: Tensor) -> Tensor:
     """Softmax of logits (..., C) in float64; for two classes the first is 1 minus the second."""
-    found = torch.softmax(logits, dim=-1).double()
-    return torch.stack([1 - found[..., 1], found[..., 1]], dim=-1) if found.shape[-1] == 2 else found
+    shares = torch.softmax(logits, dim=-1).double()
+    return torch.stack([1 - shares[..., 1], shares[..., 1]], dim=-1) if shares.shape[-1] == 2 else shares
 
 
 # Logistic regression as a network without hidden layers.
 
 
 class LogisticRegression(Classifier):
-    """FC(d, C).
-
-    Args:
-        features: d.
-        classes: C.
-    """
+    """FC(d, C) of d features and C classes."""
 
     def __init__(self, features: int, classes: int) -> None:
         super().__init__((features, classes), {"weight_0": "own"})
-        self.weight_0, self.bias_0 = matrix(features, classes), vector(classes)
+        self.weight_0, self.bias_0 = parameter(features, classes), parameter(classes)
 
     def logits(self, products: NamedProducts, propagation: Matrix | None, kept: Sequence[Tensor] = ()) -> Tensor:  # noqa: ARG002
         """(..., n, C); see `Classifier`."""

@@ -9,7 +9,7 @@ from torch import Tensor, cat, nn, tanh
 from torch.nn.functional import elu, normalize, relu, rms_norm
 from torch.nn.utils.parametrizations import spectral_norm
 
-from brainfed.models.classifier import Classifier, Matrix, NamedProducts, Read, dropped, matrix, vector
+from brainfed.models.classifier import Classifier, Matrix, NamedProducts, Read, dropped, parameter
 
 # FedNI's classifier (Table IV): two graph convolutions and a linear layer.
 
@@ -17,13 +17,8 @@ from brainfed.models.classifier import Classifier, Matrix, NamedProducts, Read, 
 class GCN(Classifier):
     """G-conv(d, 64) ELU -> G-conv(64, 32) -> FC(32, C), where G-conv(X) = D^-1/2 A D^-1/2 X W + b.
 
-    `propagation` is D^-1/2 A D^-1/2 (FedNI Sec. III-A).
-
-    Args:
-        features: d.
-        hidden: widths of the two convolutions.
-        classes: C.
-        skip: whether the logits of a linear classifier on the subject's own features, X W_skip, are added.
+    `propagation` is D^-1/2 A D^-1/2 (FedNI Sec. III-A), d the number of features, and C that of classes. With `skip`
+    the logits of a linear classifier on the subject's own features, X W_skip, are added.
     """
 
     def __init__(self, features: int, hidden: tuple[int, int], classes: int, *, skip: bool = False) -> None:
@@ -31,37 +26,31 @@ class GCN(Classifier):
         super().__init__(
             (features, *hidden, classes), reads | ({"weight_skip": "own"} if skip else {}), zero=("weight_skip",)
         )
-        self.weight_0, self.bias_0 = matrix(features, hidden[0]), vector(hidden[0])
-        self.weight_1, self.bias_1 = matrix(*hidden), vector(hidden[1])
-        self.weight_2, self.bias_2 = matrix(hidden[1], classes), vector(classes)
-        self.weight_skip = matrix(features, classes) if skip else None
+        self.weight_0, self.bias_0 = parameter(features, hidden[0]), parameter(hidden[0])
+        self.weight_1, self.bias_1 = parameter(*hidden), parameter(hidden[1])
+        self.weight_2, self.bias_2 = parameter(hidden[1], classes), parameter(classes)
+        self.weight_skip = parameter(features, classes) if skip else None
 
     def logits(self, products: NamedProducts, propagation: Matrix | None, kept: Sequence[Tensor] = ()) -> Tensor:
         """(..., n, C); see `Classifier`."""
         assert propagation is not None
         hidden = elu(products["weight_0"] + self.bias_0)
         hidden = propagation @ (dropped(hidden, kept, 0) @ self.weight_1) + self.bias_1
-        found = dropped(hidden, kept, 1) @ self.weight_2 + self.bias_2
-        return found + products["weight_skip"] if "weight_skip" in products else found
+        logits = dropped(hidden, kept, 1) @ self.weight_2 + self.bias_2
+        return logits + products["weight_skip"] if "weight_skip" in products else logits
 
 
 # FedNI's classifier without a graph (Sec. IV): the multilayer perceptron of FedMLP.
 
 
 class MLP(Classifier):
-    """FC(d, 64) ELU -> FC(64, 32) -> FC(32, C).
-
-    Args:
-        features: d.
-        hidden: widths of the two hidden layers.
-        classes: C.
-    """
+    """FC(d, 64) ELU -> FC(64, 32) -> FC(32, C) of d features and C classes."""
 
     def __init__(self, features: int, hidden: tuple[int, int], classes: int) -> None:
         super().__init__((features, *hidden, classes), {"weight_0": "own"})
-        self.weight_0, self.bias_0 = matrix(features, hidden[0]), vector(hidden[0])
-        self.weight_1, self.bias_1 = matrix(*hidden), vector(hidden[1])
-        self.weight_2, self.bias_2 = matrix(hidden[1], classes), vector(classes)
+        self.weight_0, self.bias_0 = parameter(features, hidden[0]), parameter(hidden[0])
+        self.weight_1, self.bias_1 = parameter(*hidden), parameter(hidden[1])
+        self.weight_2, self.bias_2 = parameter(hidden[1], classes), parameter(classes)
 
     def logits(self, products: NamedProducts, propagation: Matrix | None, kept: Sequence[Tensor] = ()) -> Tensor:  # noqa: ARG002
         """(..., n, C); see `Classifier`."""

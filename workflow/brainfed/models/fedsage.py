@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import Linear, Module
 from torch.nn.functional import elu, relu
 
-from brainfed.models.classifier import Classifier, Matrix, NamedProducts, dropped, matrix, vector
+from brainfed.models.classifier import Classifier, Matrix, NamedProducts, dropped, parameter
 
 # FedSage+'s classifier: GraphSAGE with mean aggregation (Hamilton et al. 2017, Alg. 1; Zhang et al. 2021).
 
@@ -16,21 +16,17 @@ from brainfed.models.classifier import Classifier, Matrix, NamedProducts, droppe
 class GraphSAGE(Classifier):
     """h_1 = elu(A X W_0 + X V_0 + b_0), h_2 = A h_1 W_1 + h_1 V_1 + b_1, logits = h_2 W_2 + b_2.
 
-    A averages over a node's neighbours, itself not among them. V is `weight_own`.
-
-    Args:
-        features: d.
-        hidden: widths of the two GraphSAGE layers.
-        classes: C.
+    X has d features, and the logits C classes. A averages over a node's neighbours, itself not among them. V is
+    `weight_own`.
     """
 
     def __init__(self, features: int, hidden: tuple[int, int], classes: int) -> None:
         super().__init__((features, *hidden, classes), {"weight_0": "propagated", "weight_own_0": "own"})
-        self.weight_0, self.bias_0 = matrix(features, hidden[0]), vector(hidden[0])
-        self.weight_1, self.bias_1 = matrix(*hidden), vector(hidden[1])
-        self.weight_2, self.bias_2 = matrix(hidden[1], classes), vector(classes)
-        self.weight_own_0 = matrix(features, hidden[0])
-        self.weight_own_1 = matrix(*hidden)
+        self.weight_0, self.bias_0 = parameter(features, hidden[0]), parameter(hidden[0])
+        self.weight_1, self.bias_1 = parameter(*hidden), parameter(hidden[1])
+        self.weight_2, self.bias_2 = parameter(hidden[1], classes), parameter(classes)
+        self.weight_own_0 = parameter(features, hidden[0])
+        self.weight_own_1 = parameter(*hidden)
 
     def logits(self, products: NamedProducts, propagation: Matrix | None, kept: Sequence[Tensor] = ()) -> Tensor:
         """(..., n, C); see `Classifier`."""
@@ -71,13 +67,7 @@ class Encoder(Module):
         self.second = Linear(ENCODER_WIDTH, LATENT)
 
     def forward(self, propagated: Tensor, propagation: Tensor, keep: Tensor | float = 1.0) -> Tensor:
-        """(n, 128) embeddings.
-
-        Args:
-            propagated: (n, d) P X.
-            propagation: (n, n) P.
-            keep: (n, 32) dropout factors.
-        """
+        """(n, 128) embeddings from P X (n, d), P (n, n) and dropout factors (n, 32)."""
         hidden = relu(self.first(propagated)) * keep
         return relu(propagation @ (hidden @ self.second.weight.T) + self.second.bias)
 
@@ -109,12 +99,7 @@ class FeatureGenerator(Module):
         self.output = Linear(shape.fgen_width, shape.targets * shape.features)
 
     def expand(self, noisy: Tensor, keep: Tensor | float = 1.0) -> Tensor:
-        """(n, fgen_width) inputs of the last layer.
-
-        Args:
-            noisy: (n, 128) embeddings plus standard normal noise.
-            keep: (n, fgen_width) dropout factors.
-        """
+        """(n, fgen_width) inputs of the last layer, from embeddings plus noise (n, 128), with dropout factors."""
         return relu(self.second(relu(self.first(noisy)))) * keep
 
     def forward(self, noisy: Tensor) -> Tensor:

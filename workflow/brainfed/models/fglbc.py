@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import conv2d, pad, relu
 
+from brainfed.models.classifier import parameter, uniform_start
 from brainfed.runtime.streams import Streams
 
 # What networks on a subject's graph of regions share: the edge importance and the keyed start.
@@ -20,11 +21,8 @@ IMPORTANCE = "importance.weight"
 class EdgeImportance(nn.Module):
     """A * (M^2 + (M^2)^T) / 2 with squares by entry: positive and symmetric weights of the edges (Gadgil et al. 2020).
 
-    One M serves all blocks. It starts at one, which leaves A as it is. All other weights of a network treat the regions
-    alike, so that without it no region differs from another but by its place in the graph.
-
-    Args:
-        regions: R.
+    One M (R, R) serves all blocks. It starts at one, which leaves A as it is. All other weights of a network treat the
+    regions alike, so that without it no region differs from another but by its place in the graph.
     """
 
     def __init__(self, regions: int) -> None:
@@ -37,49 +35,45 @@ class EdgeImportance(nn.Module):
         return adjacency * ((squares + squares.T) / 2)
 
 
-def normalisation(channels: int, groups: int) -> nn.GroupNorm:
-    """Moments of one subject, over its regions, its time points and a group's channels; scale and shift by channel.
+class RegionNetwork(nn.Module):
+    """A network of R regions that may learn the weights of edges.
 
-    In a group of its own a channel's mean would be the same for all subjects.
+    All layers see one subject at a time: no logit depends on the other subjects of a batch, and each subject has a
+    gradient of its own. GroupNorm's moments are those of one subject, over its regions, its time points and a group's
+    channels; in a group of its own a channel's mean would be the same for all subjects.
     """
-    return nn.GroupNorm(groups, channels)
 
+    def __init__(self, regions: int, *, edge_importance: bool) -> None:
+        super().__init__()
+        self.importance = EdgeImportance(regions) if edge_importance else None
 
-def matrix(*shape: int) -> nn.Parameter:
-    """A weight (outputs, inputs, ...), before `start`."""
-    return nn.Parameter(torch.zeros(shape))
+    def edges(self, adjacency: Tensor) -> Tensor:
+        """(B, R, R) normalised adjacencies with the learnt weights."""
+        return adjacency if self.importance is None else self.importance(adjacency)
 
+    @torch.no_grad()
+    def start(self, streams: Streams, fold: int, place: int = 0) -> None:  # noqa: ARG002
+        """Set the initial weights, the same for every institution of a fold.
 
-@torch.no_grad()
-def start(network: nn.Module, streams: Streams, fold: int) -> None:
-    """Set the initial weights of `fold`: uniform in +- 1 / sqrt(inputs), biases zero, scales and importance one."""
-    for name, weight in network.named_parameters():
-        if name.endswith("bias"):
-            weight.zero_()
-        elif weight.dim() == 1 or name == IMPORTANCE:
-            weight.fill_(1.0)
-        else:
-            bound = weight[0].numel() ** -0.5
-            generator = torch.Generator().manual_seed(streams.key("initial-weights", fold, name, *weight.shape))
-            weight.copy_(torch.empty(weight.shape, dtype=torch.float32).uniform_(-bound, bound, generator=generator))
+        Weights are uniform in +- 1 / sqrt(inputs), biases zero, scales and importance one.
+        """
+        for name, weight in self.named_parameters():
+            if name.endswith("bias"):
+                weight.zero_()
+            elif weight.dim() == 1 or name == IMPORTANCE:
+                weight.fill_(1.0)
+            else:
+                bound = weight[0].numel() ** -0.5
+                weight.copy_(uniform_start(streams, weight.shape, bound, fold, name, *weight.shape))
 
 
 # The graph network without temporal convolution that FGLBC is compared with (FedGNN; Chen and Su 2024, Table 1).
 
 
-class RegionGNN(nn.Module):
-    """Graph convolutions -> mean over regions -> FC(hidden, C); a region's features are its window of T values.
+class RegionGNN(RegionNetwork):
+    """Graph convolutions -> mean over R regions -> FC(hidden, C); a region's features are its window of T values.
 
-    A layer is relu(GroupNorm(P H W)). As in `models.fglbc`, all layers see one subject at a time.
-
-    Args:
-        regions: R.
-        window: T.
-        classes: C.
-        hidden: channels of every layer.
-        layers: number of graph convolutions.
-        groups: of channels that are normalised together.
-        edge_importance: whether the weights of edges are learnt (`EdgeImportance`).
+    A layer is relu(GroupNorm(P H W)).
     """
 
     def __init__(
@@ -93,25 +87,18 @@ class RegionGNN(nn.Module):
         *,
         edge_importance: bool = True,
     ) -> None:
-        super().__init__()
-        self.importance = EdgeImportance(regions) if edge_importance else None
+        super().__init__(regions, edge_importance=edge_importance)
         widths = [window] + [hidden] * layers
         self.convolutions = nn.ModuleList(GraphConvolution(*width, groups) for width in pairwise(widths))
         self.readout = nn.Linear(hidden, classes)
 
     def forward(self, windows: Tensor, adjacency: Tensor) -> Tensor:
         """Logits (B, C) from windows (B, T, R) and symmetric normalised adjacencies (B, R, R) of B subjects."""
-        if self.importance is not None:
-            adjacency = self.importance(adjacency)
-        hidden = windows
+        hidden, edges = windows, self.edges(adjacency)
         for convolution in self.convolutions:
-            hidden = convolution(hidden, adjacency)
+            hidden = convolution(hidden, edges)
         logits: Tensor = self.readout(hidden.mean(dim=2))
         return logits
-
-    def start(self, streams: Streams, fold: int, place: int = 0) -> None:  # noqa: ARG002
-        """Set the initial weights, the same for every institution of a fold."""
-        start(self, streams, fold)
 
 
 class GraphConvolution(nn.Module):
@@ -121,7 +108,7 @@ class GraphConvolution(nn.Module):
         super().__init__()
         self.inputs, self.outputs = inputs, outputs
         self.channels = nn.Conv1d(inputs, outputs, 1, bias=False)
-        self.norm = normalisation(outputs, groups)
+        self.norm = nn.GroupNorm(groups, outputs)
 
     def forward(self, features: Tensor, adjacency: Tensor) -> Tensor:
         """(B, outputs, R) from features (B, inputs, R) and P (B, R, R)."""
@@ -133,11 +120,10 @@ class GraphConvolution(nn.Module):
 # The spatio-temporal graph convolutional network of FGLBC (Chen and Su 2024, eq. 4 and 5; Gadgil et al. 2020).
 
 
-class STGCN(nn.Module):
+class STGCN(RegionNetwork):
     """Blocks of spatial and temporal convolution -> mean over time and regions -> FC(channels, C).
 
-    All layers see one subject at a time: no logit depends on the other subjects of a batch, and each subject has a
-    gradient of its own. The paper's sigmoid is the softmax of two logits.
+    The paper's sigmoid is the softmax of two logits.
 
     Args:
         regions: R.
@@ -145,7 +131,6 @@ class STGCN(nn.Module):
         channels: of every block; the input has one.
         kernel: time points of a temporal convolution, an odd number.
         strides: time points from one output to the next, one a block.
-        groups: of channels that are normalised together.
         edge_importance: whether the weights of edges are learnt (`EdgeImportance`).
     """
 
@@ -160,8 +145,7 @@ class STGCN(nn.Module):
         *,
         edge_importance: bool = True,
     ) -> None:
-        super().__init__()
-        self.importance = EdgeImportance(regions) if edge_importance else None
+        super().__init__(regions, edge_importance=edge_importance)
         widths = [1] + [channels] * len(strides)
         blocks = (
             Block(*width, kernel, stride, groups) for width, stride in zip(pairwise(widths), strides, strict=True)
@@ -170,23 +154,15 @@ class STGCN(nn.Module):
         self.readout = nn.Linear(channels, classes)
 
     def forward(self, windows: Tensor, adjacency: Tensor) -> Tensor:
-        """Logits (B, C) of B subjects.
+        """Logits (B, C) from z-scored series (B, T, R) of B subjects; T may differ from call to call.
 
-        Args:
-            windows: (B, T, R) z-scored series; T may differ from call to call.
-            adjacency: (B, R, R) P = Lambda^-1/2 (A + I) Lambda^-1/2 of each subject, symmetric.
+        Adjacencies (B, R, R) are symmetric, P = Lambda^-1/2 (A + I) Lambda^-1/2 of each subject.
         """
-        if self.importance is not None:
-            adjacency = self.importance(adjacency)
-        hidden = windows[:, None]
+        hidden, edges = windows[:, None], self.edges(adjacency)
         for block in self.blocks:
-            hidden = block(hidden, adjacency)
+            hidden = block(hidden, edges)
         logits: Tensor = self.readout(hidden.mean(dim=(2, 3)))
         return logits
-
-    def start(self, streams: Streams, fold: int, place: int = 0) -> None:  # noqa: ARG002
-        """Set the initial weights, the same for every institution of a fold."""
-        start(self, streams, fold)
 
 
 class Block(nn.Module):
@@ -202,17 +178,17 @@ class Block(nn.Module):
         super().__init__()
         self.inputs, self.outputs, self.stride = inputs, outputs, stride
         self.kernels = Kernels(inputs, outputs, kernel, stride)
-        self.norm = normalisation(outputs, groups)
+        self.norm = nn.GroupNorm(groups, outputs)
 
     def forward(self, features: Tensor, adjacency: Tensor) -> Tensor:
         """(B, outputs, ceil(T / stride), R) from features (B, inputs, T, R) and P (B, R, R)."""
         time = features.shape[2]
         if self.inputs * time <= self.outputs * -(-time // self.stride):
-            found = self.kernels(propagated(features, adjacency))
+            hidden = self.kernels(propagated(features, adjacency))
         else:
-            found = propagated(self.kernels(features), adjacency)
-        found = self.norm(found)
-        return relu(found + features) if self.inputs == self.outputs and self.stride == 1 else relu(found)
+            hidden = propagated(self.kernels(features), adjacency)
+        hidden = self.norm(hidden)
+        return relu(hidden + features) if self.inputs == self.outputs and self.stride == 1 else relu(hidden)
 
 
 class Kernels(nn.Module):
@@ -223,8 +199,7 @@ class Kernels(nn.Module):
             raise ValueError(f"expected an odd number of time points, found {kernel=}")
         super().__init__()
         self.stride = stride
-        self.spatial = matrix(outputs, inputs)
-        self.temporal = matrix(outputs, outputs, kernel)
+        self.spatial, self.temporal = parameter(outputs, inputs), parameter(outputs, outputs, kernel)
 
     def forward(self, features: Tensor) -> Tensor:
         """(B, outputs, ceil(T / stride), R) from (B, inputs, T, R)."""

@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 import torch
 from torch import Tensor, nn
 
+from brainfed.models.classifier import uniform_start
 from brainfed.runtime.streams import Streams
 
 # GAHFL's recurrent classifiers of region series (Table II): LSTM, GRU, bidirectional LSTM and the shallower SLSTM.
@@ -19,68 +20,53 @@ from brainfed.runtime.streams import Streams
 
 Kind = Literal["lstm", "gru", "bilstm", "slstm"]
 
-
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 class RecurrentClassifier(nn.Module):
     """Recurrent layer -> mean over time -> dropout -> FC 10 -> FC 20 -> FC 10 -> FC(C), ReLU between the FC.
 
-    `slstm` has FC 10 -> FC 20 -> FC(C) behind its LSTM. The paper's softmax is not part of the network.
-
-    Args:
-        kind: of the recurrent layer.
-        regions: R.
-        classes: C.
-        hidden: width of the recurrent layer, in each direction.
+    `slstm` has FC 10 -> FC 20 -> FC(C) behind its LSTM. The paper's softmax is not part of the network. The series have
+    R regions; `hidden` is the width of the recurrent layer, in each direction.
     """
 
     def __init__(self, kind: Kind, regions: int, classes: int = 2, hidden: int = 32) -> None:
         super().__init__()
-        self.pooled = pooled_width(kind, hidden)
+        self.pooled = 2 * hidden if kind == "bilstm" else hidden
+        """Width of the mean over time."""
         layer = nn.GRU if kind == "gru" else nn.LSTM
         self.recurrent = layer(regions, hidden, batch_first=True, bidirectional=kind == "bilstm")
         widths = [self.pooled, *((10, 20) if kind == "slstm" else (10, 20, 10)), classes]
         self.connected = nn.ModuleList(nn.Linear(*width) for width in pairwise(widths))
 
     def forward(self, x: Tensor, keep: Tensor | None = None) -> Tensor:
-        """Logits (B, C).
+        """Logits (B, C) from region series (B, T, R).
 
-        Args:
-            x: (B, T, R) region series.
-            keep: (B, `pooled`) dropout factors of the mean, 0 or 1 / share kept; None in scoring.
+        `keep` (B, `pooled`) are dropout factors of the mean, 0 or 1 / share kept; None in scoring.
         """
         outputs, _ = self.recurrent(x)
-        found: Tensor = outputs.mean(dim=1)
+        hidden: Tensor = outputs.mean(dim=1)
         if keep is not None:
-            found = found * keep
+            hidden = hidden * keep
         for number, layer in enumerate(self.connected):
-            found = layer(torch.relu(found) if number else found)
-        return found
+            hidden = layer(torch.relu(hidden) if number else hidden)
+        return hidden
 
     @torch.no_grad()
     def start(self, streams: Streams, *parts: int | str) -> None:
         """Set the initial weights: torch's distribution, uniform in +- 1 / sqrt(hidden) and in +- 1 / sqrt(inputs).
 
-        Args:
-            streams: of the repeat.
-            parts: of the key, such as the fold; equal parts give equal weights.
+        Equal `parts` of the streams' key, such as the fold, give equal weights.
         """
         weights = dict(self.named_parameters())
         for name, weight in weights.items():
             layer = name.rpartition(".")[0]
             inputs = self.recurrent.hidden_size if layer == "recurrent" else weights[f"{layer}.weight"].shape[1]
             bound = inputs**-0.5
-            generator = torch.Generator().manual_seed(streams.key("initial-weights", *parts, name, *weight.shape))
-            weight.copy_(torch.empty(weight.shape, dtype=torch.float32).uniform_(-bound, bound, generator=generator))
+            weight.copy_(uniform_start(streams, weight.shape, bound, *parts, name, *weight.shape))
 
 
-def pooled_width(kind: Kind, hidden: int = 32) -> int:
-    """Width of the mean over time."""
-    return 2 * hidden if kind == "bilstm" else hidden
-
-
-# The networks of `recurrent` for F folds side by side, with derivatives written out.
+# The same networks for F folds side by side, with derivatives written out.
 #
 # Activations are (folds, width, samples): each gate of a fold is one piece of memory, and at every time point one
 # batched product serves all folds, and both directions of a BiLSTM. The gates of a time point are computed while they
@@ -130,11 +116,9 @@ def fold_logits(
     Without gradients no gates are kept, and a batch of any size takes little memory.
 
     Args:
-        kind: of the recurrent layer.
         parameters: name in `RecurrentClassifier` -> (F, ...), the weights of the folds.
         x: (F, B, T, R) region series; (1, B, T, R) or (B, T, R) where all folds read the same.
         keep: (F, B, pooled) dropout factors; None in scoring.
-        workspace: of a training; None: new memory at every call.
 
     Raises:
         ValueError: x has neither one entry nor F.
@@ -149,14 +133,14 @@ def fold_logits(
         for what in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
     )
     layer, weights = (_GRU, _gru_weights) if kind == "gru" else (_LSTM, _lstm_weights)
-    found = _pooled(layer, x, weights(inputs, states, biases, state_biases), workspace or Workspace())
-    found = found.view(-1, folds, *found.shape[1:]).permute(1, 3, 0, 2).flatten(2)
+    pooled = _pooled(layer, x, weights(inputs, states, biases, state_biases), workspace or Workspace())
+    hidden = pooled.view(-1, folds, *pooled.shape[1:]).permute(1, 3, 0, 2).flatten(2)
     if keep is not None:
-        found = found * keep
+        hidden = hidden * keep
     for number in range(sum(name.startswith("connected.") for name in parameters) // 2):
         weight, bias = parameters[f"connected.{number}.weight"], parameters[f"connected.{number}.bias"]
-        found = torch.baddbmm(bias[:, None], torch.relu(found) if number else found, weight.mT)
-    return found
+        hidden = torch.baddbmm(bias[:, None], torch.relu(hidden) if number else hidden, weight.mT)
+    return hidden
 
 
 def _lstm_weights(inputs: Tensor, states: Tensor, biases: Tensor, state_biases: Tensor) -> tuple[Tensor, ...]:
@@ -175,8 +159,8 @@ def _gru_weights(inputs: Tensor, states: Tensor, biases: Tensor, state_biases: T
 def _pooled(layer: Any, x: Tensor, weights: tuple[Tensor, ...], workspace: Workspace) -> Tensor:
     """(D F, H, B): mean of the states over time."""
     if torch.is_grad_enabled() and any(weight.requires_grad for weight in weights):
-        found: Tensor = layer.apply(x, workspace, *weights)
-        return found
+        pooled: Tensor = layer.apply(x, workspace, *weights)
+        return pooled
     means = []
     for part in torch.split(x, SCORED, dim=1):
         mean, piece, *_ = layer.run(_Series(part), workspace, *weights)
@@ -228,13 +212,13 @@ class _LSTM(torch.autograd.Function):
     ) -> tuple[Tensor, ...]:
         """(D F, H, B) mean over time and the piece lent; by step if kept: gates, tanh(c), c and h from step -1 on."""
         layers, width, samples, steps = len(recurrent), recurrent.shape[-1] - 1, series.x.shape[1], series.steps
-        held = steps if kept else 1
+        stored = steps if kept else 1
         piece, gates, bounded, cells, states = workspace.lend(
             recurrent,
-            (held, layers, 4 * width, samples),
-            (held, layers, width, samples),
-            (held + kept, layers, width, samples),
-            (held + kept, layers, width + 1, samples),
+            (stored, layers, 4 * width, samples),
+            (stored, layers, width, samples),
+            (stored + kept, layers, width, samples),
+            (stored + kept, layers, width + 1, samples),
         )
         total = torch.zeros_like(bounded[0])
         cells[0] = 0.0
@@ -302,12 +286,12 @@ class _GRU(torch.autograd.Function):
     ) -> tuple[Tensor, ...]:
         """(D F, H, B) mean over time and the piece lent; by step if kept: gates, U h, and h from step -1 on."""
         layers, width, samples, steps = len(recurrent), recurrent.shape[-1] - 1, series.x.shape[1], series.steps
-        held = steps if kept else 1
+        stored = steps if kept else 1
         piece, gates, products, states = workspace.lend(
             recurrent,
-            (held, layers, 3 * width, samples),
-            (held, layers, 3 * width, samples),
-            (held + kept, layers, width + 1, samples),
+            (stored, layers, 3 * width, samples),
+            (stored, layers, 3 * width, samples),
+            (stored + kept, layers, width + 1, samples),
         )
         total, part = (recurrent.new_zeros(layers, width, samples) for _ in range(2))
         states[:, :, width] = 1.0

@@ -23,7 +23,6 @@ class GIN(torch.nn.Module):
         features: d.
         classes: C.
         hidden: h.
-        layers: number of convolutions.
         dropout: share of the activations that a training step drops.
     """
 
@@ -37,14 +36,10 @@ class GIN(torch.nn.Module):
         self.readout = torch.nn.Linear(hidden, classes)
 
     def forward(self, nodes: Tensor, edges: Tensor, graph: Tensor, graphs: int, kept: Sequence[Tensor] = ()) -> Tensor:
-        """Logits (n, C) of n graphs.
+        """Logits (n, C) of n graphs with N nodes and E edges in all.
 
-        Args:
-            nodes: (N, d) features of the nodes of all graphs.
-            edges: (2, E) int64, source and target among the N nodes.
-            graph: (N,) int64, the graph of each node.
-            graphs: n.
-            kept: dropout factors, (N, h) for each convolution, then (n, h); empty: drawn by torch, in training.
+        Nodes (N, d) have features, edges (2, E) a source and a target, and `graph` (N,) is the graph of each node.
+        Dropout factors `kept` are (N, h) for each convolution, then (n, h); without any, torch draws them in training.
         """
         hidden = self.pre(nodes)
         for layer, conv in enumerate(self.convs):

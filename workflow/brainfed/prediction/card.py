@@ -5,10 +5,8 @@ from typing import Any
 
 import pandas as pd
 
-from brainfed.evaluation.class_metrics import class_metrics
-from brainfed.evaluation.metrics import class_scores, metrics, predicted, score_columns_of
+from brainfed.evaluation.class_metrics import metrics_of
 from brainfed.prediction.model_file import EVERYBODY, FAR, MADE_UP, KeptFile
-from brainfed.runtime.score_kinds import SCORE, THRESHOLD
 
 SHOWN = {"auc": "AUC", "accuracy": "accuracy", "balanced_accuracy": "balanced accuracy"}
 """Metric -> its name on the card."""
@@ -33,16 +31,10 @@ guess who trained it: the audit in the run's report measures how well."""
 
 
 def card(kept: KeptFile, predictions: pd.DataFrame, people: pd.DataFrame, project: str) -> str:
-    """The text of the card, Markdown.
-
-    Args:
-        kept: the model.
-        predictions: of the held-out subjects of its folds.
-        people: age and sex of the training subjects.
-        project: name of the study.
-    """
+    """The text of a model's card, Markdown, from predictions of held-out subjects and the training subjects' people."""
     about, whole = kept.about, kept.parts[EVERYBODY]
     names, versions = about["class_names"], about["versions"]
+    compared = f"{names[1]} against {names[0]}" if len(names) == 2 else "mean over classes, each against the others"
     return (
         "\n\n".join(
             [
@@ -55,7 +47,7 @@ def card(kept: KeptFile, predictions: pd.DataFrame, people: pd.DataFrame, projec
                 _people(people),
                 "## Scores of held-out subjects",
                 "Each subject was scored by the model of a fold that had not seen it, all folds together. The model of "
-                f"all subjects, which `brainfed predict` uses, has no held-out subjects. {_meaning_of_auc(names)}",
+                f"all subjects, which `brainfed predict` uses, has no held-out subjects. AUC: {compared}.",
                 _rows(("institution", "subjects", *SHOWN.values()), _performance(predictions)),
                 PRIVACY,
                 "## Use it",
@@ -104,28 +96,13 @@ def _people(people: pd.DataFrame) -> str:
     return f"{aged} {sexes}".strip() or "Age and sex are unknown."
 
 
-def _meaning_of_auc(names: Sequence[str]) -> str:
-    return (
-        f"AUC: {names[1]} against {names[0]}."
-        if len(names) == 2
-        else "AUC: mean over classes, each against the others."
-    )
-
-
 def _performance(predictions: pd.DataFrame) -> list[tuple[Any, ...]]:
     """Institution, number of its tested subjects, and metrics; the last row is of all."""
-    groups = [*predictions.groupby("institution"), ("all", predictions)]
-    return [
-        (name, len(rows), *(f"{_metrics(rows)[key]:.3f}".replace("nan", "–") for key in SHOWN)) for name, rows in groups
-    ]
-
-
-def _metrics(rows: pd.DataFrame) -> dict[str, float]:
-    label = rows["label"].to_numpy("int64")
-    if score_columns_of(rows) == [SCORE]:
-        return metrics(label, rows[SCORE].to_numpy("float64"), THRESHOLD[rows["kind"].iloc[0]])
-    names = [name.removeprefix("score-") for name in score_columns_of(rows)]
-    return class_metrics(label, class_scores(rows), predicted(rows), names)
+    lines = []
+    for name, rows in [*predictions.groupby("institution"), ("all", predictions)]:
+        metrics = metrics_of(rows)
+        lines.append((name, len(rows), *(f"{metrics[key]:.3f}".replace("nan", "–") for key in SHOWN)))
+    return lines
 
 
 def _use(about: Mapping[str, Any], *, needs_institution: bool) -> str:

@@ -58,17 +58,12 @@ class Patient:
 def read_patients(files: Sequence[str | Path], about: Mapping[str, Any]) -> Iterator[Patient]:
     """Read files of region series, a table or an array of one patient or a shard of several.
 
-    Args:
-        files: paths.
-        about: the model's description.
-
     Raises:
         UserError: a file is unusable, of another atlas, too short, or has regions without signal that training refused.
     """
     for file in files:
-        for name, subject, series, runs in (
-            _of_shard(file, about) if Path(file).suffix == SHARD else _of_one(file, about)
-        ):
+        read = _of_shard if Path(file).suffix == SHARD else _of_one
+        for name, subject, series, runs in read(file, about):
             check_series(subject, series, about["series"]["min_timepoints"])
             silent = int((~varying_regions(series)).sum())
             if silent and about["series"]["constant_regions"] != "impute_zero":
@@ -84,34 +79,35 @@ Read = Iterator[tuple[str, str, NDArray[np.float32], tuple[int, ...]]]
 
 def _of_one(file: str | Path, about: Mapping[str, Any]) -> Read:
     """One patient; a header must name the model's regions, by name or by index, in their order."""
-    subject, regions = Path(file).name, about["regions"]
-    found = read_roi_series(
+    subject, regions, indices = Path(file).name, about["regions"], about["indices"]
+    settings = about["series"]
+    read = read_roi_series(
         subject,
         file,
         len(regions),
-        about["series"]["header"],
-        about["indices"] or None,
-        transposed=about["series"].get("transposed"),
-        variable=about["series"].get("variable"),
+        settings["header"],
+        indices or None,
+        transposed=settings.get("transposed"),
+        variable=settings.get("variable"),
         known=regions,
     )
     known = [tuple(regions)]
-    if about["indices"]:
-        known += [tuple(map(str, about["indices"])), tuple(str(place + 1) for place in range(len(regions)))]
-    if found.regions not in known:
-        raise _other_regions(str(file), found.regions, about)
-    yield str(file), subject, found.series, ()
+    if indices:
+        known += [tuple(map(str, indices)), tuple(str(place + 1) for place in range(len(regions)))]
+    if read.regions not in known:
+        raise _other_regions(str(file), read.regions, about)
+    yield str(file), subject, read.series, ()
 
 
 def _of_shard(file: str | Path, about: Mapping[str, Any]) -> Read:
     """Several patients; atlas and regions must be the model's, and every array must have a column a region."""
-    held = read_arrays(file)
-    atlas, wanted = held.metadata.get("atlas"), about["series"]["atlas"]
+    shard = read_arrays(file)
+    atlas, wanted = shard.metadata.get("atlas"), about["series"]["atlas"]
     if atlas != wanted:
         raise UserError(
             f"{file}: expected region series of atlas {wanted!r}, found {atlas!r}; extract them with the model's."
         )
-    regions = held.metadata.get("regions")
+    regions = shard.metadata.get("regions")
     if regions is None:
         raise UserError(
             f"{file}: expected the names of the regions in the file's metadata, found none; let the workflow extract "
@@ -119,8 +115,8 @@ def _of_shard(file: str | Path, about: Mapping[str, Any]) -> Read:
         )
     if list(regions) != list(about["regions"]):
         raise _other_regions(str(file), regions, about)
-    lengths = held.metadata.get("runs", {}) if about["series"]["by_run"] else {}
-    for subject, series in sorted(held.arrays.items()):
+    lengths = shard.metadata.get("runs", {}) if about["series"]["by_run"] else {}
+    for subject, series in sorted(shard.arrays.items()):
         if series.ndim != 2 or series.shape[1] != len(regions):
             raise UserError(
                 f"{file}:{subject}: expected an array of time points x {len(regions)} regions, as the file's metadata "
@@ -129,12 +125,13 @@ def _of_shard(file: str | Path, about: Mapping[str, Any]) -> Read:
         yield f"{file}:{subject}", subject, series, tuple(lengths.get(subject, ()))
 
 
-def _other_regions(file: str, found: Sequence[str], about: Mapping[str, Any]) -> UserError:
+def _other_regions(file: str, names: Sequence[str], about: Mapping[str, Any]) -> UserError:
     regions = about["regions"]
-    place = next((at for at, (one, other) in enumerate(zip(found, regions, strict=False)) if one != other), None)
-    other = f"{len(found)} regions"
-    if place is not None:
-        other = f"{found[place]!r} as number {place + 1} in place of {regions[place]!r}"
+    pairs = enumerate(zip(names, regions, strict=False), start=1)
+    other = next(
+        (f"{name!r} as number {at} in place of {region!r}" for at, (name, region) in pairs if name != region),
+        f"{len(names)} regions",
+    )
     return UserError(
         f"{file}: expected the {len(regions)} regions of the model's atlas {about['series']['atlas']!r} in their "
         f"order, found {other}; extract the series with that atlas."
@@ -145,19 +142,12 @@ def _other_regions(file: str, found: Sequence[str], about: Mapping[str, Any]) ->
 
 
 def features_of(patient: Patient, about: Mapping[str, Any], part: Part, institution: int | None) -> NDArray[np.float32]:
-    """Features (1, d).
-
-    Args:
-        patient: its region series.
-        about: the model's description.
-        part: the model, with its reference.
-        institution: number of the patient's institution; None where institutions do not differ.
-    """
+    """Features (1, d), at the reference of a part; the institution is None where institutions do not differ."""
     settings = restore(FeatureSettings, about["features"])
     series, runs = {patient.name: patient.series}, {patient.name: patient.runs}
     if settings.tangent:
-        found = covariances(series, about["regions"], settings.shrinkage, runs)
-        return tangent_features(found, part.reference, institution)
+        own = covariances(series, about["regions"], settings.shrinkage, runs)
+        return tangent_features(own, part.reference, institution)
     return connectivity(series, settings, runs)
 
 
@@ -196,10 +186,7 @@ def predictions(
     """One row a patient, in the order of the files.
 
     Args:
-        model: the kept model.
-        files: region series.
         fold: number of the fold whose model scores, from 0; None: the model of everybody.
-        institution: the patients' institution.
 
     Returns:
         file, score (of class 1; `score-NAME` for each of more than two classes), kind (`probability`, between 0 and 1
@@ -224,14 +211,14 @@ def _row(model: KeptFile, part: Part, patient: Patient, code: int | None) -> dic
             f"Model: expected a method that this brainfed has, found {about['method']!r}; install its version."
         )
     features = features_of(patient, about, part, code)
-    found = score_at(part.model, code, features, about["settings"], resolve(method.capabilities.model))
+    scored = score_at(part.model, code, features, about["settings"], resolve(method.capabilities.model))
     names, columns = about["class_names"], score_columns(about["class_names"])
-    distance = distance_of(float(np.linalg.norm(found.rows[0])), about["distance"], code)
+    distance = distance_of(float(np.linalg.norm(scored.rows[0])), about["distance"], code)
     return {
         "file": patient.name,
-        **dict(zip(columns, found.scores[0, -len(columns) :].tolist(), strict=True)),
+        **dict(zip(columns, scored.scores[0, -len(columns) :].tolist(), strict=True)),
         "kind": str(about["kind"]),
-        "predicted": names[int(predicted_classes(found.scores, about["kind"])[0])],
+        "predicted": names[int(predicted_classes(scored.scores, about["kind"])[0])],
         "held_out_auc": (about.get("held_out") or {}).get("auc", np.nan),
         "distance": distance,
         "range": "beyond" if abs(distance) > FAR else "within",
@@ -272,23 +259,23 @@ def _part(model: KeptFile, fold: int | None) -> Part:
 
 
 def _institution(model: KeptFile, part: Part, name: str | None) -> int | None:
-    known, found = model.about["institutions"], "none" if name is None else repr(name)
+    known, given = model.about["institutions"], "none" if name is None else repr(name)
     if not part.needs_institution:
         if name is not None:
             raise UserError(
                 f"--institution: expected none, as this model scores the patients of all institutions alike, found "
-                f"{found}; leave it out."
+                f"{given}; leave it out."
             )
         return None
     if name not in known and model.about["drawn"] in MADE_UP:
         raise UserError(
-            f"--institution: expected one of {', '.join(known)}, found {found}; no patient is of one of these, as "
+            f"--institution: expected one of {', '.join(known)}, found {given}; no patient is of one of these, as "
             f"`split: {{institutions: {model.about['drawn']}}}` made them up: use a model that needs no "
             "`--institution`, or train this one with `split: {institutions: sites}`."
         )
     if name not in known:
         raise UserError(
             f"--institution: expected the institution of the patients, as its own moments scale their features, found "
-            f"{found}; known: {', '.join(known)}."
+            f"{given}; known: {', '.join(known)}."
         )
     return int(known.index(name))

@@ -14,9 +14,10 @@ from brainfed.imaging.tangent import load_covariances
 from brainfed.prediction.model_file import (
     EVERYBODY,
     KeptFile,
+    Lengths,
     Part,
-    ScanLengths,
     fold_references,
+    lengths_of_new_scans,
     part_name,
     spread_of,
     tangent_features,
@@ -46,13 +47,9 @@ def keep(
     """Train on all labelled subjects, and write the models of everybody and of all folds.
 
     Args:
-        path: to write.
         kept: as `configuration.layout.cohort_inputs` makes it.
-        files: the job's input.
-        inputs: of the repeat.
         truth: (n,) labels.
         outcome: of the method on `inputs`, with its models.
-        train: the method.
 
     Raises:
         ValueError: a kept model scores the tested subjects of its fold in another way than the method did.
@@ -69,13 +66,14 @@ def keep(
     if difference > TOLERANCE:
         raise ValueError(f"expected the kept models to give the scores of the folds, found differences of {difference}")
     regions = list(read_arrays(files.features[0], []).metadata["regions"])
+    indices = read_region_table(files.regions)[0].tolist() if files.regions else []
     described = {
         **about,
         "kind": outcome.kind,
         "folds": inputs.folds,
         "institutions": list(inputs.institutions),
         "regions": regions,
-        "indices": _indices(files.regions, len(regions)),
+        "indices": indices if len(indices) == len(regions) else [],
         "training": _counts(inputs, truth),
         "held_out": _held_out(inputs, outcome, truth),
         "distance": spread_of(places),
@@ -98,14 +96,9 @@ def _of_everybody(
         features = np.empty_like(features)
         for code in range(len(inputs.institutions)):
             own = inputs.members(code)
-            found = load_covariances(covariances, [inputs.subjects[place] for place in own])
-            features[own] = tangent_features(found, reference, code)
-    return replace(
-        inputs,
-        fold=np.full(len(inputs.subjects), UNTESTED),
-        labels=truth[None],
-        features=(features,),
-    )
+            own_covariances = load_covariances(covariances, [inputs.subjects[place] for place in own])
+            features[own] = tangent_features(own_covariances, reference, code)
+    return replace(inputs, fold=np.full(len(inputs.subjects), UNTESTED), labels=truth[None], features=(features,))
 
 
 def _of_folds(
@@ -116,7 +109,7 @@ def _of_folds(
     truth: IntArray,
     *,
     by_institution: bool,
-) -> tuple[list[ScanLengths], float]:
+) -> tuple[list[Lengths], float]:
     """Lengths of all subjects' rows by the models of all folds; largest difference of a tested subject's score.
 
     The lengths are those of all institutions, or of each, whose model then scales its subjects in a way of its own.
@@ -129,15 +122,15 @@ def _of_folds(
         for code in range(len(inputs.institutions)):
             there, place = inputs.institution == code, code if by_institution else 0
             if (own := inputs.tested(fold) & there).any():
-                found = score_at(model, code, features[own], settings, score)
-                held_out[place].append(np.linalg.norm(found.rows, axis=1))
-                difference = max(difference, float(np.abs(found.scores - outcome.scores[fold, own]).max()))
+                scored = score_at(model, code, features[own], settings, score)
+                held_out[place].append(np.linalg.norm(scored.rows, axis=1))
+                difference = max(difference, float(np.abs(scored.scores - outcome.scores[fold, own]).max()))
             seen = np.flatnonzero(inputs.training(fold) & there)
             for block in np.split(seen, range(BLOCK, len(seen), BLOCK)) if len(seen) else ():
                 rows = score_at(model, code, features[block], settings, score).rows
                 training[place].append(np.linalg.norm(rows, axis=1))
     return [
-        ScanLengths(
+        lengths_of_new_scans(
             np.concatenate(held_out[place]),
             np.concatenate(training[place]),
             inputs.folds,
@@ -158,9 +151,9 @@ def _held_out(inputs: MethodInputs, outcome: Outcome, truth: IntArray) -> dict[s
     folds = [tested for tested in folds if len(set(truth[tested].tolist())) == 2]
     if not folds:
         return None
-    found = [auc(truth[tested], outcome.scores[inputs.fold[tested], tested, 1]) for tested in folds]
+    areas = [auc(truth[tested], outcome.scores[inputs.fold[tested], tested, 1]) for tested in folds]
     counts = np.bincount(truth[np.concatenate(folds)], minlength=2).tolist()
-    return {"auc": float(np.mean(found)), "guessing": 0.5 + 1.96 * sd_of_chance(*counts)}
+    return {"auc": float(np.mean(areas)), "guessing": 0.5 + 1.96 * sd_of_chance(*counts)}
 
 
 def _counts(inputs: MethodInputs, truth: IntArray) -> list[dict[str, Any]]:
@@ -170,9 +163,3 @@ def _counts(inputs: MethodInputs, truth: IntArray) -> list[dict[str, Any]]:
         for code, name in enumerate(inputs.institutions)
         if (own := inputs.institution == code).any()
     ]
-
-
-def _indices(table: Any, regions: int) -> list[int]:
-    """Indices of the region table in its order; empty without one of these regions."""
-    indices = read_region_table(table)[0].tolist() if table else []
-    return indices if len(indices) == regions else []

@@ -26,7 +26,6 @@ from brainfed.samples.inputs import FittedModel, with_alike_shared
 
 Lengths = NDArray[np.float64]
 
-
 FORMAT = 2
 EVERYBODY = "everybody"
 """The part that was trained on all labelled subjects; the others are `fold-0`, `fold-1` ..."""
@@ -41,12 +40,7 @@ WHITENING = "whitening"
 
 @dataclass(frozen=True)
 class Part:
-    """One training.
-
-    Attributes:
-        model: of the method.
-        reference: `WHITENING` of tangent features with a reference; no arrays of others.
-    """
+    """One training: a method's model, and `WHITENING` of tangent features with a reference, no arrays of others."""
 
     model: FittedModel
     reference: FittedModel
@@ -80,10 +74,10 @@ def write_model(path: str | Path, kept: KeptFile) -> None:
     """Write a file; an array is called `part/model/shared/name`."""
     arrays = {
         f"{part}/{role}/{whose}/{name}": array
-        for part, held in kept.parts.items()
+        for part, training in kept.parts.items()
         for role in ROLES
         for whose in WHOSE
-        for name, array in getattr(getattr(held, role), whose).items()
+        for name, array in getattr(getattr(training, role), whose).items()
     }
     write_arrays(path, arrays, {"format": FORMAT, **kept.about})
 
@@ -100,25 +94,19 @@ def read_model(path: str | Path) -> KeptFile:
             f"{path}: expected a kept model of format {FORMAT}, found {file.metadata.get('format', 'another file')}; "
             "use the brainfed that wrote it."
         )
-    found: dict[str, dict[str, dict[str, dict[str, Any]]]] = {}
+    parts: dict[str, dict[str, dict[str, dict[str, Any]]]] = {}
     for name, array in file.arrays.items():
-        part, role, whose, own = _words(path, name)
-        roles = found.setdefault(part, {role: {whose: {} for whose in WHOSE} for role in ROLES})
+        words = name.split("/")
+        if len(words) != 4 or words[1] not in ROLES or words[2] not in WHOSE:
+            raise UserError(
+                f"{path}: expected arrays called part/{'|'.join(ROLES)}/{'|'.join(WHOSE)}/name, found {name!r}; let "
+                "`snakemake models` write the file anew."
+            )
+        part, role, whose, own = words
+        roles = parts.setdefault(part, {role: {whose: {} for whose in WHOSE} for role in ROLES})
         roles[role][whose][own] = array
-    parts = {
-        part: Part(FittedModel(**roles["model"]), FittedModel(**roles["reference"])) for part, roles in found.items()
-    }
-    return KeptFile(file.metadata, parts)
-
-
-def _words(path: str | Path, name: str) -> list[str]:
-    words = name.split("/")
-    if len(words) != 4 or words[1] not in ROLES or words[2] not in WHOSE:
-        raise UserError(
-            f"{path}: expected arrays called part/{'|'.join(ROLES)}/{'|'.join(WHOSE)}/name, found {name!r}; let "
-            "`snakemake models` write the file anew."
-        )
-    return words
+    models = {part: {role: FittedModel(**arrays) for role, arrays in roles.items()} for part, roles in parts.items()}
+    return KeptFile(file.metadata, {part: Part(**of_roles) for part, of_roles in models.items()})
 
 
 # References of tangent features of every fold and of everybody, as the jobs of the features fit them.
@@ -136,42 +124,34 @@ def fold_references(
 ) -> tuple[list[FittedModel], FittedModel]:
     """The references of all folds, and that of everybody; without arrays where features depend on no other subject.
 
-    Args:
-        files: covariances of all shards.
-        split: subject, institution, fold.
-        included: subject, included.
-        institutions: M names, in the order of the own arrays.
-        settings: of the features.
-        folds: F.
+    Reads the covariances of all shards, the split and who is included; own arrays are in the order of institutions.
     """
     if not settings.tangent or settings.reference == "identity":
         return [NO_REFERENCE] * folds, NO_REFERENCE
     if settings.reference == "all":
         table = read_table(included, ["subject", "included"])
         everybody = load_covariances(files, sorted(table.loc[table["included"], "subject"]))
-        one = FittedModel({WHITENING: log_sum(everybody.logarithm).whitening})
-        return [one] * folds, one
+        reference = FittedModel({WHITENING: log_sum(everybody.logarithm).whitening})
+        return [reference] * folds, reference
     people = read_table(split, ["subject", "institution", "fold"]).sort_values("subject")
-    found = load_covariances(files, list(people["subject"]))
+    every = load_covariances(files, list(people["subject"]))
 
     def fitted(training: NDArray[np.bool_]) -> FittedModel:
         assert settings.reference in ("institution", "training")
-        ledger = tangent_ledger(len(found.regions))
+        ledger = tangent_ledger(len(every.regions))
         where = list(people["institution"])
-        each = whitening_of_fold(found.logarithm, where, training, settings.reference, ledger)
+        each = whitening_of_fold(every.logarithm, where, training, settings.reference, ledger)
         return with_alike_shared({}, {WHITENING: np.stack([each[name] for name in institutions])})
 
     fold = people["fold"].to_numpy()
     return [fitted(fold != number) for number in range(folds)], fitted(np.ones(len(fold), dtype=np.bool_))
 
 
-def tangent_features(
-    found: Covariances, reference: FittedModel, institution: int | None, threads: int = 1
-) -> NDArray[np.float32]:
+def tangent_features(subjects: Covariances, reference: FittedModel, institution: int | None) -> NDArray[np.float32]:
     """Tangent features (n, R (R + 1) / 2) of subjects of one institution."""
     if not reference.shared and not reference.own:
-        return tangent_at_identity(found)
-    return tangent_at(found, reference.at(institution if reference.own else None)[WHITENING], threads)
+        return tangent_at_identity(subjects)
+    return tangent_at(subjects, reference.at(institution if reference.own else None)[WHITENING])
 
 
 # How far scans lie from the centre of the training data that are new to a model: what a patient is compared with.
@@ -186,39 +166,27 @@ SPENT = 3
 """Subjects that moments cost: a z-score by the moments of m normal subjects has the mean square 1 + 4 / (m - 3)."""
 
 
-@dataclass(frozen=True)
-class ScanLengths:
-    """Lengths of scaled features where one scaling holds, at an institution or at all.
-
-    Attributes:
-        held_out: of tested subjects, each by the model of the fold that never saw it.
-        training: of the training subjects of every fold, by its model: all folds in one.
-        folds: their number.
-        subjects: number of training subjects of the kept model.
-    """
-
-    held_out: Lengths
-    training: Lengths
-    folds: int
-    subjects: int
-
-    def of_new_scans(self) -> Lengths:
-        """The lengths that the held-out subjects would have by a model of all others, not of the other folds alone."""
-        fewer = len(self.training) / self.folds - SPENT
-        if not len(self.held_out) or fewer <= 0:
-            return self.held_out
-        excess = max(_mean_square(self.held_out) / _mean_square(self.training) - 1.0, 0.0)
-        nearer = np.sqrt((1.0 + excess * fewer / (self.subjects - SPENT)) / (1.0 + excess))
-        return np.asarray(nearer * self.held_out)
-
-
-def spread_of(places: Sequence[ScanLengths]) -> dict[str, Any]:
-    """Where new scans lie, builtins: `means`, one a place; `sd` inside of a place; numbers of `subjects` and `beyond`.
+def lengths_of_new_scans(held_out: Lengths, training: Lengths, folds: int, subjects: int) -> Lengths:
+    """The lengths that held-out subjects would have by the kept model without them, not by the models of their folds.
 
     Args:
-        places: one an institution, or a single one where the model scales all alike.
+        held_out: of tested subjects, each by the model of the fold that never saw it.
+        training: of the training subjects of every fold, by its model: all folds in one.
+        subjects: number of training subjects of the kept model.
     """
-    lengths = [place.of_new_scans() for place in places]
+    fewer = len(training) / folds - SPENT
+    if not len(held_out) or fewer <= 0:
+        return held_out
+    excess = max(float(np.mean(held_out**2)) / float(np.mean(training**2)) - 1.0, 0.0)
+    nearer = np.sqrt((1.0 + excess * fewer / (subjects - SPENT)) / (1.0 + excess))
+    return np.asarray(nearer * held_out)
+
+
+def spread_of(lengths: Sequence[Lengths]) -> dict[str, Any]:
+    """Where new scans lie, builtins: `means`, one a place; `sd` inside of a place; numbers of `subjects` and `beyond`.
+
+    Lengths of new scans are by place: an institution, or all of them where the model scales all alike.
+    """
     everywhere = float(np.concatenate(lengths).mean())
     means = [float(own.mean()) if len(own) else everywhere for own in lengths]
     apart = np.concatenate([own - mean for own, mean in zip(lengths, means, strict=True)])
@@ -228,18 +196,10 @@ def spread_of(places: Sequence[ScanLengths]) -> dict[str, Any]:
 
 
 def distance_of(length: float, spread: Mapping[str, Any], institution: int | None) -> float:
-    """Standard deviations from the mean of new scans.
+    """Standard deviations of a patient's length of scaled features from the mean of new scans.
 
-    Args:
-        length: of a patient's scaled features.
-        spread: of `spread_of`.
-        institution: the patient's; None where the model scales all alike.
+    The institution is None where the model scales all alike.
     """
     means = spread["means"]
-    return float(
-        (length - means[institution if institution is not None and len(means) > 1 else 0]) / (spread["sd"] or 1.0)
-    )
-
-
-def _mean_square(lengths: Lengths) -> float:
-    return float(np.mean(lengths**2))
+    place = institution if institution is not None and len(means) > 1 else 0
+    return float((length - means[place]) / (spread["sd"] or 1.0))

@@ -233,7 +233,7 @@ def test_the_batches_have_samples_of_every_part():
     objective = gahfl()(2)[0]
     counts = torch.zeros(3)
     for batch in random_batches(4):
-        parts = objective._split(batch)
+        parts = objective.evaluation.split(batch)
         counts += torch.stack([parts.right.sum(), parts.forgotten.sum(), parts.never.sum()])
         objective.loss(batch)
     assert (counts > 4).all()

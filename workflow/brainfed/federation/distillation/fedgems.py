@@ -1,6 +1,6 @@
 """The servers that GAHFL is compared with: FedGEMS (eq. 1 to 5) and Fed-ET (Sec. 3.2)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import torch
@@ -11,9 +11,9 @@ from brainfed.federation.distillation.objective import (
     Evaluation,
     Lifetime,
     LogitPool,
+    Objective,
     PublicBatch,
     SelfEvaluation,
-    Visits,
     batch_mean,
     cross_entropy,
     entropy,
@@ -30,9 +30,7 @@ Ensemble = Literal["all", "right"]
 def entropy_weights(teachers: Tensor, members: Tensor) -> Tensor:
     """(K, ...) softmax over the members of 1 / H(p_k), H the entropy of softmax(lg_k) (FedGEMS eq. 4).
 
-    Args:
-        teachers: (K, ..., C) logits.
-        members: (K, ...) bool, models in the ensemble; where there is none, all weights are 0.
+    Teachers are logits (K, ..., C). Where no model is a member (K, ...) of the ensemble, all weights are 0.
     """
     smallest = torch.finfo(teachers.dtype).tiny
     confidence = 1 / entropy(teachers).clamp(min=smallest)
@@ -40,7 +38,7 @@ def entropy_weights(teachers: Tensor, members: Tensor) -> Tensor:
     return torch.softmax(masked, dim=0) * members
 
 
-class FedGEMSObjective:
+class FedGEMSObjective(Objective):
     """Cross-entropy, self-distillation or distillation from the ensemble, by what the global model knows of a sample.
 
     - right now: cross-entropy; the logits replace those in the pool (eq. 1).
@@ -49,18 +47,7 @@ class FedGEMSObjective:
       model in the ensemble, xi cross-entropy.
 
     FedGEMS gives models that are wrong the weight 0: `ensemble="right"`. Its epsilon is 0.75 for both distillations.
-
-    Args:
-        folds: number of folds F.
-        rows: number of public samples P of the fold that has most.
-        classes: number of classes C.
-        epsilon: share of the labels for samples that were right before.
-        xi: share of the labels for samples that were never right.
-        ensemble: models that teach.
-        self_evaluation: when the global model finds out which samples it predicts right.
-        lifetime: of the pool.
-        device: of the pool.
-        dtype: of the pool's logits.
+    The pool has a row for each public sample of the fold that has most.
     """
 
     def __init__(
@@ -79,21 +66,19 @@ class FedGEMSObjective:
     ) -> None:
         self.epsilon, self.xi, self.ensemble = epsilon, xi, ensemble
         self.pool = LogitPool(folds, rows, classes, 0.0, device, dtype)
-        self.evaluation, self.visits = SelfEvaluation(self.pool, self_evaluation, lifetime), Visits()
-
-    def begin(self, predict: Callable[[], Tensor], labels: Tensor, held: Tensor) -> None:
-        """Begin a round, as `SelfEvaluation.begin`."""
-        self.visits.begin()
-        self.evaluation.begin(predict, labels, held)
+        self.evaluation = SelfEvaluation(self.pool, self_evaluation, lifetime)
+        super().__init__(self.evaluation)
 
     def loss(self, batch: PublicBatch) -> Tensor:
         """(F,) the total loss; updates the pool."""
         parts = self.evaluation.split(batch)
-        members = self._members(batch)
         labelled = cross_entropy(batch.logits, batch.labels)
         divergence = kl(self.pool.logits(batch.rows), batch.logits)
         recalled = self.epsilon * labelled + (1 - self.epsilon) * divergence
-        taught = self.xi * labelled + (1 - self.xi) * self._divergence(batch, members)
+        present = batch.present[..., None].expand(batch.teachers.shape[:-1])
+        members = present if self.ensemble == "all" else right_teachers(batch)
+        teacher = (entropy_weights(batch.teachers, members)[..., None] * batch.teachers).sum(dim=0)
+        taught = self.xi * labelled + (1 - self.xi) * (kl(teacher, batch.logits) * members.any(dim=0))
         self.evaluation.remember(batch, parts)
         self.visits.count(parts.never & members.any(dim=0), batch.weight)
         return batch_mean(parts.right * labelled + parts.forgotten * recalled + parts.never * taught, batch.weight)
@@ -106,17 +91,6 @@ class FedGEMSObjective:
         """Copy a state."""
         self.pool.load(arrays)
 
-    def _members(self, batch: PublicBatch) -> Tensor:
-        """(K, F, B) bool, models in the ensemble of each sample."""
-        present = batch.present[..., None].expand(batch.teachers.shape[:-1])
-        return present if self.ensemble == "all" else right_teachers(batch)
-
-    def _divergence(self, batch: PublicBatch, members: Tensor) -> Tensor:
-        """(F, B) KL(ensemble || lg); 0 without a model in the ensemble."""
-        weights = entropy_weights(batch.teachers, members)
-        ensemble = (weights[..., None] * batch.teachers).sum(dim=0)
-        return kl(ensemble, batch.logits) * members.any(dim=0)
-
 
 # The server's objective of Fed-ET (Cho et al. 2022, IJCAI, Sec. 3.2), with the labels of the public samples.
 #
@@ -126,13 +100,9 @@ class FedGEMSObjective:
 
 
 def variance_weighted(teachers: Tensor, members: Tensor) -> Tensor:
-    """(..., C) mean of the members' logits, each weighted by the variance of its logits over the classes.
+    """(..., C) mean of the members' logits (K, ..., C), each weighted by the variance of its logits over the classes.
 
-    Members whose logits are all constant have equal weights; without a member the mean is 0.
-
-    Args:
-        teachers: (K, ..., C) logits.
-        members: (K, ...) bool.
+    Members (K, ...) whose logits are all constant have equal weights; without a member the mean is 0.
     """
     variance = teachers.var(dim=-1, correction=0) * members
     weights = torch.where(variance.sum(dim=0) > 0, variance, members.to(variance.dtype))
@@ -140,23 +110,17 @@ def variance_weighted(teachers: Tensor, members: Tensor) -> Tensor:
     return (shares[..., None] * teachers).sum(dim=0)
 
 
-class FedETObjective:
+class FedETObjective(Objective):
     """Cross-entropy + consensus KL(consensus || lg) + diversity KL(dissent || lg).
 
     The consensus is the variance-weighted mean of the logits of all institutions that took part; the dissent is that
-    of the institutions whose class differs from the consensus'. A divergence without a teacher is 0.
-
-    Args:
-        consensus: weight of the divergence from the consensus; 0 in Fed-ET.
-        diversity: weight of the divergence from the dissent; 0.05 in Fed-ET.
+    of the institutions whose class differs from the consensus'. A divergence without a teacher is 0. In Fed-ET the
+    weight of the consensus is 0, that of the dissent 0.05.
     """
 
     def __init__(self, *, consensus: float = 1.0, diversity: float = 0.05) -> None:
-        self.consensus, self.diversity, self.visits = consensus, diversity, Visits()
-
-    def begin(self, _predict: Callable[[], Tensor], _labels: Tensor, _held: Tensor) -> None:
-        """Begin a round; no sample is evaluated."""
-        self.visits.begin()
+        super().__init__()
+        self.consensus, self.diversity = consensus, diversity
 
     def loss(self, batch: PublicBatch) -> Tensor:
         """(F,) the total loss."""
@@ -173,10 +137,3 @@ class FedETObjective:
             (self.consensus > 0) * present.any(dim=0) | (self.diversity > 0) * dissenting.any(dim=0), batch.weight
         )
         return batch_mean(values, batch.weight)
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Nothing: no batch depends on an earlier one."""
-        return {}
-
-    def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Nothing to copy."""

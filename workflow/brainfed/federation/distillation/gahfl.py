@@ -1,6 +1,6 @@
 """The server of GAHFL: its aggregation by a graph network (eq. 6), and its objective (eq. 4 to 7)."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import torch
@@ -12,16 +12,17 @@ from brainfed.federation.distillation.objective import (
     Evaluation,
     Lifetime,
     LogitPool,
+    Objective,
     PublicBatch,
     SelfEvaluation,
     Split,
-    Visits,
     batch_mean,
     cross_entropy,
     entropy,
     kl,
     right_teachers,
 )
+from brainfed.federation.noise import generator_of
 from brainfed.runtime.streams import Streams
 
 # GAHFL's aggregation: a graph convolutional network weighs the institutions' models, sample by sample (GAHFL eq. 6).
@@ -34,41 +35,31 @@ Training = Literal["labels", "l_wd"]
 Drop = Literal["none", "bce", "sd", "wd", "teachers"]
 """The term that an ablation of GAHFL's Table IV leaves out; `teachers`: of L_wd the divergence alone."""
 
-
 HIDDEN = 20
+"""Outputs of each layer."""
 LEARNING_RATE = 1e-3
 
 
-def initial_weights(streams: Streams, folds: Sequence[int], classes: int, hidden: int = HIDDEN) -> dict[str, Tensor]:
-    """(F, ...) weights of the two layers, Glorot's uniform start, and their biases, zeros.
-
-    Args:
-        streams: of the repeat.
-        folds: numbers of the F folds, which key the draws.
-        classes: number of classes C, the features of a node.
-        hidden: outputs of each layer.
-    """
-    found = {}
-    for layer, inputs in enumerate((classes, hidden)):
-        bound = (6.0 / (inputs + hidden)) ** 0.5
+def initial_weights(streams: Streams, folds: Sequence[int], classes: int) -> dict[str, Tensor]:
+    """(F, ...) Glorot's uniform start of the two layers in folds of these numbers, and their biases, zeros."""
+    parameters = {}
+    for layer, inputs in enumerate((classes, HIDDEN)):
+        bound = (6.0 / (inputs + HIDDEN)) ** 0.5
         weights = []
         for fold in folds:
-            generator = torch.Generator().manual_seed(streams.key("gcna-weights", fold, layer, inputs, hidden))
-            drawn = torch.empty(inputs, hidden, dtype=torch.float32).uniform_(-bound, bound, generator=generator)
+            generator = generator_of(streams, "gcna-weights", fold, layer, inputs, HIDDEN)
+            drawn = torch.empty(inputs, HIDDEN, dtype=torch.float32).uniform_(-bound, bound, generator=generator)
             weights.append(drawn)
-        found[f"weight_{layer}"] = torch.stack(weights)
-        found[f"bias_{layer}"] = torch.zeros(len(folds), hidden)
-    return found
+        parameters[f"weight_{layer}"] = torch.stack(weights)
+        parameters[f"bias_{layer}"] = torch.zeros(len(folds), HIDDEN)
+    return parameters
 
 
 def normalised_adjacency(entropies: Tensor, nodes: Tensor) -> Tensor:
     """(..., N, N) D^-1/2 A D^-1/2 with A_jk = exp(-|h_j - h_k|) among the graph's nodes; zero rows for all others.
 
-    The diagonal of A, exp(0) = 1, is the self-loop.
-
-    Args:
-        entropies: (..., N) h, entropies of the nodes' predictions.
-        nodes: (..., N) bool, whether a node is in the graph.
+    h (..., N) are the entropies of the nodes' predictions; `nodes` (..., N) says whether a node is in the graph. The
+    diagonal of A, exp(0) = 1, is the self-loop.
     """
     distance = (entropies[..., :, None] - entropies[..., None, :]).abs()
     adjacency = torch.exp(-distance) * (nodes[..., :, None] & nodes[..., None, :])
@@ -77,32 +68,20 @@ def normalised_adjacency(entropies: Tensor, nodes: Tensor) -> Tensor:
 
 
 class GCNA:
-    """A two-layer network a fold, with its own Adam.
+    """A two-layer network a fold with its own Adam, on the device and in the format of its weights `start` (F, ...)."""
 
-    Args:
-        start: (F, ...) initial weights, as `initial_weights` draws them; the network takes their device and dtype.
-        training: what the network learns from.
-        learning_rate: of its Adam.
-    """
-
-    def __init__(
-        self, start: Mapping[str, Tensor], training: Training = "labels", learning_rate: float = LEARNING_RATE
-    ) -> None:
+    def __init__(self, start: Mapping[str, Tensor], training: Training = "labels") -> None:
         self.training = training
         self.parameters = {name: tensor.detach().clone().requires_grad_() for name, tensor in start.items()}
         folds = len(start["weight_0"])
         self._rows = [[tensor.detach()[fold] for tensor in self.parameters.values()] for fold in range(folds)]
-        self._adam = Adam([row for rows in self._rows for row in rows], learning_rate)
+        self._adam = Adam([row for rows in self._rows for row in rows], LEARNING_RATE)
 
     def weights(self, logits: Tensor, teachers: Tensor, right: Tensor) -> Tensor:
         """(K, F, B) weights of the right models, which sum to 1; zeros for a sample where none is right.
 
         Row of the global model in A' = Z' Z'^T, softmax over the right models. The gradient reaches the network alone.
-
-        Args:
-            logits: (F, B, C) of the global model.
-            teachers: (K, F, B, C) of the institutions' models.
-            right: (K, F, B) bool, models that are nodes of the sample's graph.
+        Logits are (F, B, C), teachers' (K, F, B, C), and the `right` (K, F, B) models are nodes of the sample's graph.
         """
         features = torch.cat([logits.detach()[None], teachers.detach()]).permute(1, 2, 0, 3)
         nodes = torch.cat([torch.ones_like(right[:1]), right]).permute(1, 2, 0)
@@ -117,13 +96,7 @@ class GCNA:
         """Take one step of Adam in every fold that has a sample with a right model; the others keep their state.
 
         Under `labels` the loss of a sample is the cross-entropy of sum_k A'_k softmax(lg_k) on its label; under `l_wd`
-        it is sum_k A'_k KL(lg_k || lg).
-
-        Args:
-            weights: (K, F, B) of `weights`.
-            batch: the samples.
-            divergence: (K, F, B) KL(lg_k || lg).
-            right: (K, F, B) bool, as in `weights`.
+        it is sum_k A'_k KL(lg_k || lg), the divergences (K, F, B). Weights and `right` are those of `weights`.
         """
         helped = right.any(dim=0)
         if self.training == "labels":
@@ -164,10 +137,10 @@ class GCNA:
 # The server's objective of GAHFL (eq. 4 to 7).
 
 
-class GAHFLObjective:
+class GAHFLObjective(Objective):
     """L_bce + beta L_sd + gamma L_wd (eq. 4).
 
-    - right now: cross-entropy; the logits enter the pool.
+    - right now: cross-entropy; the logits enter the pool, a running mean with momentum phi.
     - right before: epsilon cross-entropy + (1 - epsilon) KL(E || lg) with the pool's logits E (eq. 5).
     - never right: xi cross-entropy + (1 - xi) sum_k A'_k KL(lg_k || lg) (eq. 7); without a right model of an
       institution, xi cross-entropy.
@@ -178,17 +151,7 @@ class GAHFLObjective:
 
     Args:
         rows: number of public samples P of the fold that has most.
-        classes: number of classes C.
-        start: (F, ...) initial weights of the network (`gcna.initial_weights`), whose device and dtype the pool has.
-        beta: weight of the self-distillation.
-        gamma: weight of the distillation from the institutions.
-        epsilon: share of the labels in eq. 5.
-        xi: share of the labels in eq. 7.
-        momentum: phi of the pool.
-        drop: the term to leave out.
-        gcna_training: what the network learns from.
-        self_evaluation: when the global model finds out which samples it predicts right.
-        lifetime: of the pool.
+        start: `initial_weights` of the network, whose device and dtype the pool has.
     """
 
     def __init__(
@@ -210,30 +173,30 @@ class GAHFLObjective:
         self.beta, self.gamma, self.epsilon, self.xi, self.drop = beta, gamma, epsilon, xi, drop
         first = start["weight_0"]
         self.pool = LogitPool(len(first), rows, classes, momentum, first.device, first.dtype)
-        self.evaluation, self.visits = SelfEvaluation(self.pool, self_evaluation, lifetime), Visits()
+        self.evaluation = SelfEvaluation(self.pool, self_evaluation, lifetime)
+        super().__init__(self.evaluation)
         self.gcna = GCNA(start, gcna_training)
-
-    def begin(self, predict: Callable[[], Tensor], labels: Tensor, held: Tensor) -> None:
-        """Begin a round, as `SelfEvaluation.begin`."""
-        self.visits.begin()
-        self.evaluation.begin(predict, labels, held)
 
     def loss(self, batch: PublicBatch) -> Tensor:
         """(F,) the total loss; updates the pool and the network."""
-        parts = self._split(batch)
+        parts = self.evaluation.split(batch)
+        if self.drop == "sd":
+            parts = Split(parts.right, torch.zeros_like(parts.forgotten), parts.forgotten | parts.never)
         labelled = cross_entropy(batch.logits, batch.labels)
         values = torch.zeros_like(labelled)
         if self.drop != "bce":
             values = values + parts.right * labelled
         if self.drop != "sd":
-            divergence = kl(self.pool.logits(batch.rows), batch.logits)
-            recalled = self.epsilon * labelled + (1 - self.epsilon) * divergence
+            recalled = self.epsilon * labelled + (1 - self.epsilon) * kl(self.pool.logits(batch.rows), batch.logits)
             values = values + self.beta * parts.forgotten * recalled
         right = right_teachers(batch) & parts.never & (self.drop not in ("wd", "teachers"))
         if self.drop != "wd":
             taught = self.xi * labelled
             if self.drop != "teachers":
-                taught = taught + (1 - self.xi) * self._weighted_divergence(batch, right)
+                divergence = kl(batch.teachers, batch.logits)
+                weights = self.gcna.weights(batch.logits, batch.teachers, right)
+                self.gcna.learn(weights, batch, divergence, right)
+                taught = taught + (1 - self.xi) * (weights.detach() * divergence).sum(dim=0)
             values = values + self.gamma * parts.never * taught
         self.evaluation.remember(batch, parts)
         self.visits.count(right.any(dim=0), batch.weight)
@@ -241,25 +204,10 @@ class GAHFLObjective:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The pool and the network."""
-        pool, gcna = self.pool.state(), self.gcna.state()
-        return {f"pool/{name}": array for name, array in pool.items()} | {
-            f"gcna/{name}": array for name, array in gcna.items()
-        }
+        parts = {"pool": self.pool.state(), "gcna": self.gcna.state()}
+        return {f"{part}/{name}": array for part, arrays in parts.items() for name, array in arrays.items()}
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Copy a state."""
         for name, part in (("pool/", self.pool), ("gcna/", self.gcna)):
             part.load({key.removeprefix(name): array for key, array in arrays.items() if key.startswith(name)})
-
-    def _split(self, batch: PublicBatch) -> Split:
-        parts = self.evaluation.split(batch)
-        if self.drop != "sd":
-            return parts
-        return Split(parts.right, torch.zeros_like(parts.forgotten), parts.forgotten | parts.never)
-
-    def _weighted_divergence(self, batch: PublicBatch, right: Tensor) -> Tensor:
-        """(F, B) sum_k A'_k KL(lg_k || lg) over models that are right on samples never right; trains the network."""
-        weights = self.gcna.weights(batch.logits, batch.teachers, right)
-        divergence = kl(batch.teachers, batch.logits)
-        self.gcna.learn(weights, batch, divergence, right)
-        return (weights.detach() * divergence).sum(dim=0)

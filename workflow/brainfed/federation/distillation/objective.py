@@ -2,13 +2,11 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-
-# One minibatch of the server's public samples, of all folds side by side.
 
 Evaluation = Literal["step", "round"]
 """When the global model finds out which samples it predicts right: in every step, or once, as a round begins."""
@@ -44,22 +42,15 @@ class PublicBatch:
 
 
 def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
-    """(...) -log of the labelled class' probability; GAHFL's binary cross-entropy where there are two classes.
+    """(...) -log of the probability of `labels` (...), int64, under logits (..., C).
 
-    Args:
-        logits: (..., C).
-        labels: (...) int64.
+    It is GAHFL's binary cross-entropy where there are two classes.
     """
     return -torch.log_softmax(logits, dim=-1).gather(-1, labels[..., None])[..., 0]
 
 
 def kl(teacher: Tensor, student: Tensor) -> Tensor:
-    """(...) KL(softmax(teacher) || softmax(student)) at temperature 1; no gradient reaches the teacher.
-
-    Args:
-        teacher: (..., C) logits.
-        student: (..., C) logits.
-    """
+    """(...) KL(softmax(teacher) || softmax(student)) of logits (..., C); no gradient reaches the teacher."""
     known = torch.log_softmax(teacher.detach(), dim=-1)
     return (known.exp() * (known - torch.log_softmax(student, dim=-1))).sum(dim=-1)
 
@@ -78,12 +69,7 @@ def batch_mean(values: Tensor, weight: Tensor) -> Tensor:
 def local_loss(logits: Tensor, labels: Tensor, weight: Tensor, global_logits: Tensor | None, alpha: float) -> Tensor:
     """(F,) loss of an institution's model on its own samples, cross-entropy + alpha KL(global || local) (GAHFL eq. 3).
 
-    Args:
-        logits: (F, B, C) of the institution's model.
-        labels: (F, B) int64.
-        weight: (F, B) 1 for a sample, 0 for padding.
-        global_logits: (F, B, C) of the global model; None in the first round, before there is one.
-        alpha: weight of the divergence.
+    Logits are (F, B, C), labels (F, B) and weights (F, B), 0 for padding. In the first round there is no global model.
     """
     values = cross_entropy(logits, labels)
     if global_logits is not None:
@@ -97,16 +83,9 @@ def local_loss(logits: Tensor, labels: Tensor, weight: Tensor, global_logits: Te
 class LogitPool:
     """A running mean of the right logits of every public sample.
 
-    E_0 = lg, E_t = phi E_{t-1} + (1 - phi) lg, where t counts the batches in which the sample was predicted right.
-    With phi = 0 the pool holds the last right logits, as FedGEMS' global pool does.
-
-    Args:
-        folds: number of folds F.
-        rows: number of public samples P of the fold that has most.
-        classes: number of classes C.
-        momentum: phi, in [0, 1].
-        device: of the pool.
-        dtype: of the logits.
+    E_0 = lg, E_t = phi E_{t-1} + (1 - phi) lg, where t counts the batches in which the sample was predicted right, and
+    phi is the momentum. With phi = 0 the pool holds the last right logits, as FedGEMS' global pool does. It has a row
+    for each of the P public samples of the fold that has most.
     """
 
     def __init__(
@@ -137,13 +116,7 @@ class LogitPool:
 
     @torch.no_grad()
     def update(self, rows: Tensor, logits: Tensor, right: Tensor) -> None:
-        """Take up the logits of the samples that are right now.
-
-        Args:
-            rows: (F, B) positions.
-            logits: (F, B, C).
-            right: (F, B) bool.
-        """
+        """Take up the logits (F, B, C) of the samples at `rows` (F, B) that are right (F, B) now."""
         old = self.logits(rows)
         mean = self.momentum * old + (1 - self.momentum) * logits
         new = torch.where(self.known(rows)[..., None], mean, logits).to(old.dtype)
@@ -153,10 +126,8 @@ class LogitPool:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Logits (F, P, C) and known (F, P)."""
-        return {
-            "logits": self._logits[:, : self.rows].contiguous().cpu().numpy(),
-            "known": self._known[:, : self.rows].contiguous().cpu().numpy(),
-        }
+        kept = {"logits": self._logits, "known": self._known}
+        return {name: tensor[:, : self.rows].contiguous().cpu().numpy() for name, tensor in kept.items()}
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Copy a state."""
@@ -169,12 +140,9 @@ class LogitPool:
 
 @dataclass(frozen=True)
 class Split:
-    """The three parts of a batch; padding is in none.
+    """The three parts (F, B) of a batch; padding is in none.
 
-    Attributes:
-        right: (F, B) bool, the global model predicts the label: P_C.
-        forgotten: (F, B) bool, it does not, and did before: P_IC*.
-        never: (F, B) bool, it never did: P_IC-.
+    The global model predicts the label now (`right`, P_C), did so before (`forgotten`, P_IC*) or never (P_IC-).
     """
 
     right: Tensor
@@ -190,31 +158,24 @@ class SelfEvaluation:
     - `round`: the model predicts all samples once, without dropout, before the epochs of a round. This divides them
       for all steps of the round, and the right logits of this one prediction enter the pool.
 
-    With `pool="round"` the pool is emptied as a round begins: under `round` no sample was then right before.
-
-    Args:
-        pool: of all public samples.
-        when: of the evaluation.
-        lifetime: of the pool.
+    With `lifetime="round"` the pool is emptied as a round begins: under `round` no sample was then right before.
     """
 
     def __init__(self, pool: LogitPool, when: Evaluation = "step", lifetime: Lifetime = "training") -> None:
         self.pool, self.when, self.lifetime = pool, when, lifetime
         self._right: Tensor | None = None
 
-    def begin(self, predict: Callable[[], Tensor], labels: Tensor, held: Tensor) -> None:
+    def begin(self, predict: Callable[[], Tensor], labels: Tensor, real: Tensor) -> None:
         """Begin a round.
 
-        Args:
-            predict: gives the (F, P, C) logits of the global model on all public samples.
-            labels: (F, P) int64.
-            held: (F, P) bool, False for padding.
+        `predict` gives the (F, P, C) logits of the global model on all public samples; labels (F, P) are int64, and
+        `real` (F, P) is False for padding.
         """
         if self.lifetime == "round":
             self.pool.clear()
         if self.when == "round":
             logits = predict()
-            self._right = held & (logits.argmax(dim=-1) == labels)
+            self._right = real & (logits.argmax(dim=-1) == labels)
             rows = torch.arange(labels.shape[1], device=labels.device).expand_as(labels)
             self.pool.update(rows, logits, self._right)
 
@@ -235,31 +196,23 @@ class SelfEvaluation:
 
 
 class Visits:
-    """How often samples are trained on in a round, and how often institutions teach them.
-
-    Args:
-        taught: (F,) number of visits that an institution taught.
-        all: (F,) number of visits.
-    """
+    """How often samples are trained on in a round, and how often institutions teach them."""
 
     def __init__(self) -> None:
         self.begin()
 
     def begin(self) -> None:
         """Begin a round."""
-        self._taught: Tensor | None = None
-        self._all: Tensor | None = None
+        self._taught = self._all = torch.zeros(())
 
     def count(self, taught: Tensor, weight: Tensor) -> None:
         """Count a step: (F, B) whether an institution teaches a sample, and the weight of each."""
-        step, visits = (taught * weight).sum(dim=1), weight.sum(dim=1)
-        self._taught = step if self._taught is None else self._taught + step
-        self._all = visits if self._all is None else self._all + visits
+        self._taught = self._taught + (taught * weight).sum(dim=1)
+        self._all = self._all + weight.sum(dim=1)
 
     @property
     def share(self) -> Tensor:
         """(F,) taught visits of all visits since `begin`; NaN without visits."""
-        assert self._taught is not None and self._all is not None, "no step since the round began"
         return self._taught / self._all
 
 
@@ -268,20 +221,17 @@ def right_teachers(batch: PublicBatch) -> Tensor:
     return (batch.teachers.argmax(dim=-1) == batch.labels) & batch.present[..., None]
 
 
-# What the server minimises on the public samples.
+class Objective:
+    """A loss of the global model that may remember earlier batches and train a network of its own."""
 
+    def __init__(self, evaluation: SelfEvaluation | None = None) -> None:
+        self._evaluation, self.visits = evaluation, Visits()
 
-class Objective(Protocol):
-    """A loss of the global model that may remember earlier batches and train a network of its own.
-
-    Attributes:
-        visits: how often institutions teach samples.
-    """
-
-    visits: Visits
-
-    def begin(self, predict: Callable[[], Tensor], labels: Tensor, held: Tensor) -> None:
+    def begin(self, predict: Callable[[], Tensor], labels: Tensor, real: Tensor) -> None:
         """Begin a round, as `SelfEvaluation.begin`."""
+        self.visits.begin()
+        if self._evaluation is not None:
+            self._evaluation.begin(predict, labels, real)
 
     def loss(self, batch: PublicBatch) -> Tensor:
         """(F,) loss of the global model of every fold; 0 in a fold without samples.
@@ -289,9 +239,11 @@ class Objective(Protocol):
         Every term is summed over its samples and divided by the number of samples of the fold's batch. The call also
         updates what the objective remembers, and its own network.
         """
+        raise NotImplementedError
 
     def state(self) -> dict[str, NDArray[Any]]:
         """What the objective remembers and the weights of its network."""
+        return {}
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Copy a state."""

@@ -18,14 +18,9 @@ Weighting = Literal["equal", "subjects"]
 
 
 def institution_weights(samples: Tensor, weighting: Weighting) -> Tensor:
-    """Weights that sum to one over the institutions that have training samples.
+    """(M, F) weights that sum to one over the institutions that have training samples; zeros in a fold without any.
 
-    Args:
-        samples: (M, F) numbers of training samples; 0 excludes an institution from a fold.
-        weighting: `equal` is FedNI's 1/M, `subjects` is FedAvg's n_m / n.
-
-    Returns:
-        (M, F); a column without participants is zero.
+    `equal` is FedNI's 1/M, `subjects` is FedAvg's n_m / n, of `samples` (M, F).
     """
     present = samples > 0
     raw = present.to(torch.float64) if weighting == "equal" else samples.to(torch.float64) * present
@@ -46,11 +41,8 @@ def average(every: Sequence[Mapping[str, Tensor]], weights: Tensor) -> dict[str,
     return means
 
 
-# Client selection by FedAvg's fraction C.
-
-
 def choose(institutions: int, fraction: float, streams: Streams, round_index: int) -> tuple[int, ...]:
-    """max(round(C M), 1) of the M institutions, drawn without replacement, ascending."""
+    """max(round(C M), 1) of the M institutions by FedAvg's fraction C, drawn without replacement, ascending."""
     count = max(round(fraction * institutions), 1)
     order = streams.numpy("client-selection", round_index).permutation(institutions)
     return tuple(sorted(order[:count].tolist()))
@@ -58,13 +50,7 @@ def choose(institutions: int, fraction: float, streams: Streams, round_index: in
 
 @dataclass(frozen=True)
 class Selection:
-    """The institutions of every round of a training.
-
-    Attributes:
-        institutions: M.
-        fraction: C.
-        streams: of the repeat.
-    """
+    """The institutions of every round of a training, drawn by FedAvg's fraction C."""
 
     institutions: int
     fraction: float
@@ -110,22 +96,36 @@ class EndingStrategy(Strategy, Protocol):
         """What every institution learns of the result beside the last messages."""
 
 
-# Training without a server: every institution by itself, or one with pooled data.
-
-
-class Alone:
-    """All institutions train in every round and send nothing.
-
-    Args:
-        institutions: codes.
-    """
+class Server:
+    """What servers have in common: all institutions train in every round, and a state is made of tensors."""
 
     def __init__(self, institutions: tuple[int, ...]) -> None:
         self.institutions = institutions
 
     def choose(self, _number: int) -> tuple[int, ...]:
-        """All of them."""
+        """All institutions."""
         return self.institutions
+
+    def to_all(self, tensors: Mapping[str, Tensor]) -> Mapping[int, Message]:
+        """One message to all institutions."""
+        return dict.fromkeys(self.institutions, Message(tensors))
+
+    def kept(self) -> Mapping[str, Tensor]:
+        """The tensors that later rounds depend on."""
+        return {}
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """What later rounds depend on, on the host."""
+        return {name: tensor.cpu().numpy() for name, tensor in self.kept().items()}
+
+    def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Copy a `state`."""
+        for name, tensor in self.kept().items():
+            tensor.copy_(torch.from_numpy(arrays[name]))
+
+
+class Alone(Server):
+    """Training without a server: all institutions, or one with pooled data, train in every round and send nothing."""
 
     def aggregate(self, _number: int, replies: Mapping[int, Message]) -> None:
         """No replies."""
@@ -134,27 +134,12 @@ class Alone:
         """Nothing."""
         return {}
 
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Nothing."""
-        return {}
-
-    def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Nothing."""
-
 
 # Federated averaging (McMahan et al. 2017, Algorithm 1; FedNI Algorithm 1, lines 9 and 15).
 
 
-class FedAvg:
-    """One shared model: the mean of the replies, or what a defence makes of them.
-
-    Args:
-        institutions: codes.
-        start: shared tensors of the initial model, name -> (F, ...).
-        weighting: `equal` is FedNI's 1/M, `subjects` the original's n_m / n.
-        selection: of the institutions that train in a round; by default all.
-        defence: in place of the mean.
-    """
+class FedAvg(Server):
+    """One shared model: the mean of the replies, or what a defence makes of them; `start` are its tensors (F, ...)."""
 
     def __init__(
         self,
@@ -164,9 +149,9 @@ class FedAvg:
         selection: Selection | None = None,
         defence: Defence | None = None,
     ) -> None:
-        self.institutions, self.weighting = institutions, weighting
+        super().__init__(institutions)
         self.tensors = {name: tensor.clone() for name, tensor in start.items()}
-        self.selection, self.defence = selection, defence
+        self.weighting, self.selection, self.defence = weighting, selection, defence
 
     def choose(self, number: int) -> tuple[int, ...]:
         """The institutions drawn for this round."""
@@ -186,16 +171,8 @@ class FedAvg:
 
     def broadcast(self, number: int) -> Mapping[int, Message]:
         """The model to all institutions; nothing before the first round."""
-        if number == 0:
-            return {}
-        message = Message(self.tensors)
-        return dict.fromkeys(self.institutions, message)
+        return self.to_all(self.tensors) if number else {}
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def kept(self) -> Mapping[str, Tensor]:
         """The model."""
-        return {name: tensor.cpu().numpy() for name, tensor in self.tensors.items()}
-
-    def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Copy the model."""
-        for name, tensor in self.tensors.items():
-            tensor.copy_(torch.from_numpy(arrays[name]))
+        return self.tensors

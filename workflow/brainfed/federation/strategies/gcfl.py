@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations
 from math import inf, sqrt
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import networkx as nx
 import numpy as np
@@ -13,7 +13,7 @@ from sklearn.manifold import spectral_embedding
 from torch import Tensor
 
 from brainfed.federation.message import GRADIENT_NORM, Message
-from brainfed.federation.strategies.fedavg import average, institution_weights
+from brainfed.federation.strategies.fedavg import Server, average, institution_weights
 from brainfed.runtime.errors import UserError
 
 # How alike institutions are: weights of the graph that a clustered federation cuts.
@@ -24,75 +24,54 @@ BoolArray = NDArray[np.bool_]
 Clustering = Literal["minimum_cut", "balanced"]
 
 
-class Similarity(Protocol):
-    """The interface of GCFL's server to a measure of similarity."""
+class Similarity:
+    """How GCFL's server measures similarity in a fold, given by its position; by default from one round's updates."""
+
+    def weights(self, _fold: int, _members: IntArray, _updates: Tensor) -> FloatArray:
+        """(m, m) weights between members of a cluster, none negative.
+
+        Members (m,) are places of institutions; updates (m, P) what each has added to its shared weights in this round.
+        """
+        raise NotImplementedError
 
     def read(self, replies: Sequence[Message]) -> None:
         """Keep what it needs of a round's replies, one an institution."""
 
-    def ready(self, fold: int) -> bool:
+    def ready(self, _fold: int) -> bool:
         """Whether enough is known of this fold to cut one of its clusters."""
-
-    def weights(self, fold: int, members: IntArray, updates: Tensor) -> FloatArray:
-        """(m, m) weights between members of a cluster, none negative.
-
-        Args:
-            fold: position of the fold.
-            members: (m,) places of the institutions.
-            updates: (m, P) what each has added to its shared weights in this round.
-        """
+        return True
 
     def forget(self, fold: int) -> None:
-        """A cluster of this fold was cut."""
+        """Take note that a cluster of this fold was cut."""
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Arrays that later rounds depend on."""
+        return {}
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Copy a `state`."""
 
 
-class UpdateCosine:
+class UpdateCosine(Similarity):
     """GCFL: cos(Delta_i, Delta_j) + 1 between the updates of a round (Xie et al. 2021)."""
-
-    def read(self, replies: Sequence[Message]) -> None:
-        """Nothing to keep."""
-
-    def ready(self, _fold: int) -> bool:
-        """Always: a round's updates suffice."""
-        return True
 
     def weights(self, _fold: int, _members: IntArray, updates: Tensor) -> FloatArray:
         """(m, m); an update of zeros has the cosine 0 with all others."""
         exact = updates.double()
         units = exact / exact.norm(dim=1, keepdim=True).clamp(min=torch.finfo(exact.dtype).tiny)
-        found: FloatArray = (units @ units.T + 1).clamp(min=0).cpu().numpy()
-        return found
-
-    def forget(self, _fold: int) -> None:
-        """Nothing to forget."""
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Nothing."""
-        return {}
-
-    def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Nothing."""
+        return np.asarray((units @ units.T + 1).clamp(min=0).cpu().numpy())
 
 
-class GradientNorms:
+class GradientNorms(Similarity):
     """GCFL+: max(D) - D, with D the DTW distances between sequences of gradient norms (Xie et al. 2021).
 
-    Replies have a tensor `gradient-norm`. After a cut all sequences of the fold start again, and no cluster of it is
-    cut before they are whole, as in the authors' code.
-
-    Args:
-        length: number d of last rounds that are compared.
+    Replies have a tensor `gradient-norm`; norms of the last `length` rounds are compared. After a cut all sequences of
+    the fold start again, and no cluster of it is cut before they are whole, as in the authors' code.
     """
 
     def __init__(self, length: int) -> None:
         self.length = length
-        self.held: list[FloatArray] = []
+        self.norms: list[FloatArray] = []
         """One (M, F) a round, the latest last; NaN where a norm is missing or forgotten."""
 
     def read(self, replies: Sequence[Message]) -> None:
@@ -106,39 +85,34 @@ class GradientNorms:
         if (present & ~np.isfinite(norms)).any():
             place, fold = np.argwhere(present & ~np.isfinite(norms))[0]
             raise ValueError(f"expected finite gradient norms, found {norms[place, fold]} of {place=} in {fold=}")
-        self.held = [*self.held, np.where(present, norms, np.nan)][-self.length :]
+        self.norms = [*self.norms, np.where(present, norms, np.nan)][-self.length :]
 
     def ready(self, fold: int) -> bool:
         """Whether d rounds have passed since the last cut, or since the start."""
-        return int(np.isfinite(np.stack(self.held)[:, :, fold]).any(axis=1).sum()) == self.length
+        return int(np.isfinite(np.stack(self.norms)[:, :, fold]).any(axis=1).sum()) == self.length
 
     def weights(self, fold: int, members: IntArray, _updates: Tensor) -> FloatArray:
         """(m, m)."""
-        known = np.stack(self.held)[:, members, fold]
-        distances = dtw_distances([column[np.isfinite(column)].tolist() for column in known.T])
+        known = np.stack(self.norms)[:, members, fold]
+        sequences = [column[np.isfinite(column)].tolist() for column in known.T]
+        distances = np.zeros((len(sequences), len(sequences)))
+        for one, other in combinations(range(len(sequences)), 2):
+            distances[one, other] = distances[other, one] = dtw(sequences[one], sequences[other])
         assert np.isfinite(distances).all(), "every institution with training samples has a norm of this round"
         return np.asarray(distances.max() - distances)
 
     def forget(self, fold: int) -> None:
         """Empty the sequences of a fold."""
-        for norms in self.held:
+        for norms in self.norms:
             norms[:, fold] = np.nan
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The sequences, (rounds, M, F)."""
-        return {"gradient-norms": np.array(self.held)}
+        return {"gradient-norms": np.array(self.norms)}
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Copy the sequences."""
-        self.held = list(arrays["gradient-norms"].copy())
-
-
-def dtw_distances(sequences: Sequence[Sequence[float]]) -> FloatArray:
-    """(m, m) distances between m sequences."""
-    found = np.zeros((len(sequences), len(sequences)))
-    for one, other in combinations(range(len(sequences)), 2):
-        found[one, other] = found[other, one] = dtw(sequences[one], sequences[other])
-    return found
+        self.norms = list(arrays["gradient-norms"].copy())
 
 
 def dtw(first: Iterable[float], second: Sequence[float]) -> float:
@@ -153,8 +127,6 @@ def dtw(first: Iterable[float], second: Sequence[float]) -> float:
             sums.append((value - other) ** 2 + min(previous[place], previous[place + 1], sums[place]))
     return sqrt(sums[-1])
 
-
-# Partitions of institutions, and two ways to cut a cluster in two.
 
 Cut = Callable[[FloatArray], BoolArray]
 """Weights (m, m) of the complete graph over a cluster -> (m,) whether an institution is in the one part or the other.
@@ -191,27 +163,18 @@ CUTS: Mapping[Clustering, Cut] = {"minimum_cut": minimum_cut, "balanced": balanc
 
 
 def split(clusters: IntArray, one: IntArray, other: IntArray, counts: IntArray) -> IntArray:
-    """A partition in which two parts of one cluster are apart.
+    """The clusters (M,) with two parts of one of them apart, whose places `one` and `other` ascend.
 
     The part with the first institution keeps the cluster's number, the other gets the next free one. Members without
-    training samples are in neither part: they go with the part that has more samples.
-
-    Args:
-        clusters: (M,) number of the cluster of each institution, in {0, ..., K - 1}.
-        one: (a,) places of the institutions of one part, in ascending order.
-        other: (b,) those of the other part; none is empty.
-        counts: (M,) numbers of training samples.
-
-    Returns:
-        (M,) in {0, ..., K}.
+    training samples are in neither part: they go with the part that has more samples, by their `counts` (M,).
     """
     first, second = sorted((one, other), key=lambda part: int(part[0]))
     number, free = clusters[first[0]], clusters.max() + 1
-    found = clusters.copy()
+    finer = clusters.copy()
     if counts[second].sum() > counts[first].sum():
-        found[clusters == number] = free
-    found[first], found[second] = number, free
-    return found
+        finer[clusters == number] = free
+    finer[first], finer[second] = number, free
+    return finer
 
 
 # Clustered federated learning of graphs: GCFL and GCFL+ (Xie et al. 2021).
@@ -226,7 +189,7 @@ FEWEST = 3
 """Institutions with training samples in a cluster that can be cut."""
 
 
-class GCFL:
+class GCFL(Server):
     """One model a cluster of institutions; every fold has clusters of its own.
 
     Args:
@@ -252,7 +215,8 @@ class GCFL:
         clustering: Clustering = "minimum_cut",
         weighting: Literal["equal", "subjects"] = "subjects",
     ) -> None:
-        self.institutions, self.similarity = institutions, similarity
+        super().__init__(institutions)
+        self.similarity = similarity
         self.eps1, self.eps2, self.first_round, self.weighting = eps1, eps2, first_round, weighting
         self.tensors = {name: torch.stack([tensor] * len(institutions)) for name, tensor in start.items()}
         self.clustering, self._cut, self._folds = clustering, CUTS[clustering], len(next(iter(start.values())))
@@ -265,10 +229,6 @@ class GCFL:
         Of two parts of a cluster the one with the first institution keeps the number.
         """
         return np.array(self._clusters, dtype=np.int64).reshape(-1, self._folds, len(self.institutions))
-
-    def choose(self, _number: int) -> tuple[int, ...]:
-        """All institutions."""
-        return self.institutions
 
     @torch.no_grad()
     def aggregate(self, number: int, replies: Mapping[int, Message]) -> None:
@@ -299,15 +259,17 @@ class GCFL:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The models, the clusters of all rounds, and what the similarity keeps."""
-        models = {f"model/{name}": tensor.cpu().numpy() for name, tensor in self.tensors.items()}
-        return {"clusters": self.clusters, **models, **self.similarity.state()}
+        return {"clusters": self.clusters, **super().state(), **self.similarity.state()}
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Copy a state."""
-        for name, tensor in self.tensors.items():
-            tensor.copy_(torch.from_numpy(arrays[f"model/{name}"]))
+        super().load(arrays)
         self._clusters = list(arrays["clusters"].copy())
         self.similarity.load(arrays)
+
+    def kept(self) -> Mapping[str, Tensor]:
+        """The models."""
+        return {f"model/{name}": tensor for name, tensor in self.tensors.items()}
 
     def _updates(self, number: int, fold: int, counts: IntArray, replies: Sequence[Message]) -> Tensor:
         """(m, P) updates of the shared weights of the institutions with training samples in a fold."""
@@ -331,15 +293,15 @@ class GCFL:
     def _after_cuts(self, fold: int, clusters: IntArray, counts: IntArray, updates: Tensor) -> IntArray:
         """(M,) the clusters of a fold after a round; new parts are not cut again."""
         places = np.flatnonzero(counts > 0)
-        found = clusters
+        finer = clusters
         for cluster in np.unique(clusters):
             rows = np.flatnonzero(clusters[places] == cluster)
             if len(rows) < FEWEST or not self.similarity.ready(fold) or not self._disagree(updates[rows]):
                 continue
             part = self._cut(self.similarity.weights(fold, places[rows], updates[rows]))
-            found = split(found, places[rows[part]], places[rows[~part]], counts)
+            finer = split(finer, places[rows[part]], places[rows[~part]], counts)
             self.similarity.forget(fold)
-        return found
+        return finer
 
     def _disagree(self, updates: Tensor) -> bool:
         """Whether a cluster's updates (m, P) are large while their mean is small."""
@@ -363,5 +325,5 @@ class GCFL:
 
 def _norms(rows: Tensor) -> Tensor:
     """(m,) float64; one that is not finite shows an entry that is not."""
-    found: Tensor = torch.linalg.vector_norm(rows, dim=1, dtype=torch.float64)
-    return found
+    norms: Tensor = torch.linalg.vector_norm(rows, dim=1, dtype=torch.float64)
+    return norms

@@ -1,41 +1,48 @@
 """The server of a ridge regression solved by conjugate gradients, and the Krylov spaces that it solves in."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from brainfed.federation.message import Message
+from brainfed.federation.strategies.fedavg import Server
 
 # Krylov spaces of several ridge regressions: Lanczos with full orthogonalisation, and the solutions in them.
 
 Phase = Literal["moments", "search", "validation", "refinement", "done"]
 
-
+TENSORS = ("directions", "diagonal", "offdiagonal", "start", "count", "target", "mean")
+"""Fields of the spaces that are tensors, systems first."""
 SMALLEST = 1e-13
 """Norm of a new direction, relative to its product, below which the space is complete."""
 
 
+@dataclass
 class KrylovSpaces:
     """S spaces of up to K directions of d numbers.
 
     Attributes:
         directions: (S, K + 1, d) orthonormal directions; zero beyond a complete space.
         diagonal, offdiagonal: (S, K) of T; `offdiagonal[:, k]` joins the directions k and k + 1.
-        size: number of directions with a product.
         start: (S,) norm of the right-hand side b.
         count, target: (S,) number of training subjects n, and mean of their targets.
         mean: (S, d) mean mu of their features.
+        size: number of directions with a product.
     """
 
-    def __init__(
-        self, directions: Tensor, diagonal: Tensor, offdiagonal: Tensor, size: int, start: Tensor, count: Tensor,
-        target: Tensor, mean: Tensor,
-    ) -> None:  # fmt: skip
-        self.directions, self.diagonal, self.offdiagonal, self.size = directions, diagonal, offdiagonal, size
-        self.start, self.count, self.target, self.mean = start, count, target, mean
+    directions: Tensor
+    diagonal: Tensor
+    offdiagonal: Tensor
+    start: Tensor
+    count: Tensor
+    target: Tensor
+    mean: Tensor
+    size: int = 0
 
     @classmethod
     def of(cls, count: Tensor, features: Tensor, targets: Tensor, products: Tensor, rounds: int) -> "KrylovSpaces":
@@ -56,7 +63,7 @@ class KrylovSpaces:
         directions = right.new_zeros(len(count), rounds + 1, right.shape[1])
         directions[:, 0] = _unit(right, norm, least)
         empty = right.new_zeros(2, len(count), rounds)
-        return cls(directions, empty[0], empty[1], 0, start, count, target, mean)
+        return cls(directions, empty[0], empty[1], start, count, target, mean)
 
     @property
     def last(self) -> Tensor:
@@ -64,11 +71,7 @@ class KrylovSpaces:
         return self.directions[:, self.size]
 
     def extend(self, products: Tensor) -> None:
-        """Add the next directions.
-
-        Args:
-            products: (S, d) Z' Z q of `last`, summed over institutions.
-        """
+        """Add the next directions, from the products Z' Z q (S, d) of `last`, summed over institutions."""
         latest, place = self.last, self.size
         centred = products - (self.count * (self.mean * latest).sum(dim=1))[:, None] * self.mean
         self.diagonal[:, place] = (latest * centred).sum(dim=1)
@@ -83,11 +86,9 @@ class KrylovSpaces:
         self.size += 1
 
     def solution(self, penalties: Tensor, size: int | None = None) -> tuple[Tensor, Tensor]:
-        """Coefficients (S, A, K) of the directions in the weights, and intercepts (S, A).
+        """Coefficients (S, A, K) of the directions in the weights, and intercepts (S, A), for penalties (S, A).
 
-        Args:
-            penalties: (S, A).
-            size: use the first so many directions; all by default.
+        Uses the first `size` directions; all by default.
         """
         coefficients = self._coefficients(penalties, self.size if size is None else size)
         known = self.directions[:, : self.diagonal.shape[1]]
@@ -121,50 +122,30 @@ class KrylovSpaces:
 
     def first(self, systems: int) -> "KrylovSpaces":
         """The spaces of the first systems alone."""
-        return KrylovSpaces(
-            self.directions[:systems].clone(),
-            self.diagonal[:systems].clone(),
-            self.offdiagonal[:systems].clone(),
-            self.size,
-            self.start[:systems],
-            self.count[:systems],
-            self.target[:systems],
-            self.mean[:systems],
-        )
+        return KrylovSpaces(**{name: getattr(self, name)[:systems].clone() for name in TENSORS}, size=self.size)
 
     def _coefficients(self, penalties: Tensor, k: int) -> Tensor:
         between = self.offdiagonal[:, : k - 1]
         matrix = torch.diag_embed(self.diagonal[:, :k]) + torch.diag_embed(between, 1) + torch.diag_embed(between, -1)
         values, vectors = torch.linalg.eigh(matrix)
         scaled = vectors[:, 0, None, :] * self.start[:, None, None] / (values[:, None, :] + penalties[:, :, None])
-        found = self.diagonal.new_zeros(*penalties.shape, self.diagonal.shape[1])
-        found[:, :, :k] = torch.einsum("skv,sav->sak", vectors, scaled)
-        return found
+        coefficients = self.diagonal.new_zeros(*penalties.shape, self.diagonal.shape[1])
+        coefficients[:, :, :k] = torch.einsum("skv,sav->sak", vectors, scaled)
+        return coefficients
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Everything, on the host."""
-        tensors = {
-            "directions": self.directions[:, : self.size + 1],
-            "diagonal": self.diagonal,
-            "offdiagonal": self.offdiagonal,
-            "start": self.start,
-            "count": self.count,
-            "target": self.target,
-            "mean": self.mean,
-        }
-        return {name: tensor.cpu().numpy() for name, tensor in tensors.items()}
+        """The tensors on the host, without the directions that are still empty."""
+        arrays = {name: getattr(self, name).cpu().numpy() for name in TENSORS}
+        return arrays | {"directions": arrays["directions"][:, : self.size + 1]}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], rounds: int) -> "KrylovSpaces":
-        """From `arrays`."""
-        held = {name: torch.from_numpy(array.copy()) for name, array in arrays.items() if name != "phase"}
-        systems, known, d = held["directions"].shape
-        directions = held["directions"].new_zeros(systems, rounds + 1, d)
-        directions[:, :known] = held["directions"]
-        return cls(
-            directions, held["diagonal"], held["offdiagonal"], known - 1, held["start"], held["count"],
-            held["target"], held["mean"],
-        )  # fmt: skip
+        """From `arrays`, with room for the directions of all rounds."""
+        tensors = {name: torch.from_numpy(arrays[name].copy()) for name in TENSORS}
+        systems, known, d = tensors["directions"].shape
+        directions = tensors["directions"].new_zeros(systems, rounds + 1, d)
+        directions[:, :known] = tensors["directions"]
+        return cls(**tensors | {"directions": directions}, size=known - 1)
 
 
 def _unit(vectors: Tensor, norms: Tensor, least: Tensor) -> Tensor:
@@ -187,14 +168,13 @@ SEARCH_TOLERANCE = 1e-3
 """Bound of a score's error at which penalties are compared."""
 
 
-class Krylov:
+class Krylov(Server):
     """Solves C ridge regressions, each with the penalty of the smallest loss of held-out subjects.
 
     System s = j C + c is model c, trained without the inner fold j - 1; with j = 0 on all training subjects. The search
     sends directions of all systems until all penalties can be compared; the refinement, of those with j = 0 alone.
 
     Args:
-        institutions: codes.
         models: number of models C.
         penalties: A values of alpha, ascending; with a single one there is no search.
         rounds: most directions K.
@@ -204,9 +184,9 @@ class Krylov:
     def __init__(
         self, institutions: tuple[int, ...], models: int, penalties: Sequence[float], rounds: int, tolerance: float
     ) -> None:
-        self.institutions, self.models = institutions, models
+        super().__init__(institutions)
         self.penalties = torch.tensor(penalties, dtype=torch.float64)
-        self.rounds, self.tolerance = rounds, tolerance
+        self.models, self.rounds, self.tolerance = models, rounds, tolerance
         self.chosen = torch.zeros(models, dtype=torch.int64)
         self._spaces: KrylovSpaces | None = None
         self._phase: Phase = "moments"
@@ -217,27 +197,23 @@ class Krylov:
         assert self._spaces is not None, "the institutions have sent no moments"
         return self._spaces
 
-    def choose(self, _number: int) -> tuple[int, ...]:
-        """All institutions."""
-        return self.institutions
-
     def finished(self) -> bool:
         """Whether the solution is known."""
         return self._phase == "done"
 
     def aggregate(self, _number: int, replies: Mapping[int, Message]) -> None:
         """Sums over institutions of: moments, then products with the directions, then losses of held-out subjects."""
-        found = {name: tensor[0] for name, tensor in _total(replies).items()}
+        total = {name: tensor[0] for name, tensor in _total(replies).items()}
         if self._phase == "moments":
             self._spaces = KrylovSpaces.of(
-                found["count"], found["feature-sum"], found["target-sum"], found["feature-target-sum"], self.rounds
+                total["count"], total["feature-sum"], total["target-sum"], total["feature-target-sum"], self.rounds
             )
             self._phase = "search" if len(self.penalties) > 1 else "refinement"
         elif self._phase == "validation":
-            self.chosen = strongest_of_the_best(found["loss"], found["held-out"], self.models)
+            self.chosen = strongest_of_the_best(total["loss"], total["held-out"], self.models)
             self._spaces, self._phase = self.spaces.first(self.models), "refinement"
         else:
-            self.spaces.extend(found["product" if self._phase == "search" else "last-product"])
+            self.spaces.extend(total["product" if self._phase == "search" else "last-product"])
         if self._phase == "search" and self._ends(self.penalties.expand(len(self.spaces.start), -1), SEARCH_TOLERANCE):
             self._phase = "validation"
         if self._phase == "refinement" and self._ends(self.own_penalties(), self.tolerance):
@@ -256,9 +232,7 @@ class Krylov:
         elif self._phase == "done":
             coefficients, intercepts = self.spaces.solution(self.own_penalties())
             tensors["last-coefficients"], tensors["last-intercepts"] = coefficients[:, 0], intercepts[:, 0]
-        if not tensors:
-            return {}
-        return dict.fromkeys(self.institutions, Message({name: tensor[None] for name, tensor in tensors.items()}))
+        return self.to_all({name: tensor[None] for name, tensor in tensors.items()}) if tensors else {}
 
     def published(self) -> dict[str, NDArray[Any]]:
         """Weights (C, d), intercepts (C,) and patterns (C, d) of the models; bound of a score's error; directions."""
@@ -275,8 +249,7 @@ class Krylov:
     def state(self) -> dict[str, NDArray[Any]]:
         """The spaces, the chosen penalties and the phase."""
         spaces = {} if self._spaces is None else self._spaces.arrays()
-        phase = torch.tensor(PHASES.index(self._phase))
-        return {"phase": phase.numpy(), "chosen": self.chosen.numpy(), **spaces}
+        return {"phase": np.array(PHASES.index(self._phase)), "chosen": self.chosen.numpy(), **spaces}
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Copy a state."""
@@ -308,10 +281,8 @@ def _total(replies: Mapping[int, Message]) -> Mapping[str, Tensor]:
 def strongest_of_the_best(loss: Tensor, held_out: Tensor, models: int) -> Tensor:
     """(C,) positions of the penalties with the smallest mean loss over inner folds; of ties, the strongest.
 
-    Args:
-        loss: (S, A) sums of squared errors of the held-out subjects of each system.
-        held_out: (S,) their numbers; 0 for a system without held-out subjects.
-        models: C.
+    The loss (S, A) of a system sums the squared errors of its held-out subjects, of which `held_out` (S,) counts 0 or
+    more.
     """
     counted = held_out > 0
     means = torch.where(counted[:, None], loss / held_out.clamp(min=1)[:, None], 0.0)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from brainfed.federation.message import Message
+from brainfed.federation.strategies.fedavg import Server
 
 # A server that steps along the mean of gradients, after it has weighed the classes by their counts.
 #
@@ -25,11 +26,10 @@ from brainfed.federation.message import Message
 # with the sums g_m of the institutions' gradients over N training subjects.
 
 
-class GradientDescent:
+class GradientDescent(Server):
     """One shared model from sums of gradients.
 
     Args:
-        institutions: codes.
         start: (F, K, d) initial weights.
         step: (F,) size of a step.
         class_weights: (F, C) ones.
@@ -44,18 +44,19 @@ class GradientDescent:
         class_weights: Tensor,
         count_noise: Tensor | None,
     ) -> None:
-        self.institutions, self.step, self.count_noise = institutions, step, count_noise
+        super().__init__(institutions)
+        self.step, self.count_noise = step, count_noise
         self.weights, self.class_weights = start.clone(), class_weights.clone()
-
-    def choose(self, _number: int) -> tuple[int, ...]:
-        """All institutions."""
-        return self.institutions
 
     def aggregate(self, _number: int, replies: Mapping[int, Message]) -> None:
         """Weigh the classes, or step."""
         ordered = [replies[code] for code in sorted(replies)]
         if "class-counts" in ordered[0].tensors:
-            self._weigh(torch.stack([reply.tensors["class-counts"] for reply in ordered]).sum(dim=0))
+            assert self.count_noise is not None
+            counts = torch.stack([reply.tensors["class-counts"] for reply in ordered]).sum(dim=0)
+            # One subject beside the noise, so that a class without subjects has a weight.
+            level = counts.clamp(min=0) + self.count_noise.to(counts).clamp(min=1)[:, None]
+            self.class_weights.copy_(level.min(dim=1, keepdim=True).values / level)
             return
         subjects = torch.stack([reply.samples for reply in ordered]).sum(dim=0).clamp(min=1)
         total = torch.stack([reply.tensors["gradient"] for reply in ordered]).sum(dim=0)
@@ -66,23 +67,11 @@ class GradientDescent:
         if number == 0:
             return {}
         counted = self.count_noise is not None and number == 1
-        tensors = {"class-weights": self.class_weights} if counted else {"weights": self.weights}
-        return dict.fromkeys(self.institutions, Message(tensors))
+        return self.to_all({"class-weights": self.class_weights} if counted else {"weights": self.weights})
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def kept(self) -> Mapping[str, Tensor]:
         """The model and the weights of the classes."""
-        return {"weights": self.weights.cpu().numpy(), "class-weights": self.class_weights.cpu().numpy()}
-
-    def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Copy a state."""
-        self.weights.copy_(torch.from_numpy(arrays["weights"]))
-        self.class_weights.copy_(torch.from_numpy(arrays["class-weights"]))
-
-    def _weigh(self, counts: Tensor) -> None:
-        assert self.count_noise is not None
-        # One subject beside the noise, so that a class without subjects has a weight.
-        level = counts.clamp(min=0) + self.count_noise.to(counts).clamp(min=1)[:, None]
-        self.class_weights.copy_(level.min(dim=1, keepdim=True).values / level)
+        return {"weights": self.weights, "class-weights": self.class_weights}
 
 
 # Minimisation of a sum over institutions by L-BFGS at the server (Nocedal and Wright 2006, Algorithms 7.4 and 3.1).
@@ -124,39 +113,28 @@ class Objective:
     prefix: str = ""
 
 
-class QuasiNewton:
-    """The server.
-
-    Args:
-        institutions: codes.
-        objective: of the models.
-        penalties: (P,) above 0.
-    """
+class QuasiNewton(Server):
+    """Minimise an objective by L-BFGS under penalties (P,) above 0."""
 
     def __init__(self, institutions: tuple[int, ...], objective: Objective, penalties: Tensor) -> None:
-        self.institutions, self.objective = institutions, objective
+        super().__init__(institutions)
+        self.objective = objective
+        self.accepted = torch.zeros_like(penalties, dtype=torch.bool)
+        penalties = penalties.double()
         models, size = len(penalties), objective.features + 1
-        self.accepted = torch.zeros(models, dtype=torch.bool, device=penalties.device)
-        point = penalties.new_zeros(models, size, dtype=torch.float64)
-        self.held = {
-            "penalties": penalties.double(),
-            "trial": torch.zeros_like(point),
-            "point": point,
-            "gradient": torch.zeros_like(point),
-            "direction": torch.zeros_like(point),
-            "steps": point.new_zeros(MEMORY, models, size),
-            "differences": point.new_zeros(MEMORY, models, size),
-            "inverse": point.new_zeros(MEMORY, models),
-            "scale": 1 / (objective.curvature + penalties.double()),
-            "loss": torch.full_like(penalties, torch.inf, dtype=torch.float64),
-            "step": torch.zeros_like(penalties, dtype=torch.float64),
-            "first": torch.zeros_like(penalties, dtype=torch.float64),
-            "rounds": torch.zeros((), dtype=torch.int64),
+        shapes = {
+            **dict.fromkeys(("trial", "point", "gradient", "direction"), (models, size)),
+            **dict.fromkeys(("steps", "differences"), (MEMORY, models, size)),
+            "inverse": (MEMORY, models),
+            **dict.fromkeys(("step", "first"), (models,)),
         }
-
-    def choose(self, _number: int) -> tuple[int, ...]:
-        """All institutions."""
-        return self.institutions
+        self.held = {
+            "penalties": penalties.clone(),
+            "scale": 1 / (objective.curvature + penalties),
+            "loss": torch.full_like(penalties, torch.inf),
+            "rounds": torch.zeros((), dtype=torch.int64),
+            **{name: penalties.new_zeros(shape) for name, shape in shapes.items()},
+        }
 
     @property
     def converged(self) -> Tensor:
@@ -229,20 +207,15 @@ class QuasiNewton:
         """`weight` (1, P, d) and `bias` (1, P) to all institutions."""
         trial, prefix = self.held["trial"].to(self.objective.dtype)[None], self.objective.prefix
         tensors = {f"{prefix}weight": trial[..., :-1].contiguous(), f"{prefix}bias": trial[..., -1].contiguous()}
-        return dict.fromkeys(self.institutions, Message(tensors))
+        return self.to_all(tensors)
 
     def published(self) -> dict[str, NDArray[Any]]:
         """Number of rounds."""
         return {"rounds": np.array(self.rounds)}
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def kept(self) -> Mapping[str, Tensor]:
         """The points, the gradients, the penalties and the memory."""
-        return {name: tensor.cpu().numpy() for name, tensor in self.held.items()}
-
-    def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Copy a `state`."""
-        for name, tensor in self.held.items():
-            self.held[name] = torch.from_numpy(arrays[name].copy()).to(tensor.device)
+        return self.held
 
     def _pull(self, weights: Tensor, penalties: Tensor | None = None) -> Tensor:
         """The penalty's gradient at weights (..., P, d + 1); 0 for the intercept."""
@@ -264,15 +237,15 @@ class QuasiNewton:
         """(P, d + 1) minus the inverse curvature of the memory times the gradient (Algorithm 7.4)."""
         steps, differences, inverse = (self.held[name] for name in ("steps", "differences", "inverse"))
         oldest_first = [(number + 1 + age) % MEMORY for age in range(MEMORY)]
-        found, shares = self.held["gradient"].clone(), torch.zeros_like(inverse)
+        ascent, shares = self.held["gradient"].clone(), torch.zeros_like(inverse)
         for slot in reversed(oldest_first):
-            shares[slot] = inverse[slot] * (steps[slot] * found).sum(dim=1)
-            found -= shares[slot, :, None] * differences[slot]
-        found *= self.held["scale"][:, None]
+            shares[slot] = inverse[slot] * (steps[slot] * ascent).sum(dim=1)
+            ascent -= shares[slot, :, None] * differences[slot]
+        ascent *= self.held["scale"][:, None]
         for slot in oldest_first:
-            again = inverse[slot] * (differences[slot] * found).sum(dim=1)
-            found += (shares[slot] - again)[:, None] * steps[slot]
-        return -found
+            again = inverse[slot] * (differences[slot] * ascent).sum(dim=1)
+            ascent += (shares[slot] - again)[:, None] * steps[slot]
+        return -ascent
 
 
 # Choice of a penalty by federated inner folds: L-BFGS along ascending costs, each from the minimum of the one before.
@@ -286,19 +259,13 @@ FAR = 1.1
 """Loss, as a multiple of the smallest so far, above which weaker penalties are not tried."""
 
 
-class PenaltyPath:
-    """G groups of models that share a penalty, 1 / (cost count).
-
-    Args:
-        institutions: codes.
-        objective: of the P models.
-        costs: ascending.
-        groups: (P,) group of each model.
-    """
+class PenaltyPath(Server):
+    """G groups (P,) of the models of an objective that share a penalty, 1 / (cost count), with ascending costs."""
 
     def __init__(
         self, institutions: tuple[int, ...], objective: Objective, costs: Sequence[float], groups: Tensor
     ) -> None:
+        super().__init__(institutions)
         self.groups = groups
         self.costs = torch.tensor(costs, dtype=torch.float64, device=groups.device)
         self.counts = objective.counts.double().clamp(min=1)
@@ -309,10 +276,6 @@ class PenaltyPath:
         self.ended = torch.zeros(count, dtype=torch.bool, device=groups.device)
         self.server = QuasiNewton(institutions, objective, self._penalties())
         self.validation = torch.full_like(self.counts, torch.inf)
-
-    def choose(self, number: int) -> tuple[int, ...]:
-        """All institutions."""
-        return self.server.choose(number)
 
     @property
     def rounds(self) -> int:
@@ -329,8 +292,8 @@ class PenaltyPath:
         Tensors of a reply: those of `QuasiNewton.aggregate`, and `validation-loss` (1, P).
         """
         self.server.aggregate(number, replies)
-        found = self.server.total(replies, "validation-loss")
-        self.validation = torch.where(self.server.accepted, found, self.validation)
+        losses = self.server.total(replies, "validation-loss")
+        self.validation = torch.where(self.server.accepted, losses, self.validation)
         converged, moved = self.server.converged, False
         for group in torch.nonzero(~self.ended)[:, 0].tolist():
             own = self.groups == group
@@ -355,18 +318,10 @@ class PenaltyPath:
         """Cost of each group, and number of rounds."""
         return {"chosen": self.costs[self.best].cpu().numpy(), **self.server.published()}
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def kept(self) -> Mapping[str, Tensor]:
         """The models and the place on the path."""
-        own = {name: getattr(self, name).cpu().numpy() for name in self._own}
-        return self.server.state() | own
-
-    def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Copy a `state`."""
-        self.server.load(arrays)
-        for name in self._own:
-            setattr(self, name, torch.from_numpy(np.array(arrays[name])).to(self.groups.device))
-
-    _own = ("place", "best", "losses", "ended", "validation")
+        own = ("place", "best", "losses", "ended", "validation")
+        return {**self.server.kept(), **{name: getattr(self, name) for name in own}}
 
     def _penalties(self) -> Tensor:
         """(P,) of the groups' present costs."""

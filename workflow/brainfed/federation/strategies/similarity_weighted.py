@@ -39,7 +39,6 @@ class SimilarityWeighted(FedAvg):
         tau: of the softmax; at 0 all weigh the same, the larger the more the most similar one.
         components: of the principal component analysis, the largest first; None: all.
         literal: whether the formula holds as it is printed, with centred weights in place of updates.
-        selection: of the institutions that train in a round; by default all.
     """
 
     def __init__(
@@ -89,20 +88,17 @@ class SimilarityWeighted(FedAvg):
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The model, the one before, and the shares of all rounds."""
-        models = {"model": self.tensors, "previous": self.previous}
-        arrays = {
-            f"{which}/{name}": tensor.cpu().numpy()
-            for which, tensors in models.items()
-            for name, tensor in tensors.items()
-        }
-        return {"shares": self.shares, **arrays}
+        return {"shares": self.shares} | super().state()
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Copy a state."""
-        for which, tensors in {"model": self.tensors, "previous": self.previous}.items():
-            for name, tensor in tensors.items():
-                tensor.copy_(torch.from_numpy(arrays[f"{which}/{name}"]))
+        super().load(arrays)
         self._shares = list(arrays["shares"].copy())
+
+    def kept(self) -> Mapping[str, Tensor]:
+        """The model, and the one before."""
+        models = {"model": self.tensors, "previous": self.previous}
+        return {f"{which}/{name}": tensor for which, model in models.items() for name, tensor in model.items()}
 
     def _rows(self, number: int, fold: int, place: int, reply: Message) -> list[Tensor]:
         """The weights of an institution in a fold, (P,) a tensor in float64."""
@@ -126,8 +122,7 @@ class SimilarityWeighted(FedAvg):
             else:
                 rows = torch.cat([weights - sent, (sent - self.previous[name][fold].flatten().double())[None]])
             total += (rows @ rows.T).cpu()
-        found: FloatArray = total.numpy()
-        return found
+        return np.asarray(total.numpy())
 
     def _average(self, replies: Mapping[int, Message], shares: FloatArray) -> None:
         places = [place for place, code in enumerate(self.institutions) if code in replies]

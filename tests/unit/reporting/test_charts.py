@@ -1,5 +1,6 @@
 """Charts: valid Vega-Lite, the same bytes for the same input, every method in them, a filter that filters."""
 
+import itertools
 import json
 import re
 import tempfile
@@ -12,24 +13,25 @@ import numpy as np
 import pandas as pd
 import pytest
 import vl_convert
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from brainfed.cohort.classes import DIAGNOSIS_WORDS, class_words
 from brainfed.evaluation.pooled import SUBGROUP_COLUMNS
 from brainfed.evaluation.scores import score_runs
 from brainfed.reporting.charts.curves import calibration_chart, confusion_chart, operating_chart, roc_chart
-from brainfed.reporting.charts.scores import differences_chart, forest_chart, headline_chart, subgroups_chart
-from brainfed.reporting.charts.style import HIDDEN, VERSION, config, save_chart
-from brainfed.reporting.charts.training import (
-    LETTERS,
+from brainfed.reporting.charts.exchanges import (
     MARK,
-    MOST_POINTS,
     TRAFFIC_HEIGHT,
     TRAFFIC_WIDTH,
-    gain_chart,
-    learning_chart,
+    Box,
+    label_places,
+    text_size,
     traffic_chart,
 )
-from brainfed.reporting.figures.style import Box, text_size
+from brainfed.reporting.charts.scores import differences_chart, forest_chart, headline_chart, subgroups_chart
+from brainfed.reporting.charts.style import HIDDEN, VERSION, config, save_chart
+from brainfed.reporting.charts.training import MOST_POINTS, gain_chart, learning_chart
 from brainfed.reporting.pictures import inline
 from brainfed.reporting.scored import PageTests, Scored
 from brainfed.reporting.text.answer import find_answer
@@ -222,7 +224,7 @@ def test_no_name_in_the_chart_of_traffic_lies_on_a_mark():
         return TRAFFIC_HEIGHT * (auc - low) / (high - low)
 
     for name in names.itertuples():
-        width, height = text_size(name.method, LETTERS)
+        width, height = text_size(name.method)
         left, middle = across(name.left), upwards(name.at)
         box = Box(left, middle - height / 2, left + width, middle + height / 2)
         for mark in marks.itertuples():
@@ -318,3 +320,41 @@ def test_ids_of_two_figures_stay_apart():
     assert "axes_1" not in found and "<style" not in found and "metadata" not in found
     assert 'role="img" aria-label="A &quot;quoted&quot; finding"' in found
     assert "stroke-linejoin: round" in found and "M 1.23 2" in found
+
+
+# Places of labels beside marks.
+
+FRAME = Box(0, 0, 600, 300)
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 600), st.floats(0, 300), st.floats(2, 9)), min_size=1, max_size=35), st.booleans()
+)
+@settings(max_examples=40, deadline=None)
+def test_no_label_lies_on_another_or_on_a_mark(marks, alike):
+    """Also where all methods have one place."""
+    points = [marks[0][:2] if alike else mark[:2] for mark in marks]
+    sizes, radii = [(70.0, 8.0)] * len(marks), [mark[2] for mark in marks]
+    places = label_places(points, sizes, radii, FRAME)
+    taken = [Box(x - r, y - r, x + r, y + r) for (x, y), r in zip(points, radii, strict=True)]
+    for place in places:
+        assert place.left >= 0 and place.bottom >= 0 and place.right <= 600 and place.top <= 300
+        assert not any(place.overlaps(mark) for mark in taken)
+    assert not any(one.overlaps(other) for one, other in itertools.combinations(places, 2))
+
+
+def test_a_label_alone_stands_right_of_its_mark():
+    (place,) = label_places([(100.0, 100.0)], [(50.0, 8.0)], [4.0], FRAME)
+    assert place == Box(105.5, 96.0, 155.5, 104.0)
+
+
+def test_without_room_a_label_lies_on_another_rather_than_nowhere():
+    one, other = label_places([(2.0, 2.5)] * 2, [(9.0, 4.0)] * 2, [0.1] * 2, Box(0, 0, 14, 5))
+    assert one == other
+    (outside,) = label_places([(2.0, 2.5)], [(90.0, 4.0)], [0.1], Box(0, 0, 14, 5))
+    assert outside.right > 14
+
+
+def test_bars_are_kept_free():
+    (place,) = label_places([(100.0, 100.0)], [(50.0, 8.0)], [4.0], FRAME, [Box(60, 99, 140, 101)])
+    assert not place.overlaps(Box(60, 99, 140, 101)) and place.left < 100 < place.right

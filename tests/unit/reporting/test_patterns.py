@@ -10,7 +10,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from brainfed.cohort.classes import CLASS_WORDS, class_words
 from brainfed.evaluation.patterns import PLANTED_COLUMNS, Patterns, no_rows, planted_table, strongest_table
-from brainfed.reporting.figures.brains import patterns_figure
+from brainfed.reporting.figures.patterns import patterns_figure
 from brainfed.reporting.figures.style import drawing, save_svg
 from brainfed.reporting.tables.patterns import end_name, planted_sentences, read_strongest, shown_patterns, side
 from brainfed.reporting.variants import ShownVariant

@@ -26,10 +26,10 @@ def test_the_best_method_is_first_and_stands_beside_its_attack_and_its_bytes():
                 for name in ("fedgcn", "fedgcn-no-noise")]  # fmt: skip
     chart = leakage_chart([Leak(variants[0], 0.7, 0.6, 0.5, 0.7, 0), Leak(variants[1], 0.8, 0.9, 0.85, 0.95, 10**6)])
     own, attacks, sent = (rows_of(panel_of(chart, place), "method", column)
-                          for place, column in ((0, "mean"), (1, "mean"), (2, "sent")))  # fmt: skip
+                          for place, column in ((0, "mean"), (1, "mean"), (2, "shown")))  # fmt: skip
     titles = ["FedGCN (no noise)", "FedGCN"]
     assert [list(rows["method"]) for rows in (own, attacks, sent)] == [titles] * 3
-    assert (list(own["mean"]), list(attacks["mean"]), list(sent["sent"])) == (
+    assert (list(own["mean"]), list(attacks["mean"]), list(sent["shown"])) == (
         [0.8, 0.7],
         [0.9, 0.6],
         ["1.0 MB", "nothing"],

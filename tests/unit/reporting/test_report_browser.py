@@ -215,8 +215,8 @@ def test_wide_figures_stay_readable_in_a_narrow_window_and_the_flow_chart_fits(s
     images = seen[500]["images"]
     widths = {image["alt"]: image["width"] for image in images}
     headline, flow = images[0]["alt"], next(alt for alt in widths if alt.startswith("From the rows"))
-    assert widths[headline] > 600 and 400 < widths[flow] < 500
-    assert [500 < image["width"] < 600 for image in seen[1280]["images"] if image["alt"] == flow] == [True]
+    assert widths[headline] > 600 and 340 < widths[flow] < 400
+    assert [340 < image["width"] < 400 for image in seen[1280]["images"] if image["alt"] == flow] == [True]
 
 
 def test_a_click_sorts_a_table(seen):

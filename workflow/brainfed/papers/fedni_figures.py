@@ -22,7 +22,7 @@ from brainfed.papers.fedni_readings import Readings, find_readings
 from brainfed.reporting.charts.lines import DrawnLine, lines_panel, sure
 from brainfed.reporting.charts.style import Chart, Line, Panel, apart, dot_rows, headed, note_chart, titled, tooltip
 from brainfed.reporting.charts.sweeps import axis_title
-from brainfed.reporting.colours import INK, ORDERED, SERIES, WARM
+from brainfed.reporting.colours import COLD, INK, ORDERED, SERIES, WARM
 from brainfed.reporting.outline import ExperimentOutline
 from brainfed.reporting.rounding import rounded, short
 from brainfed.reporting.scored import PageTests, Scored, significant
@@ -38,6 +38,7 @@ PANELS = {
     "seconds": ["training time of one run", "(seconds)"],
 }
 OURS: Groups = {"ours": ("ours", SERIES[0][0])}
+TICKS = {10**power: readable(10**power).replace(".0", "") for power in range(15)}
 PAPER_S = "FedNI in the paper: 7,381 features, 200 subjects an institution, a server with 8 GeForce 3090"
 
 
@@ -48,7 +49,7 @@ def cost_chart(outline: ExperimentOutline) -> Chart:
         return note_chart("no method of this experiment generates nodes")
     compared = [variant for variant in shown if as_in_the_paper(outline) and printed_row(variant) is FEDNI_FULL]
     costs = [(variant, cost) for variant in shown for cost in phase_costs(outline, variant)]
-    panels = []
+    panels: list[Panel] = []
     for key, title in PANELS.items():
         ours = [float(getattr(cost, key)) for _, cost in costs]
         printed = [FEDNI_TABLE_VI[cost.phase][key] if variant in compared else None for variant, cost in costs]
@@ -63,7 +64,7 @@ def cost_chart(outline: ExperimentOutline) -> Chart:
         if compared:
             table["beside"] = printed
         panels.append(
-            dot_rows(table, title, OURS, ("method", "shown"), width=120, named=not panels, legend=False, log=True)
+            dot_rows(table, title, OURS, ("method", "shown"), width=120, named=not panels, legend=False, ticks=TICKS)
         )
     finding = _finding(shown[0].title, [cost for variant, cost in costs if variant is shown[0]])
     key = f"dot: ours; hollow diamond: {PAPER_S}" if compared else ""
@@ -209,7 +210,7 @@ def surface_finding(grid: Surface, plane: ShownVariant | None, compared: PageTes
     return f"{cells[0].method_title} is above {plane.title} ({level.text}) at {above} of {len(cells)} pairs, {surely}"
 
 
-def _heat(grid: Surface, plane: float, names: Sequence[str]) -> Panel:
+def _heat(grid: Surface, plane: float, names: Sequence[str]) -> Chart:
     cells = pd.DataFrame([
         {
             "row": f"{grid.rows[row]:g}", "column": f"{grid.columns[column]:g}", "mean": round(float(value), 4),
@@ -223,7 +224,7 @@ def _heat(grid: Surface, plane: float, names: Sequence[str]) -> Panel:
     x = alt.X("column:N", sort=[f"{value:g}" for value in grid.columns], title=titles[1], axis=alt.Axis(labelAngle=0))
     ends = [float(np.nanmin(grid.mean)), float(np.nanmax(grid.mean))]
     base = alt.Chart(cells).encode(x=x, y=y, tooltip=tooltip("row", "column", "shown"))
-    scale = alt.Scale(domain=ends, range=["#e8eef5", "#2a788e"])
+    scale = alt.Scale(domain=ends, range=["#eef2f7", COLD])
     rects = base.mark_rect().encode(color=alt.Color("mean:Q", scale=scale, legend=None))
     middle = ends[0] + 0.6 * (ends[1] - ends[0])
     texts = base.mark_text().encode(

@@ -95,14 +95,16 @@ def flow_chart(people: pd.DataFrame, words: ClassWords = DIAGNOSIS_WORDS) -> Cha
     scale = alt.Scale(domain=[0, WIDTH], nice=False), alt.Scale(domain=[top, 0], nice=False)
     x, y = alt.X("x:Q", scale=scale[0], axis=None), alt.Y("y:Q", scale=scale[1], axis=None)
     frames = alt.Chart(pd.DataFrame(boxes)).mark_rect(fill="transparent", stroke=RULE, cornerRadius=5)
-    kinds = pd.DataFrame(texts).fillna({"colour": INK, "size": 11.5, "bold": False, "middle": False})
+    words_of = pd.DataFrame(texts).fillna({"colour": INK, "size": 11.5, "bold": False, "middle": False})
+    base = alt.Chart(words_of).encode(
+        x=x, y=y, text="words:N", color=alt.Color("colour:N", scale=None), size=alt.Size("size:Q", scale=None)
+    )
     said_layers = [
-        alt.Chart(part).mark_text(
-            align="center" if middle else "left", baseline="middle", fontSize=size, color=colour,
-            fontWeight="bold" if bold else "normal",
-        ).encode(x=x, y=y, text="words:N")
-        for (colour, size, bold, middle), part in kinds.groupby(["colour", "size", "bold", "middle"], sort=False)
-    ]  # fmt: skip
+        base.transform_filter(
+            f"datum.bold === {str(bold).lower()} && datum.middle === {str(middle).lower()}"
+        ).mark_text(align="center" if middle else "left", baseline="middle", fontWeight="bold" if bold else "normal")
+        for bold, middle in ((True, False), (False, True), (False, False))
+    ]
     rules = alt.Chart(pd.DataFrame(lines)).mark_rule(color=FAINT).encode(x=x, y=y, x2="x2:Q", y2="y2:Q")
     framed = frames.encode(
         x=alt.X("left:Q", scale=scale[0], axis=None), x2="right:Q", y=alt.Y("top:Q", scale=scale[1], axis=None),
@@ -167,7 +169,7 @@ def ages_chart(people: pd.DataFrame, words: ClassWords = DIAGNOSIS_WORDS) -> Cha
 
 
 def _known(values: "pd.Series[float]") -> Values:
-    return values.dropna().to_numpy(dtype=np.float64)
+    return np.asarray(values.dropna(), dtype=np.float64)
 
 
 # Length of the scans by site, and their quality: similarity of connectivity, signal to noise, coverage, silent regions.

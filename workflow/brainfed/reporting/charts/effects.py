@@ -4,7 +4,7 @@ Descriptive: they use every analysed subject and no method reads them.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import altair as alt
 import numpy as np
@@ -35,7 +35,10 @@ def _effects(groups: GroupEffects) -> Chart:
         f"connections (of {len(groups.effect):,})", chance=groups.chance_sd, width=320, height=210,
     )  # fmt: skip
     many = groups.words.many[1]
-    ends = [(0, "left", f"weaker in {many}", COLD), (320, "right", f"stronger in {many}", WARM)]
+    ends: list[tuple[int, Literal["left", "right"], str, str]] = [
+        (0, "left", f"weaker in {many}", COLD),
+        (320, "right", f"stronger in {many}", WARM),
+    ]
     said = [
         alt.Chart(pd.DataFrame({"words": [words]})).mark_text(align=side, color=colour, fontWeight="bold").encode(
             x=alt.value(place), y=alt.value(-8), text="words:N"
@@ -130,7 +133,7 @@ def _measures(effects: GroupEffects, names: tuple[str, ...]) -> tuple[Chart, Cha
     zero = Line(0).drawn
     every = alt.layer(chance_band, zero, dots).properties(width=260, height=1.4 * LANE * max(len(order), 1))
     return (
-        titled(alt.layer(chance_band, largest).properties(width=330, height=height_of(chosen)),
+        titled(alt.layer(chance_band, largest).properties(width=330, height=height_of(table)),
                f"The {len(chosen)} strongest of {len(names)}"),
         titled(every, "All, by kind"),
     )  # fmt: skip

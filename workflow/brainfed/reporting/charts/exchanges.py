@@ -1,9 +1,6 @@
-"""Charts of what crosses institutions and what models reveal: AUC against bytes, and against attacks on membership."""
+"""Charts of what crosses institutions and what models reveal: AUC beside bytes, and beside an attack on membership."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
-from math import cos, pi, sin
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
 
 import altair as alt
 import numpy as np
@@ -15,211 +12,75 @@ from brainfed.reporting.charts.scores import CHANCE
 from brainfed.reporting.charts.style import (
     Chart,
     IntervalRow,
+    Panel,
+    dot_rows,
     headed,
-    height_of,
     interval_panel,
     note_chart,
     save_chart,
-    shown_ones,
-    tooltip,
 )
 from brainfed.reporting.intervals import Interval
 from brainfed.reporting.rounding import rounded
 from brainfed.reporting.tables.exchanges import crossings_of, readable_bytes
 from brainfed.reporting.tables.robustness import ATTACK_TITLES, Leak, read_leaks
-from brainfed.reporting.variants import Groups, ShownVariant, by_family, places
+from brainfed.reporting.variants import Groups, ShownVariant, places
 
-# AUC against the bytes that cross institutions: a method is best at the top left.
+# AUC beside the bytes that cross institutions, the best method first.
 
-TRAFFIC_WIDTH, TRAFFIC_HEIGHT = 700, 380
 NOTHING = 100
 """Place on the axis, in bytes, of methods that send nothing."""
-BYTES = {NOTHING: "nothing", **{10**power: readable_bytes(10**power).replace(".0", "") for power in range(3, 13)}}
+BYTES = {NOTHING: "nothing", **{10**power: readable_bytes(10**power).replace(".0", "") for power in range(3, 16)}}
 """Tick -> its words."""
-MARK, LETTERS = 6.0, 11.5
-"""Pixels of a mark's radius, and of the size of letters."""
-NONE, SUMS, SINGLE = "nothing", "models or sums", "entries of single {subjects}"
-SHAPES = {NONE: "circle", SUMS: "square", SINGLE: "triangle-up"}
-"""What leaves an institution -> shape of the mark."""
+NONE, SUMS, SINGLE = "nothing", "{bytes}, models or sums", "{bytes}, entries of single {subjects}"
+"""What leaves an institution."""
 
 
 def traffic_chart(
     variants: Sequence[ShownVariant],
     scores: Mapping[str, Interval],
-    front: Sequence[ShownVariant],
     words: ClassWords = DIAGNOSIS_WORDS,
     named: Groups | None = None,
-) -> alt.TopLevelMixin | None:
-    """Every method at the bytes of one run, both ways, and at its mean AUC; None if no method has an AUC.
+) -> Chart | None:
+    """Every method's mean AUC, and the bytes of one run, both ways; None if no method has an AUC.
 
     Args:
         variants: with the `cost.json` of their first repeat, and those of their generators.
         scores: variant -> mean AUC over institutions and runs.
-        front: methods whose name is written beside the mark.
         words: nouns of the cohort.
         named: places of training; None: those of the words.
     """
-    rows = []
-    for variant in by_family(variants):
-        score, crossed = scores[variant.name], crossings_of(variant)
-        sent, single = sum(one.bytes for one in crossed), any(one.patient_level for one in crossed)
-        if not np.isfinite(score.mean):
-            continue
-        leaves = SINGLE if single else (SUMS if sent else NONE)
-        rows.append(
-            {
-                "variant": variant.name, "method": variant.title, "group": variant.place,
-                "place": max(sent, NOTHING), "auc": round(score.mean, 4), "AUC": str(score),
-                "sent": readable_bytes(sent) if sent else "nothing", "leaves": leaves.format(subjects=words.subjects),
-            }
-        )  # fmt: skip
-    if not rows:
+    shown = [variant for variant in variants if np.isfinite(scores[variant.name].mean)]
+    if not shown:
         return None
-    table = pd.DataFrame(rows)
-    named = named or places(words)
-    held = [group for group in named if group in set(table["group"])]
-    shapes = [leaves.format(subjects=words.subjects) for leaves in SHAPES]
-    _, kept = shown_ones()
-    reach = (NOTHING / 2, 3 * max(float(table["place"].max()), 1e6))
-    low, high = min([CHANCE, *table["auc"]]) - 0.02, max([CHANCE, *table["auc"]]) + 0.03
-    names = _placed(table, [variant.name for variant in front], reach, (low, high))
-    across = alt.X(
-        "place:Q",
-        scale=alt.Scale(type="log", domain=list(reach), nice=False),
-        axis=alt.Axis(
-            title="bytes that cross institutions in one run, both ways", values=list(BYTES),
-            labelExpr=f"{BYTES}[datum.value]",
-        ),
-    )  # fmt: skip
-    up = alt.Y(
-        "auc:Q", title="AUC, mean over institutions and runs",
-        scale=alt.Scale(domain=[low, high], nice=False, zero=False),
-    )  # fmt: skip
-    base = alt.Chart(table).transform_filter(kept)
-    marks = base.mark_point(size=90, filled=True, opacity=0.85).encode(
-        x=across, y=up, tooltip=tooltip("method", "AUC", "sent", "leaves"),
-        color=alt.Color(
-            "group:N", scale=alt.Scale(domain=held, range=[named[group][1] for group in held]),
-            legend=alt.Legend(title=None, labelExpr=f"{({one: named[one][0] for one in held})}[datum.label]"),
-        ),
-        shape=alt.Shape(
-            "leaves:N", scale=alt.Scale(domain=shapes, range=list(SHAPES.values())),
-            legend=alt.Legend(title="what leaves an institution"),
-        ),
-    )  # fmt: skip
-    labels = (
-        alt.Chart(names)
-        .transform_filter(kept)
-        .mark_text(align="left", baseline="middle")
-        .encode(x="left:Q", y="at:Q", text="method:N")
-    )
-    chance = base.mark_rule(strokeDash=[2, 3], style="soft").encode(y=alt.datum(CHANCE, type="quantitative"))
-    return (
-        alt.layer(chance, marks, labels)
-        .properties(width=TRAFFIC_WIDTH, height=TRAFFIC_HEIGHT)
-        .add_params(shown_ones()[0])
-    )
+    ordered = sorted(shown, key=lambda variant: (-scores[variant.name].mean, variant.name))
+    rows = [IntervalRow(one, scores[one.name], one.place, scores[one.name].text) for one in ordered]
+    groups, sent = named or places(words), []
+    for variant in ordered:
+        crossed = crossings_of(variant)
+        count, single = sum(one.bytes for one in crossed), any(one.patient_level for one in crossed)
+        leaves = SINGLE if single else (SUMS if count else NONE)
+        sent.append((variant, count, leaves.format(bytes=readable_bytes(count), subjects=words.subjects)))
+    score = interval_panel(rows, "AUC, mean over institutions and runs", groups, width=330, zero=CHANCE)
+    return alt.hconcat(score, _bytes(sent, groups, width=200), spacing=62)
 
 
-def _placed(
-    table: pd.DataFrame, front: Sequence[str], reach: tuple[float, float], height: tuple[float, float]
-) -> pd.DataFrame:
-    """The labels of the methods in front with their place: `left` in bytes and `at` as an AUC; none lies on a mark."""
-    decades = np.log10(reach[1] / reach[0])
-    x = TRAFFIC_WIDTH * np.log10(table["place"] / reach[0]) / decades
-    y = TRAFFIC_HEIGHT * (table["auc"] - height[0]) / (height[1] - height[0])
-    marks = [Box(a - MARK, b - MARK, a + MARK, b + MARK) for a, b in zip(x, y, strict=True)]
-    chosen = table["variant"].isin(front)
-    places = label_places(
-        list(zip(x[chosen], y[chosen], strict=True)),
-        [text_size(title) for title in table.loc[chosen, "method"]],
-        [MARK] * int(chosen.sum()),
-        Box(0, 0, TRAFFIC_WIDTH, TRAFFIC_HEIGHT),
-        marks,
-    )
-    left = [reach[0] * 10 ** (decades * box.left / TRAFFIC_WIDTH) for box in places]
-    at = [height[0] + (height[1] - height[0]) * (box.bottom + box.top) / 2 / TRAFFIC_HEIGHT for box in places]
-    return table[chosen].assign(left=np.round(left, 1), at=np.round(at, 4))
+def _bytes(sent: Sequence[tuple[ShownVariant, int, str]], groups: Groups, width: int) -> Panel:
+    """The bytes that every method sends, and words on them, on a logarithmic axis."""
+    rows = [
+        {
+            "variant": variant.name, "method": variant.title, "group": variant.place, "low": NOTHING,
+            "mean": max(count, NOTHING), "high": max(count, NOTHING), "hollow": False, "shown": words,
+        }
+        for variant, count, words in sent
+    ]  # fmt: skip
+    title = "bytes that cross institutions in one run"
+    return dot_rows(pd.DataFrame(rows), title, groups, ("method", "shown"), width=width, named=False, ticks=BYTES)
 
 
-# Places of labels beside points, so that no label lies on another one or on a marker. All lengths are in pixels.
+# What models reveal of their training subjects: AUC beside that of an attack and what crosses, the best method first.
 
-DIRECTIONS = tuple(pi * part / 8 for part in (0, 8, 4, 12, 2, 6, 14, 10, 1, 7, 15, 9, 3, 5, 13, 11))
-"""Right, left, above and below come first."""
-STEP = 3.0
-"""From one ring of places around a point to the next."""
-
-
-class Box(NamedTuple):
-    """A rectangle; y grows upwards."""
-
-    left: float
-    bottom: float
-    right: float
-    top: float
-
-    def overlaps(self, other: "Box") -> bool:
-        """Whether the two share an area."""
-        return (
-            self.left < other.right and other.left < self.right and self.bottom < other.top and other.bottom < self.top
-        )
-
-    def nearest(self, x: float, y: float) -> tuple[float, float]:
-        """The point of the rectangle that is nearest to (x, y)."""
-        return min(max(x, self.left), self.right), min(max(y, self.bottom), self.top)
-
-
-def text_size(text: str) -> tuple[float, float]:
-    """Width and height of a text of one line in the charts' font, a little more than it takes."""
-    return 0.63 * LETTERS * len(text), LETTERS
-
-
-def label_places(
-    points: Sequence[tuple[float, float]],
-    sizes: Sequence[tuple[float, float]],
-    radii: Sequence[float],
-    frame: Box,
-    others: Sequence[Box] = (),
-) -> list[Box]:
-    """The place of each label: the nearest free one inside the frame; without a free one the nearest.
-
-    Args:
-        points: centres of the markers.
-        sizes: width and height of the labels.
-        radii: of the markers.
-        frame: where labels may lie.
-        others: what no label may cover, beside the markers.
-    """
-    taken = [*others, *(Box(x - r, y - r, x + r, y + r) for (x, y), r in zip(points, radii, strict=True))]
-    found: list[Box] = []
-    for point, size, radius in zip(points, sizes, radii, strict=True):
-        inside = (box for box in _places(point, size, radius, frame) if _inside(box, frame))
-        first = next(inside, next(_places(point, size, radius, frame)))
-        free = (box for box in chain([first], inside) if not any(map(box.overlaps, taken)))
-        found.append(next(free, first))
-        taken.append(found[-1])
-    return found
-
-
-def _places(point: tuple[float, float], size: tuple[float, float], radius: float, frame: Box) -> Iterator[Box]:
-    """Places around a point, ring after ring, until the rings leave the frame."""
-    (x, y), (width, height) = point, size
-    reach = frame.right - frame.left + frame.top - frame.bottom
-    for ring in range(1 + int(reach / STEP)):
-        away = radius + 1.5 + ring * STEP
-        for angle in DIRECTIONS:
-            middle_x, middle_y = x + cos(angle) * (away + width / 2), y + sin(angle) * (away + height / 2)
-            yield Box(middle_x - width / 2, middle_y - height / 2, middle_x + width / 2, middle_y + height / 2)
-
-
-def _inside(box: Box, frame: Box) -> bool:
-    return box.left >= frame.left and box.right <= frame.right and box.bottom >= frame.bottom and box.top <= frame.top
-
-
-# What models reveal of their training subjects: a row a method, its AUC beside that of an attack and what it sends.
-
-SENT = 90
-"""Pixels of the column of bytes."""
+SURE = 100
+"""Runs of an interval over people: enough to draw it."""
 
 
 def draw_leakage(
@@ -230,45 +91,25 @@ def draw_leakage(
 
 
 def leakage_chart(leaks: Sequence[Leak], words: ClassWords = DIAGNOSIS_WORDS) -> Chart:
-    """Every method's AUC, the AUC of the attack on it, and the bytes that it sends; the best method first."""
+    """Every method's AUC, the AUC of the attack on it, and the bytes that it sends."""
     if not leaks:
         return note_chart("no method gives the scores of its training subjects")
-    ordered = sorted(leaks, key=lambda leak: (-leak.score, leak.variant.name))
-    own = [
-        IntervalRow(leak.variant, Interval(leak.score, np.nan, np.nan, 0), leak.variant.place, rounded(leak.score, 2))
-        for leak in ordered
-    ]
-    attacks = [
-        IntervalRow(
-            leak.variant, Interval(leak.auc, leak.low, leak.high, SURE), leak.variant.place, rounded(leak.auc, 2)
-        )
-        for leak in ordered
-    ]
-    groups = places(words)
-    titles = "AUC of the method", f"AUC of {_attacks(leaks)}"
-    score = interval_panel(own, titles[0], groups, width=230, zero=CHANCE)
-    revealed = interval_panel(
-        attacks, titles[1], groups, width=300, zero=CHANCE, zero_title="reveals nothing", named=False
-    )
-    table = pd.DataFrame({
-        "variant": [leak.variant.name for leak in ordered], "method": [leak.variant.title for leak in ordered],
-        "sent": [readable_bytes(leak.sent) if leak.sent else "nothing" for leak in ordered],
-    })  # fmt: skip
-    sent = (
-        alt.Chart(table, title=alt.Title("sent in one run", fontWeight="normal", fontSize=11, offset=4))
-        .transform_filter(shown_ones()[1])
-        .mark_text(align="left")
-        .encode(
-            x=alt.value(4), text="sent:N",
-            y=alt.Y("method:N", sort=list(table["method"]), axis=alt.Axis(labels=False, title=None, domain=False, ticks=False)),
-        )
-        .properties(width=SENT, height=height_of(ordered))
+    ordered, groups = sorted(leaks, key=lambda leak: (-leak.score, leak.variant.name)), places(words)
+    own = [Interval(leak.score, np.nan, np.nan, 0) for leak in ordered]
+    attacks = [Interval(leak.auc, leak.low, leak.high, SURE) for leak in ordered]
+    score, revealed = (
+        [IntervalRow(leak.variant, one, leak.variant.place, rounded(one.mean, 2))
+         for leak, one in zip(ordered, found, strict=True)]
+        for found in (own, attacks)
     )  # fmt: skip
-    return headed(alt.hconcat(score, revealed, sent, spacing=50), _finding(leaks))
-
-
-SURE = 100
-"""Runs of an interval over people: enough to draw it."""
+    sent = [(leak.variant, leak.sent, readable_bytes(leak.sent) if leak.sent else NONE) for leak in ordered]
+    title = f"AUC of {_attacks(leaks)}"
+    panels = (
+        interval_panel(score, "AUC of the method", groups, width=190, zero=CHANCE),
+        interval_panel(revealed, title, groups, width=230, zero=CHANCE, zero_title="reveals nothing", named=False),
+        _bytes(sent, groups, width=150),
+    )
+    return headed(alt.hconcat(*panels, spacing=50), _finding(leaks))
 
 
 def _attacks(leaks: Sequence[Leak]) -> str:

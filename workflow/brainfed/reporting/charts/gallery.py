@@ -77,7 +77,7 @@ def draw_experiment(
         "differences": differences_chart(
             tests, variants, len(predictions[["repeat", "fold"]].drop_duplicates()), groups
         ),
-        "traffic": traffic_chart(variants, means, in_front(answer), words, groups),
+        "traffic": traffic_chart(variants, means, words, groups),
         "gain": gain_chart(gain, variants, scored),
         "learning": learning_chart(
             history, variants, strongest_by_place(runs, _trained(history, variants)), groups, words.count

@@ -6,7 +6,7 @@ A viewer shows the SVG as it is; the report takes the specification out of it an
 import html
 import json
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,6 @@ from altair.utils.schemapi import disable_debug_mode
 
 from brainfed.reporting.colours import FAINT, INK
 from brainfed.reporting.intervals import Interval
-from brainfed.reporting.tables.exchanges import readable
 from brainfed.reporting.variants import Groups, ShownVariant
 from brainfed.runtime.artefacts import atomic
 
@@ -115,8 +114,9 @@ def titled(panel: Chart, title: str, note: str = "") -> Chart:
 
 def apart(panels: alt.HConcatChart | alt.VConcatChart) -> Chart:
     """Panels that each have their own colours and marks, and legends of them."""
-    channels = dict.fromkeys(("color", "stroke", "fill", "shape", "strokeDash"), "independent")
-    return panels.resolve_scale(**channels)
+    channels: dict[str, Any] = dict.fromkeys(("color", "stroke", "fill", "shape", "strokeDash"), "independent")
+    resolved: Chart = panels.resolve_scale(**channels)
+    return resolved
 
 
 def note_chart(text: str, width: int = 400, height: int = 60) -> alt.Chart:
@@ -126,7 +126,7 @@ def note_chart(text: str, width: int = 400, height: int = 60) -> alt.Chart:
     return chart
 
 
-def height_of(rows: Sequence[object]) -> int:
+def height_of(rows: Sized) -> int:
     """Pixels of a chart with so many rows."""
     return ROW * max(len(rows), 1)
 
@@ -246,7 +246,7 @@ class Line:
 
 def dot_rows(
     table: pd.DataFrame,
-    title: str,
+    title: str | list[str],
     groups: Groups,
     tip: Sequence[str],
     *,
@@ -255,7 +255,7 @@ def dot_rows(
     lines: Sequence[Line] = (),
     named: bool = True,
     legend: bool = True,
-    log: bool = False,
+    ticks: Mapping[float, str] | None = None,
     lanes: bool = False,
     shape: str = "diamond",
 ) -> Panel:
@@ -272,7 +272,7 @@ def dot_rows(
         lines: upright ones.
         named: whether the names of the rows are drawn.
         legend: whether the legend of the groups is drawn.
-        log: whether the axis is logarithmic.
+        ticks: of a logarithmic axis, with their words; None: the axis is linear.
         lanes: whether the groups of a row lie below each other.
         shape: of the marks of `beside`.
     """
@@ -283,8 +283,8 @@ def dot_rows(
     ends = np.array([*(line.at for line in lines), *(v for name in columns for v in table[name].dropna())])
     low, high = (float(end) for end in (ends.min(), ends.max()))
     margin = max(0.03 * (high - low), 0.005) if high > low else 0.05 * max(1.0, abs(high))
-    domain = [low / 2, 2 * high] if log else [low - margin, high + margin]
-    across = alt.Scale(domain=domain, nice=False, zero=False, **({"type": "log"} if log else {}))
+    domain = [low / 2, 2 * high] if ticks else [low - margin, high + margin]
+    across = alt.Scale(domain=domain, nice=False, zero=False, type="log" if ticks else "linear")
     _, kept = shown_ones()
     base = alt.Chart(table).transform_filter(kept)
     y = alt.Y(f"{row}:N", sort=order, axis=alt.Axis(labels=named, title=None, labelPadding=8))
@@ -293,11 +293,14 @@ def dot_rows(
         "group:N",
         scale=alt.Scale(domain=held, range=[groups[group][1] for group in held]),
         legend=alt.Legend(
-            title=None, orient="top", labelExpr=f"{words}[datum.label]", **({"columns": 1} if lanes else {})
+            title=None, orient="top", labelExpr=f"{words}[datum.label]", columns=1 if lanes else alt.Undefined
         ) if legend else None,
     )  # fmt: skip
     thick = {"strokeWidth": 2, "size": 40} if lanes else {"strokeWidth": 3, "size": 62}
-    axis = _decades(*domain) if log else alt.Axis(labelOverlap=True, tickCount=max(width // 55, 3))
+    axis = alt.Axis(labelOverlap=True, tickCount=max(width // 55, 3))
+    if ticks:
+        inside = [at for at in ticks if domain[0] <= at <= domain[1]]
+        axis = alt.Axis(labelOverlap=True, values=inside, labelExpr=f"{dict(ticks)}[datum.value]")
     bars = base.mark_rule(strokeWidth=thick["strokeWidth"], opacity=0.7).encode(
         x=alt.X("low:Q", scale=across, title=title, axis=axis), x2="high:Q", **place, color=colour,
         tooltip=tooltip(*tip),
@@ -313,14 +316,7 @@ def dot_rows(
         )
         layers.append(second.encode(x="beside:Q", **place, tooltip=tooltip(*tip)))
     if table["shown"].any():
-        texts = base.mark_text(align="left", dx=8, **({"fontSize": 10.5} if lanes else {}))
+        texts = base.mark_text(align="left", dx=8, fontSize=10.5 if lanes else alt.Undefined)
         layers.append(texts.encode(x=alt.value(width), **place, text="shown:N"))
     many = len(order) * (max(1, 0.7 * len(held)) if lanes else 1)
     return alt.layer(*layers).properties(width=width, height=round(ROW * max(many, 1)))
-
-
-def _decades(low: float, high: float) -> alt.Axis:
-    """A logarithmic axis with a tick at every power of ten, or every other one of many."""
-    powers = range(int(np.ceil(np.log10(low))), int(np.floor(np.log10(high))) + 1)
-    ticks = {10**power: readable(10**power).replace(".0", "") for power in powers[:: 1 + len(powers) // 5]}
-    return alt.Axis(values=list(ticks), labelExpr=f"{ticks}[datum.value]")

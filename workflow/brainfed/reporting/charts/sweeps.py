@@ -192,7 +192,8 @@ def sweep_chart(outline: ExperimentOutline, scored: Scored, printed: Printed = N
     ends = min(places.values()), max(places.values())
     ticks = {places[value]: f"{share_of(float(str(value)), many)} of {many}" if poisons else _shown(value)
              for value in values}  # fmt: skip
-    key, panels = [], []
+    key: list[DrawnLine] = []
+    panels = []
     for metric, title in METRICS:
         lines = [
             replace(style, points=[(places[value], scored.interval(variant.name, metric))

@@ -190,10 +190,12 @@ def test_the_legend_of_the_roc_curves_has_the_auc_of_the_tables(classes):
     assert set(rows_of(chart("traffic"))["method"]) == TITLES
 
 
-def test_the_words_say_what_leaves():
-    table = rows_of(chart("traffic").hconcat[1], "method", "shown").set_index("variant")["shown"]
-    assert (table["majority"], table["fedgcn"]) == ("nothing", "2.0 MB, models or sums")
-    assert table["ridge-central"].endswith(", entries of single subjects")
+def test_a_hollow_mark_is_of_entries_of_single_subjects():
+    table = rows_of(chart("traffic").hconcat[1], "shown", "leaves").set_index("variant")
+    columns = ["shown", "leaves", "hollow"]
+    assert table.loc["majority", columns].to_list() == ["nothing", "nothing", False]
+    assert table.loc["fedgcn", columns].to_list() == ["2.0 MB", "models or sums", False]
+    assert table.loc["ridge-central", columns[1:]].to_list() == ["entries of single subjects", True]
 
 
 def test_gains_are_those_of_institutions_and_a_missing_twin_is_named():

@@ -155,11 +155,11 @@ def test_the_same_table_gives_the_same_picture(tmp_path):
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
 
 
-def test_a_pattern_without_change_draws_a_note():
+def test_a_pattern_without_change_has_no_figure():
     flat = patterns()
     table = strongest_table("ridge-central", Patterns(0 * flat.values, flat.features, ()), PLACES)
     assert shown_patterns(table, [RIDGE], WORDS) == []
-    assert texts(draw(table)) == ["No linear model here has a score that varies."]
+    assert patterns_figure(table, [RIDGE], WORDS) is None
 
 
 def test_the_sentence_on_planted_connections(tmp_path):

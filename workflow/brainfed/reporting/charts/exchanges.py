@@ -31,7 +31,7 @@ NOTHING = 100
 """Place on the axis, in bytes, of methods that send nothing."""
 BYTES = {NOTHING: "nothing", **{10**power: readable_bytes(10**power).replace(".0", "") for power in range(3, 16)}}
 """Tick -> its words."""
-NONE, SUMS, SINGLE = "nothing", "{bytes}, models or sums", "{bytes}, entries of single {subjects}"
+NONE, SUMS, SINGLE = "nothing", "models or sums", "entries of single {subjects}"
 """What leaves an institution."""
 
 
@@ -54,27 +54,31 @@ def traffic_chart(
         return None
     ordered = sorted(shown, key=lambda variant: (-scores[variant.name].mean, variant.name))
     rows = [IntervalRow(one, scores[one.name], one.place, scores[one.name].text) for one in ordered]
-    groups, sent = named or places(words), []
-    for variant in ordered:
-        crossed = crossings_of(variant)
-        count, single = sum(one.bytes for one in crossed), any(one.patient_level for one in crossed)
-        leaves = SINGLE if single else (SUMS if count else NONE)
-        sent.append((variant, count, leaves.format(bytes=readable_bytes(count), subjects=words.subjects)))
+    groups = named or places(words)
+    sent = [(variant, sum(one.bytes for one in crossings_of(variant)), _leaves(variant)) for variant in ordered]
     score = interval_panel(rows, "AUC, mean over institutions and runs", groups, width=330, zero=CHANCE)
-    return alt.hconcat(score, _bytes(sent, groups, width=200), spacing=62)
+    return alt.hconcat(score, _bytes(sent, groups, words, width=330), spacing=62)
 
 
-def _bytes(sent: Sequence[tuple[ShownVariant, int, str]], groups: Groups, width: int) -> Panel:
-    """The bytes that every method sends, and words on them, on a logarithmic axis."""
+def _leaves(variant: ShownVariant) -> str:
+    crossed = crossings_of(variant)
+    return SINGLE if any(one.patient_level for one in crossed) else (SUMS if crossed else NONE)
+
+
+def _bytes(sent: Sequence[tuple[ShownVariant, int, str]], groups: Groups, words: ClassWords, width: int) -> Panel:
+    """The bytes that every method sends on a logarithmic axis; hollow: entries of single subjects are among them."""
     rows = [
         {
             "variant": variant.name, "method": variant.title, "group": variant.place, "low": NOTHING,
-            "mean": max(count, NOTHING), "high": max(count, NOTHING), "hollow": False, "shown": words,
+            "mean": max(count, NOTHING), "high": max(count, NOTHING), "hollow": leaves == SINGLE,
+            "shown": readable_bytes(count) if count else NONE, "leaves": leaves.format(subjects=words.subjects),
         }
-        for variant, count, words in sent
+        for variant, count, leaves in sent
     ]  # fmt: skip
-    title = "bytes that cross institutions in one run"
-    return dot_rows(pd.DataFrame(rows), title, groups, ("method", "shown"), width=width, named=False, ticks=BYTES)
+    title = ["bytes that cross institutions in one run", f"(hollow: {SINGLE.format(subjects=words.subjects)} do)"]
+    return dot_rows(
+        pd.DataFrame(rows), title, groups, ("method", "shown", "leaves"), width=width, named=False, ticks=BYTES
+    )
 
 
 # What models reveal of their training subjects: AUC beside that of an attack and what crosses, the best method first.
@@ -102,12 +106,12 @@ def leakage_chart(leaks: Sequence[Leak], words: ClassWords = DIAGNOSIS_WORDS) ->
          for leak, one in zip(ordered, found, strict=True)]
         for found in (own, attacks)
     )  # fmt: skip
-    sent = [(leak.variant, leak.sent, readable_bytes(leak.sent) if leak.sent else NONE) for leak in ordered]
+    sent = [(leak.variant, leak.sent, _leaves(leak.variant)) for leak in ordered]
     title = f"AUC of {_attacks(leaks)}"
     panels = (
         interval_panel(score, "AUC of the method", groups, width=190, zero=CHANCE),
         interval_panel(revealed, title, groups, width=230, zero=CHANCE, zero_title="reveals nothing", named=False),
-        _bytes(sent, groups, width=150),
+        _bytes(sent, groups, words, width=150),
     )
     return headed(alt.hconcat(*panels, spacing=50), _finding(leaks))
 

@@ -105,14 +105,14 @@ def lines_panel(
     shape = alt.Shape("series:N", scale=scale([line.shape or "stroke" for line in named]), legend=legend)
     dash = alt.StrokeDash("series:N", scale=scale([list(line.dash) for line in named]), legend=legend)
     ends = table["at"].min(), table["at"].max()
-    room = {} if log else {"padding": 10}
+    kind: dict[str, Any] = {"type": "log"} if log else {"padding": 10, "zero": False}
     x_axis: dict[str, Any] = {"labelOverlap": True, "grid": False}
     if ticks is not None:
         words = {f"{at:.9f}".rstrip("0").rstrip("."): word for at, word in ticks.items()}
         x_axis |= {"values": list(ticks), "labelExpr": f"{words}[datum.value]"}
         ends = min([*ticks, ends[0]]), max([*ticks, ends[1]])
-    across_scale = alt.Scale(domain=[_wider(ends[0], 0.96), _wider(ends[1], 1.04)] if log else list(ends), nice=False,
-                             zero=False, **({"type": "log"} if log else room))  # fmt: skip
+    reach = [_wider(ends[0], 0.96), _wider(ends[1], 1.04)] if log else list(ends)
+    across_scale = alt.Scale(domain=reach, nice=False, **kind)
     x = alt.X("at:Q", title=across, scale=across_scale, axis=alt.Axis(**x_axis))
     y_scale = alt.Scale(zero=False) if domain is None else alt.Scale(domain=list(domain), nice=False, clamp=True)
     y = alt.Y("mean:Q", title=upwards, scale=y_scale, axis=alt.Axis(format=".0%") if per_cent else alt.Axis())

@@ -284,7 +284,8 @@ def dot_rows(
     low, high = (float(end) for end in (ends.min(), ends.max()))
     margin = max(0.03 * (high - low), 0.005) if high > low else 0.05 * max(1.0, abs(high))
     domain = [low / 2, 2 * high] if ticks else [low - margin, high + margin]
-    across = alt.Scale(domain=domain, nice=False, zero=False, type="log" if ticks else "linear")
+    kind: dict[str, Any] = {"type": "log"} if ticks else {"zero": False}
+    across = alt.Scale(domain=domain, nice=False, **kind)
     _, kept = shown_ones()
     base = alt.Chart(table).transform_filter(kept)
     y = alt.Y(f"{row}:N", sort=order, axis=alt.Axis(labels=named, title=None, labelPadding=8))

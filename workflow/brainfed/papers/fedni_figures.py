@@ -109,7 +109,7 @@ def readings_chart(outline: ExperimentOutline, scored: Scored) -> Chart:
     })  # fmt: skip
     panels.append(titled(_readings(distances, "mean, absolute", INK, [Line(0, dash=(1, 0))], named=False), "Distance"))
     key = "bar: corrected 95 % interval; dashed line: printed in the paper; hollow: has none of the settings"
-    return headed(alt.hconcat(*panels, spacing=24), found.finding, key)
+    return headed(apart(alt.hconcat(*panels, spacing=24)), found.finding, key)
 
 
 def _readings(table: pd.DataFrame, title: str, colour: str, lines: Sequence[Line], *, named: bool) -> Panel:

@@ -31,6 +31,8 @@ VERSION = "6.4"
 HIDDEN = "hidden"
 """Parameter of every chart: names of variants that are not shown."""
 FONT = "DejaVu Sans, Verdana, Arial, sans-serif"
+CROWDED = 300
+"""Pixels of an axis: a shorter one has fewer ticks."""
 LETTERS = 112
 """Of a line above a chart."""
 SOURCE = "dc:source"
@@ -298,7 +300,7 @@ def dot_rows(
         ) if legend else None,
     )  # fmt: skip
     thick = {"strokeWidth": 2, "size": 40} if lanes else {"strokeWidth": 3, "size": 62}
-    axis = alt.Axis(labelOverlap=True, tickCount=max(width // 55, 3))
+    axis = alt.Axis(labelOverlap=True, tickCount=max(width // 55, 3) if width < CROWDED else alt.Undefined)
     if ticks:
         inside = [at for at in ticks if domain[0] <= at <= domain[1]]
         axis = alt.Axis(labelOverlap=True, values=inside, labelExpr=f"{dict(ticks)}[datum.value]")

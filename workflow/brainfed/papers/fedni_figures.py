@@ -228,7 +228,8 @@ def _heat(grid: Surface, plane: float, names: Sequence[str]) -> Chart:
     rects = base.mark_rect().encode(color=alt.Color("mean:Q", scale=scale, legend=None))
     middle = ends[0] + 0.6 * (ends[1] - ends[0])
     texts = base.mark_text().encode(
-        text="shown:N", color=alt.condition(f"datum.mean > {middle:.6f}", alt.value("white"), alt.value("#1d2228"))
+        text="shown:N",
+        color=alt.condition(f"datum.mean > {round(middle, 6)}", alt.value("white"), alt.value("#1d2228")),
     )
     note = "\u25bc: not above our FedSage+" if (grid.mean <= plane).any() else ""
     sides = {"width": 58 * len(grid.columns), "height": 46 * len(grid.rows)}

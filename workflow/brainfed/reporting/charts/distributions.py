@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from brainfed.reporting.charts.style import ROW, Panel, tooltip
 from brainfed.reporting.colours import COUNTS, INK
+from brainfed.reporting.rounding import significant_digits
 
 Values = NDArray[np.float64]
 JITTER_SEED = 0
@@ -131,7 +132,8 @@ def _box(values: Values, whiskers: tuple[float, float] | None) -> dict[str, floa
     else:
         least, most = (float(value) for value in np.percentile(values, whiskers))
     found = {"least": least, "low": low, "middle": middle, "high": high, "most": most}
-    shown = {"median": f"{middle:.3g}", "middle half": f"{low:.3g} to {high:.3g}", "subjects": str(len(values))}
+    first, half, last = (significant_digits(value, 3) for value in (low, middle, high))
+    shown = {"median": half, "middle half": f"{first} to {last}", "subjects": str(len(values))}
     return {name: round(value, 4) for name, value in found.items()} | shown
 
 

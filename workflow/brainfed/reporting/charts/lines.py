@@ -108,7 +108,7 @@ def lines_panel(
     kind: dict[str, Any] = {"type": "log"} if log else {"padding": 10, "zero": False}
     x_axis: dict[str, Any] = {"labelOverlap": True, "grid": False}
     if ticks is not None:
-        words = {f"{at:.9f}".rstrip("0").rstrip("."): word for at, word in ticks.items()}
+        words = {(int(at) if at == int(at) else at): word for at, word in ticks.items()}
         x_axis |= {"values": list(ticks), "labelExpr": f"{words}[datum.value]"}
         ends = min([*ticks, ends[0]]), max([*ticks, ends[1]])
     reach = [_wider(ends[0], 0.96), _wider(ends[1], 1.04)] if log else list(ends)

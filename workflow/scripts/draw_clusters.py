@@ -3,7 +3,7 @@
 from brainfed.scripting.job import job
 
 with job(snakemake) as running:
-    from brainfed.reporting.figures.clusters import draw_clusters
+    from brainfed.reporting.charts.clusters import draw_clusters
     from brainfed.reporting.variants import read_variant
 
     variants = [read_variant(variant) for variant in running.params.variants]

@@ -5,7 +5,7 @@ from brainfed.scripting.job import job
 with job(snakemake) as running:
     from brainfed.cohort.classes import class_words
     from brainfed.cohort.settings.cohort import FlagSettings
-    from brainfed.reporting.figures.cohort import draw_cohort
+    from brainfed.reporting.charts.cohort import draw_cohort
 
     draw_cohort(
         snakemake.input.participants,

@@ -4,7 +4,7 @@ from brainfed.scripting.job import job
 
 with job(snakemake) as running:
     from brainfed.cohort.classes import class_words
-    from brainfed.reporting.figures.brains import draw_connectivity
+    from brainfed.reporting.figures.connectivity import draw_connectivity
 
     files = snakemake.input
     draw_connectivity(

@@ -4,7 +4,7 @@ from brainfed.scripting.job import job
 
 with job(snakemake) as running:
     from brainfed.cohort.classes import class_words
-    from brainfed.reporting.figures.sizes import draw_sizes
+    from brainfed.reporting.charts.graphs import draw_sizes
 
     files = snakemake.input
     draw_sizes(

@@ -4,7 +4,7 @@ from brainfed.scripting.job import job
 
 with job(snakemake) as running:
     from brainfed.cohort.classes import class_words
-    from brainfed.reporting.figures.leakage import draw_leakage
+    from brainfed.reporting.charts.exchanges import draw_leakage
     from brainfed.reporting.variants import read_variant
 
     files, params = snakemake.input, running.params

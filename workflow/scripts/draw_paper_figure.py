@@ -5,7 +5,7 @@ from brainfed.scripting.job import job
 with job(snakemake) as running:
     from brainfed.papers.beside import BESIDE
     from brainfed.papers.figures import FIGURES, PRINTINGS
-    from brainfed.reporting.figures.of_papers import draw
+    from brainfed.reporting.charts.of_papers import draw
     from brainfed.reporting.outline import read_experiment
 
     outline = read_experiment(running.params.experiment, BESIDE)

@@ -4,7 +4,7 @@ from brainfed.scripting.job import job
 
 with job(snakemake) as running:
     from brainfed.cohort.classes import class_words
-    from brainfed.reporting.figures.brains import draw_patterns
+    from brainfed.reporting.figures.patterns import draw_patterns
     from brainfed.reporting.variants import read_variant
 
     files = snakemake.input

@@ -1,17 +1,11 @@
-"""Made-up experiments that repeat a paper's figure, one for each kind of figure, and their figures."""
-
-from collections.abc import Mapping
-from typing import Any
-
-from matplotlib.backends.backend_agg import FigureCanvasAgg, RendererAgg
-from matplotlib.figure import Figure
+"""Made-up experiments that repeat a paper's figure, one for each kind of figure, and their charts."""
 
 from brainfed.papers.figures import FIGURES, PRINTINGS
-from brainfed.reporting.figures import of_papers
-from brainfed.reporting.figures.style import drawing
+from brainfed.reporting.charts import of_papers
+from brainfed.reporting.charts.style import Chart
 from brainfed.reporting.outline import ExperimentOutline
 from brainfed.reporting.scored import PageTests, read_scored
-from support.reports.report_experiments import experiment, read, some_readings, variant_outline, write_fidelity
+from support.reports.report_experiments import experiment, some_readings, variant_outline, write_fidelity
 
 KS = (3, 5, 10, 40)
 WEIGHTS = (0.01, 1.0, 5.0)
@@ -134,9 +128,9 @@ EXPERIMENTS = {"bars": bars, "line": line, "surface": plane, "rounds": rounds, "
                "clients": clients, "cost": cost, "fidelity": fidelity, "dose": dose, "readings": readings}  # fmt: skip
 
 
-def figure_of(outline: ExperimentOutline) -> Figure:
-    """The figure of an experiment, with the kinds and printed numbers of all families."""
-    return of_papers.figure_of(outline.figure, outline, FIGURES, PRINTINGS)
+def chart_of(outline: ExperimentOutline) -> Chart:
+    """The chart of an experiment, with the kinds and printed numbers of all families."""
+    return of_papers.chart_of(outline.figure, outline, FIGURES, PRINTINGS)
 
 
 def page_tests(outline: ExperimentOutline) -> PageTests:
@@ -144,23 +138,15 @@ def page_tests(outline: ExperimentOutline) -> PageTests:
     return PageTests(read_scored(outline), outline.variants, outline.reference)
 
 
-def drawn(outline: Mapping[str, Any]) -> tuple[Figure, RendererAgg]:
-    """A figure and its renderer, after the layout has settled."""
-    with drawing():
-        figure = figure_of(read(outline))
-        canvas = FigureCanvasAgg(figure)
-        canvas.draw()
-    return figure, canvas.get_renderer()
-
-
 def drawn_words(outline: ExperimentOutline) -> str:
-    """The title of a figure."""
-    with drawing():
-        return figure_of(outline)._suptitle.get_text().replace("\n", " ")
+    """The title of a chart."""
+    return " ".join(chart_of(outline).to_dict()["title"]["text"])
 
 
 def diamonds(outline: ExperimentOutline) -> int:
-    """Number of printed numbers in a figure."""
-    with drawing():
-        figure = figure_of(outline)
-    return sum(line.get_marker() == "D" for axes in figure.axes for line in axes.lines)
+    """Number of printed numbers in a chart: marks beside ours in rows, and marks of their own in panels of lines."""
+    specification = chart_of(outline).to_dict()
+    rows = [row for table in specification["datasets"].values() for row in table]
+    alone = str(specification).count("'filled': False, 'opacity': 1, 'shape': 'diamond'")
+    beside = sum(row.get("beside") is not None for row in rows)
+    return beside or alone

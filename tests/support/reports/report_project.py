@@ -31,13 +31,13 @@ from brainfed.papers.beside import BESIDE
 from brainfed.papers.figures import FIGURES as PAPER_FIGURES
 from brainfed.papers.figures import PRINTINGS
 from brainfed.papers.pages import PAPERS
+from brainfed.reporting.charts.cohort import draw_cohort
+from brainfed.reporting.charts.exchanges import draw_leakage
 from brainfed.reporting.charts.gallery import draw_experiment
+from brainfed.reporting.charts.of_papers import draw
 from brainfed.reporting.document import render, write_report
-from brainfed.reporting.figures.brains import draw_connectivity
-from brainfed.reporting.figures.cohort import draw_cohort
+from brainfed.reporting.figures.connectivity import draw_connectivity
 from brainfed.reporting.figures.graphs import draw_graphs
-from brainfed.reporting.figures.leakage import draw_leakage
-from brainfed.reporting.figures.of_papers import draw
 from brainfed.reporting.outline import ReportOutline, read_experiment, read_outline
 from brainfed.reporting.tables.follow import write_followed
 from brainfed.reporting.variants import read_variant

@@ -7,7 +7,7 @@ from brainfed.methods.registry import METHODS, SHIPPED_VARIANTS
 from brainfed.papers.beside import BESIDE
 from brainfed.papers.figures import FIGURES
 from brainfed.papers.pages import PAPERS
-from brainfed.reporting.figures.of_papers import KINDS
+from brainfed.reporting.charts.of_papers import KINDS
 from brainfed.reporting.papers import templates_of, works_of
 
 NAMES = [paper.name for paper in PAPERS]

@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 
 from brainfed.evaluation.statistics import RecoveredShare
-from brainfed.papers.fedni_figures_of_nodes import dose_figure
+from brainfed.papers.fedni_figures_of_nodes import dose_chart
 from brainfed.papers.fedni_readings import by_cap, dose_finding, node_words, read_doses
-from brainfed.reporting.figures.style import drawing
 from brainfed.reporting.outline import read_experiment
 from brainfed.reporting.scored import Scored, read_scored
+from support.reports.chart_rows import panel_of, rows_of
 from support.reports.paper_experiments import DOSES, dose
 
 AXIS = "simulate.group_agreement"
@@ -119,12 +119,11 @@ def _with_pooled_as_cut(runs):
 
 
 def test_the_lines_are_the_means_and_the_lower_row_has_certain_gaps_alone(outline, scored):
-    with drawing():
-        figure = dose_figure(AXIS, outline.members, scored)
-    upper, lower = figure.axes[0], figure.axes[2]
-    lines = [line.get_ydata() for line in upper.lines if len(line.get_ydata()) == len(DOSES)]
+    above, below = dose_chart(AXIS, outline.members, scored).vconcat
+    upper = rows_of(panel_of(above, 0), "series", "value", "mean")
+    lines = [rows["mean"].to_list() for _, rows in upper.groupby("series", sort=False)]
     for place in (0, 1, 2):
-        means = [pair[place] for pair in DOSES.values()]
-        assert any(np.allclose(line, means) for line in lines)
-    assert any(np.allclose(line.get_ydata(), [0.2, 0.25]) for line in lower.lines)
-    assert [text.get_text() for text in lower.texts] == ["no certain gap"]
+        assert [pair[place] for pair in DOSES.values()] in lines
+    lower = rows_of(panel_of(below, 0), "series", "value", "mean")
+    assert lower.loc[lower["series"] == "FedNI", ["value", "mean"]].to_numpy().tolist() == [["0.5", 0.2], ["1", 0.25]]
+    assert rows_of(panel_of(below, 0), "at", "words").to_numpy().tolist() == [[0, "no certain gap"]]

@@ -12,9 +12,9 @@ from brainfed.papers.fedni_figures import surface, surface_finding
 from brainfed.papers.fedni_figures_of_nodes import fidelity_finding, read_nodes
 from brainfed.papers.fedni_nodes import count_sentence, fidelity_rows, read_fidelity
 from brainfed.papers.fedni_numbers import as_in_the_paper, phase_costs
-from brainfed.reporting.figures.style import drawing
 from brainfed.reporting.scored import read_scored
-from support.reports.paper_experiments import EXPERIMENTS, WEIGHTS, diamonds, drawn, drawn_words, figure_of, page_tests
+from support.reports.chart_rows import panel_of, rows_of
+from support.reports.paper_experiments import EXPERIMENTS, WEIGHTS, chart_of, diamonds, drawn_words, page_tests
 from support.reports.report_experiments import GENERATED, SUBJECTS, experiment, read, variant_outline, write_fidelity
 
 
@@ -25,13 +25,11 @@ def outlines(tmp_path_factory):
 
 def test_hollow_diamonds_are_printed_numbers(outlines):
     """Fig. 2 and Table V on ABIDE: FedNI .667, without edges .650, without discriminator .660, FedGCN .644."""
-    figure, _ = drawn(outlines["bars"])
-    printed = [mark.get_xdata()[0] for mark in figure.axes[0].lines if mark.get_marker() == "D"]
-    assert printed == [0.667, 0.650, 0.660, 0.644]
-    assert not [mark for mark in figure.axes[1].lines if mark.get_marker() == "D"], (
-        "the printed AUC is no AUC of scores"
-    )
-    assert [text.get_text() for text in figure.axes[0].texts][:2] == ["0.66", "0.61   \u22120.050 *"]
+    accuracy, auc = (panel_of(chart_of(read(outlines["bars"])), place) for place in (0, 1))
+    rows = rows_of(accuracy, "method", "beside", "shown")
+    assert rows["beside"].to_list() == [0.667, 0.650, 0.660, 0.644]
+    assert "beside" not in rows_of(auc), "the printed AUC is no AUC of scores"
+    assert rows["shown"].to_list()[:2] == ["0.66", "0.61  \u22120.050 *"]
 
 
 def test_the_surface_counts_the_pairs_above_the_plane(outlines):
@@ -109,9 +107,8 @@ def test_so_does_the_plane_of_the_paper(outlines):
     outline = read(outlines["surface"])
 
     def planes(shown):
-        with drawing():
-            lines = figure_of(shown).axes[1].lines
-        return sum(list(line.get_ydata()) == [0.658, 0.658] for line in lines)
+        rows = rows_of(panel_of(chart_of(shown), 1), "series", "mean")
+        return (rows.loc[rows["series"] == "FedSage+ in the paper", "mean"] == 0.658).sum() // 2
 
     assert planes(outline) == 1
     assert planes(replace(outline, labels="permuted")) == 0

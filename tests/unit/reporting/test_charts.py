@@ -17,19 +17,10 @@ from brainfed.cohort.classes import DIAGNOSIS_WORDS, class_words
 from brainfed.evaluation.pooled import SUBGROUP_COLUMNS
 from brainfed.evaluation.scores import score_runs
 from brainfed.reporting.charts.curves import calibration_chart, confusion_chart, operating_chart, roc_chart
+from brainfed.reporting.charts.exchanges import traffic_chart
 from brainfed.reporting.charts.scores import differences_chart, forest_chart, headline_chart, subgroups_chart
 from brainfed.reporting.charts.style import HIDDEN, VERSION, config, save_chart
-from brainfed.reporting.charts.training import (
-    LETTERS,
-    MARK,
-    MOST_POINTS,
-    TRAFFIC_HEIGHT,
-    TRAFFIC_WIDTH,
-    gain_chart,
-    learning_chart,
-    traffic_chart,
-)
-from brainfed.reporting.figures.style import Box, text_size
+from brainfed.reporting.charts.training import MOST_POINTS, gain_chart, learning_chart
 from brainfed.reporting.pictures import inline
 from brainfed.reporting.scored import PageTests, Scored
 from brainfed.reporting.text.answer import find_answer
@@ -149,7 +140,7 @@ CHARTS = {
     "confusion-of-three": lambda: confusion_chart(predictions(3), VARIANTS, THREE),
     "operating": lambda: operating_chart(predictions(), VARIANTS, 0.5),
     "subgroups": lambda: subgroups_chart(groups(), FRONT),
-    "traffic": lambda: traffic_chart(with_ledgers(), scores(), FRONT),
+    "traffic": lambda: traffic_chart(with_ledgers(), scores()),
     "gain": lambda: gain_chart(gain(), VARIANTS, scored()),
     "learning": lambda: learning_chart(history(), VARIANTS, FRONT),
 }
@@ -168,7 +159,7 @@ def test_a_chart_is_made_the_same_twice_holds_its_specification_and_filters_meth
     head, drawn = (tmp_path / "chart.svg").read_text().split("</metadata>", 1)
     assert "<dc:title>A finding</dc:title>" in head
     held = json.loads(unescape(re.search(r"<dc:source>(.*?)</dc:source>", head, re.DOTALL)[1]))
-    specification = CHARTS[name]().to_dict()
+    specification = {"params": [{"name": HIDDEN, "value": []}], **CHARTS[name]().to_dict()}
     assert held == {key: value for key, value in specification.items() if key not in {"$schema", "config"}}
     if name == "roc-of-three":
         again = vl_convert.vegalite_to_svg({**held, "config": config()}, vl_version=VERSION)
@@ -196,38 +187,15 @@ def test_the_legend_of_the_roc_curves_has_the_auc_of_the_tables(classes):
     for variant in VARIANTS:
         (shown,) = set(found.loc[found["variant"] == variant.name, "score"])
         assert shown == f"AUC {held.interval(variant.name, 'auc').text}"
-    assert set(rows_of(chart("traffic"), "place", "auc")["method"]) == TITLES
+    assert set(rows_of(chart("traffic"))["method"]) == TITLES
 
 
-def test_the_shape_shows_what_leaves():
-    table = rows_of(chart("traffic"), "place", "auc").set_index("variant")
-    assert table.loc["majority", ["sent", "leaves"]].tolist() == ["nothing", "nothing"]
-    assert table.loc["fedgcn", ["sent", "leaves"]].tolist() == ["2.0 MB", "models or sums"]
-    assert table.loc["ridge-central", "leaves"] == "entries of single subjects"
-
-
-def test_no_name_in_the_chart_of_traffic_lies_on_a_mark():
-    """Pixels of the letters against those of every mark: five methods at one place are the worst case."""
-    crowd = [replace(variant, name=f"{variant.name}-{copy}") for variant in with_ledgers() for copy in range(2)]
-    means = {variant.name: scores()[variant.name[:-2]] for variant in crowd}
-    drawn = traffic_chart(crowd, means, crowd)
-    marks, names = rows_of(drawn, "place", "auc"), rows_of(drawn, "left", "at")
-    low, high = drawn.to_dict()["layer"][1]["encoding"]["y"]["scale"]["domain"]
-    first, last = np.log10(drawn.to_dict()["layer"][1]["encoding"]["x"]["scale"]["domain"])
-
-    def across(bytes_sent):
-        return TRAFFIC_WIDTH * (np.log10(bytes_sent) - first) / (last - first)
-
-    def upwards(auc):
-        return TRAFFIC_HEIGHT * (auc - low) / (high - low)
-
-    for name in names.itertuples():
-        width, height = text_size(name.method, LETTERS)
-        left, middle = across(name.left), upwards(name.at)
-        box = Box(left, middle - height / 2, left + width, middle + height / 2)
-        for mark in marks.itertuples():
-            x, y = box.nearest(across(mark.place), upwards(mark.auc))
-            assert np.hypot(x - across(mark.place), y - upwards(mark.auc)) > MARK - 1, (name.method, mark.method)
+def test_a_hollow_mark_is_of_entries_of_single_subjects():
+    table = rows_of(chart("traffic").hconcat[1], "shown", "leaves").set_index("variant")
+    columns = ["shown", "leaves", "hollow"]
+    assert table.loc["majority", columns].to_list() == ["nothing", "nothing", False]
+    assert table.loc["fedgcn", columns].to_list() == ["2.0 MB", "models or sums", False]
+    assert table.loc["ridge-central", columns[1:]].to_list() == ["entries of single subjects", True]
 
 
 def test_gains_are_those_of_institutions_and_a_missing_twin_is_named():

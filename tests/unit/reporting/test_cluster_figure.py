@@ -9,21 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from brainfed.federation.strategies.gcfl import split
-from brainfed.reporting.figures.clusters import (
+from brainfed.reporting.charts.clusters import (
     COLOURS,
-    GAP,
     bands,
     colours,
-    depths,
     draw_clusters,
     finding,
     in_order,
     read_partitions,
-    river_figure,
+    river_chart,
 )
-from brainfed.reporting.figures.style import drawing
 from brainfed.reporting.variants import ShownVariant
 from brainfed.runtime.artefacts import write_table
+from support.reports.chart_rows import panel_of, rows_of
 
 GCFL = ShownVariant("gcfl", "gcfl", "GCFL", "federated", clusters=True)
 PLUS = ShownVariant("gcfl-plus", "gcfl", "GCFL", "federated", clusters=True)
@@ -80,15 +78,6 @@ def test_neighbouring_clusters_differ_in_colour(training):
         for one, other in pairwise(clusters):
             assert one == other or painted[one] != painted[other]
     assert len(set(painted.values())) == min(len(painted), len(COLOURS))
-
-
-@given(trainings())
-def test_rows_keep_their_distance_and_clusters_have_a_gap_between_them(training):
-    places = depths(training, np.array([0.5, training.rounds + 40.0]))
-    np.testing.assert_allclose(np.diff(places[0]), 1)
-    apart = training.clusters[-1][1:] != training.clusters[-1][:-1]
-    np.testing.assert_allclose(np.diff(places[1]), 1 + GAP * apart)
-    np.testing.assert_allclose(places[0].mean() * 2, places[0][0] + places[0][-1])
 
 
 def test_institutions_are_in_the_order_of_their_clusters():
@@ -157,16 +146,14 @@ def test_the_figure_names_every_institution_and_has_its_finding_as_title(tmp_pat
     svg = (tmp_path / "one.svg").read_text()
     assert svg == (tmp_path / "two.svg").read_text()
     assert "<dc:title>GCFL: 3 clusters of 2, 1 and 1 institutions, cut in rounds 2 and 4; GCFL+: no cluster" in svg
-    with drawing():
-        figure = river_figure([GCFL, PLUS], [read_partitions(cut), read_partitions(whole)])
-    left, right = figure.axes
-    assert [text.get_text() for text in left.texts] == ["a", "c", "b", "d"]
-    assert [text.get_text() for text in right.texts] == [*NAMES, "no cluster was cut"]
-    painted = {tuple(band.get_facecolor()[0]) for band in left.collections}
-    assert len(painted) == 3
+    left, right = (panel_of(river_chart([GCFL, PLUS], [read_partitions(cut), read_partitions(whole)]), place)
+                   for place in (0, 1))  # fmt: skip
+    rows = rows_of(left, "institution", "start", "end", "colour")
+    assert list(dict.fromkeys(rows["institution"])) == ["a", "c", "b", "d"] and rows["colour"].nunique() == 3
+    lasting = (rows["end"] - rows["start"]).groupby(rows["institution"]).sum()
+    assert set(lasting) == {len(CLUSTERS)}
+    assert sorted(rows_of(right, "institution", "start")["institution"]) == list(NAMES)
 
 
 def test_a_figure_without_clusters_says_so():
-    with drawing():
-        figure = river_figure([GCFL], [None])
-    assert [text.get_text() for text in figure.texts] == ["no method of this experiment has clusters"]
+    assert "no method of this experiment has clusters" in str(river_chart([GCFL], [None]).to_dict())

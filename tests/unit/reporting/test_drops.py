@@ -6,7 +6,7 @@ import pytest
 
 from brainfed.reporting.intervals import Interval
 from brainfed.reporting.tables.robustness import drop_table, poison_finding, read_drops
-from support.reports.paper_experiments import figure_of
+from support.reports.paper_experiments import drawn_words
 from support.reports.poisoned_variants import VARIANTS, Scored, variant
 from support.reports.report_experiments import experiment, read, variant_outline
 
@@ -80,8 +80,5 @@ def test_the_figure_of_a_sweep_of_poison_states_what_poison_takes_away(tmp_path)
     outline = experiment(
         tmp_path, "line", rows, name="robustness", axes=["attacked"], reference="fedmlp-paf-attacked0.0"
     )
-    figure = figure_of(read(outline))
-    texts = [text.get_text() for text in figure.texts] + [figure.get_suptitle()]
-    assert any(
-        "2 of 5 institutions poisoned: accuracy \u22120.050 for FedMLP (PAF); 3 of 5" in text for text in texts
-    ), texts
+    said = drawn_words(read(outline))
+    assert "2 of 5 institutions poisoned: accuracy \u22120.050 for FedMLP (PAF); 3 of 5" in said

@@ -1,24 +1,19 @@
-"""What models reveal: labels that lie apart, the table beside the guarantee, and the section of the page."""
+"""What models reveal: the chart, the table beside the guarantee, and the section of the page."""
 
-import itertools
 import re
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from brainfed.evaluation.audit import COLUMNS
-from brainfed.reporting.figures.leakage import LONGEST, leakage_figure, radius
-from brainfed.reporting.figures.style import Box, drawing, label_places, text_size
+from brainfed.reporting.charts.exchanges import leakage_chart
 from brainfed.reporting.outline import read_experiment
 from brainfed.reporting.scored import read_scored
 from brainfed.reporting.tables.robustness import Leak, read_audit, read_leaks
 from brainfed.reporting.variants import ShownVariant
 from brainfed.runtime.artefacts import canonical_json, write_text, write_tsv
+from support.reports.chart_rows import panel_of, rows_of
 from support.reports.report_project import page_of
-
-FRAME = Box(0, 0, 600, 300)
 
 
 def audited(experiment):
@@ -26,57 +21,27 @@ def audited(experiment):
     return read_audit(read, read_scored(read))
 
 
-@given(
-    st.lists(st.tuples(st.floats(0, 600), st.floats(0, 300), st.floats(2, 9)), min_size=1, max_size=35), st.booleans()
-)
-@settings(max_examples=40, deadline=None)
-def test_no_label_lies_on_another_or_on_a_mark(marks, alike):
-    """Also where all methods have one place."""
-    points = [marks[0][:2] if alike else mark[:2] for mark in marks]
-    sizes, radii = [(70.0, 8.0)] * len(marks), [mark[2] for mark in marks]
-    places = label_places(points, sizes, radii, FRAME)
-    taken = [Box(x - r, y - r, x + r, y + r) for (x, y), r in zip(points, radii, strict=True)]
-    for place in places:
-        assert place.left >= 0 and place.bottom >= 0 and place.right <= 600 and place.top <= 300
-        assert not any(place.overlaps(mark) for mark in taken)
-    assert not any(one.overlaps(other) for one, other in itertools.combinations(places, 2))
+def test_the_best_method_is_first_and_stands_beside_its_attack_and_its_bytes():
+    variants = [ShownVariant(name, "fedgcn", "FedGCN", "federated", topology="federated")
+                for name in ("fedgcn", "fedgcn-no-noise")]  # fmt: skip
+    chart = leakage_chart([Leak(variants[0], 0.7, 0.6, 0.5, 0.7, 0), Leak(variants[1], 0.8, 0.9, 0.85, 0.95, 10**6)])
+    own, attacks, sent = (rows_of(panel_of(chart, place), "method", column)
+                          for place, column in ((0, "mean"), (1, "mean"), (2, "shown")))  # fmt: skip
+    titles = ["FedGCN (no noise)", "FedGCN"]
+    assert [list(rows["method"]) for rows in (own, attacks, sent)] == [titles] * 3
+    assert (list(own["mean"]), list(attacks["mean"]), list(sent["shown"])) == (
+        [0.8, 0.7],
+        [0.9, 0.6],
+        ["1.0 MB", "nothing"],
+    )
+    assert (list(attacks["low"]), list(attacks["high"])) == ([0.85, 0.5], [0.95, 0.7])
+    assert chart.to_dict()["title"]["text"] == [
+        "FedGCN (no noise), the best-scoring federated method: AUC of the attack 0.90, its interval lies above 0.5"
+    ]
 
 
-def test_a_label_alone_stands_right_of_its_mark():
-    (place,) = label_places([(100.0, 100.0)], [(50.0, 8.0)], [4.0], FRAME)
-    assert place == Box(105.5, 96.0, 155.5, 104.0)
-
-
-def test_without_room_a_label_lies_on_another_rather_than_nowhere():
-    one, other = label_places([(2.0, 2.5)] * 2, [(9.0, 4.0)] * 2, [0.1] * 2, Box(0, 0, 14, 5))
-    assert one == other
-    (outside,) = label_places([(2.0, 2.5)], [(90.0, 4.0)], [0.1], Box(0, 0, 14, 5))
-    assert outside.right > 14
-
-
-def test_bars_are_kept_free():
-    (place,) = label_places([(100.0, 100.0)], [(50.0, 8.0)], [4.0], FRAME, [Box(60, 99, 140, 101)])
-    assert not place.overlaps(Box(60, 99, 140, 101)) and place.left < 100 < place.right
-
-
-def test_long_names_are_cut():
-    variant = ShownVariant("x" * 300, "fedgcn", "FedGCN", "federated", topology="federated")
-    with drawing():
-        axes = leakage_figure([Leak(variant, 0.7, 0.6, 0.5, 0.7, 0)]).axes[0]
-    assert max(len(text.get_text()) for text in axes.texts) == LONGEST
-
-
-def test_a_longer_text_is_wider():
-    assert text_size("FedGCN (no noise)", 7)[0] > 2 * text_size("FedGCN", 7)[0]
-
-
-def test_marks_grow_with_bytes_and_are_empty_without_any():
-    assert radius(0) < radius(10**4) < radius(10**8)
-    variant = ShownVariant("fedgcn", "fedgcn", "FedGCN", "federated", topology="federated")
-    with drawing():
-        axes = leakage_figure([Leak(variant, 0.7, 0.6, 0.5, 0.7, sent) for sent in (0, 10**6)]).axes[0]
-    faces = [line.get_markerfacecolor() for line in axes.lines if line.get_marker() == "o"]
-    assert faces == [variant.colour, "white"], "the largest lies below the others"
+def test_without_scores_of_training_subjects_the_chart_says_so():
+    assert "no method gives the scores of its training subjects" in str(leakage_chart([]).to_dict())
 
 
 def test_the_table_has_the_attacks_beside_the_guarantee(experiment):
@@ -164,10 +129,7 @@ def test_the_picture_has_the_stronger_attack_of_each_method(experiment, tmp_path
     for name, leak in leaks.items():
         assert leak.auc == max(held[name, "lira"], held[name, "loss"]) == held[name, leak.attack]
     assert "lira" in {leak.attack for leak in leaks.values()}
-    with drawing():
-        assert (
-            "the stronger attack (LiRA or loss threshold)" in leakage_figure(list(leaks.values())).axes[0].get_xlabel()
-        )
+    assert "the stronger attack (LiRA or loss threshold)" in str(leakage_chart(list(leaks.values())).to_dict())
 
 
 @pytest.mark.parametrize(("high", "shown"), [(0.74, "25.0 %"), (0.76, "\u2013")])

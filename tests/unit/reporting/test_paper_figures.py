@@ -1,7 +1,7 @@
-"""Figures that repeat one of a paper: nothing clipped, words apart, the same bytes; and the kinds of any method."""
+"""Charts that repeat a figure of a paper: the same bytes, findings as titles, right numbers, kinds of any method."""
 
-import itertools
 import re
+from html import unescape
 
 import numpy as np
 import pandas as pd
@@ -9,11 +9,13 @@ import pytest
 
 from brainfed.evaluation.experiment import compare_with_reference
 from brainfed.papers.figures import FIGURES, PRINTINGS
-from brainfed.reporting.figures.of_papers import KINDS, draw
-from brainfed.reporting.figures.sweeps import ablation_finding, sweep_finding, sweep_series
+from brainfed.reporting.charts.of_papers import KINDS, draw
+from brainfed.reporting.charts.sweeps import ablation_finding, sweep_finding, sweep_series
+from brainfed.reporting.charts.training import MOST_POINTS
 from brainfed.reporting.scored import PageTests, read_scored
 from brainfed.runtime.errors import UserError
-from support.reports.paper_experiments import EXPERIMENTS, KS, drawn, page_tests
+from support.reports.chart_rows import panel_of, rows_of
+from support.reports.paper_experiments import EXPERIMENTS, KS, chart_of, drawn_words, page_tests
 from support.reports.report_experiments import experiment, read, variant_outline
 
 
@@ -27,27 +29,11 @@ def test_every_kind_has_a_made_up_experiment():
 
 
 @pytest.mark.parametrize("kind", EXPERIMENTS)
-def test_nothing_reaches_over_the_edge_and_words_keep_apart(kind, outlines):
-    figure, renderer = drawn(outlines[kind])
-    box = figure.get_tightbbox(renderer)
-    width, height = figure.get_size_inches()
-    assert box.x0 >= -0.02 and box.y0 >= -0.02 and box.x1 <= width + 0.02 and box.y1 <= height + 0.02
-    words = [figure._suptitle]
-    for axes in figure.axes:
-        words += [axes.xaxis.label, axes.yaxis.label, axes.title, axes._left_title, *axes.texts, *shown_ticks(axes)]
-    held = [(text.get_text(), text.get_window_extent(renderer)) for text in words if text.get_text()]
-    assert len(held) > 10
-    pairs = itertools.combinations(held, 2)
-    assert [(one, other) for (one, box), (other, beside) in pairs if box.overlaps(beside)] == []
-
-
-def shown_ticks(axes):
-    """Labels of the ticks inside the axes: matplotlib keeps others that it does not draw."""
-    labels = []
-    for axis, limits in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
-        ticks = [tick for tick in axis.get_major_ticks() if min(limits) <= tick.get_loc() <= max(limits)]
-        labels += [tick.label1 for tick in ticks if tick.label1.get_visible()]
-    return labels
+def test_words_are_text_and_the_finding_is_the_title(kind, outlines, tmp_path):
+    draw(kind, read(outlines[kind]), str(tmp_path / "drawn.svg"), FIGURES, PRINTINGS)
+    drawn = (tmp_path / "drawn.svg").read_text()
+    (said,) = re.findall("<dc:title>(.*?)</dc:title>", drawn)
+    assert "<text" in drawn and unescape(said) == drawn_words(read(outlines[kind]))
 
 
 @pytest.mark.parametrize(
@@ -94,28 +80,44 @@ def test_a_sweep_that_is_not_tested_against_the_reference_states_its_family(outl
 
 
 def test_curves_end_where_the_history_does(outlines):
-    figure, _ = drawn(outlines["rounds"])
-    losses = [line.get_ydata() for line in figure.axes[0].lines]
-    assert [len(curve) for curve in losses] == [30, 30, 30]
-    assert losses[0][-1] == pytest.approx(0.69 * np.exp(-0.012 * 30))
     outline = read(outlines["rounds"])
-    for line, variant in zip(figure.axes[2].lines, outline.variants, strict=True):
+    losses, _, accuracy = (rows_of(panel_of(chart_of(outline), place), "series", "at", "mean") for place in range(3))
+    assert losses.groupby("series")["at"].max().to_list() == [30, 30, 30]
+    assert losses["mean"].iloc[29] == pytest.approx(0.69 * np.exp(-0.012 * 30), abs=1e-4)
+    ends = {}
+    for variant, (_, rows) in zip(outline.variants, accuracy.groupby("series", sort=False), strict=True):
         history = pd.read_parquet(variant.histories[0])
-        assert line.get_ydata() == pytest.approx(history.groupby("round")["test_accuracy"].mean().to_numpy())
-    ends = {variant.setting("local_epochs"): line.get_ydata()[-1]
-            for line, variant in zip(figure.axes[2].lines, outline.variants, strict=True)}  # fmt: skip
+        assert rows["mean"].to_numpy() == pytest.approx(
+            history.groupby("round")["test_accuracy"].mean().to_numpy(), abs=1e-4
+        )
+        ends[variant.setting("local_epochs")] = rows["mean"].iloc[-1]
     best, worst = max(ends, key=ends.get), min(ends, key=ends.get)
-    assert figure._suptitle.get_text().replace("\n", " ") == (
+    assert drawn_words(outline) == (
         f"After 30 rounds the accuracy is highest with E = {best} ({ends[best]:.2f}) "
         f"and lowest with E = {worst} ({ends[worst]:.2f}; not tested)"
     )
 
 
+def test_long_training_is_drawn_at_chosen_rounds_and_its_last(outlines):
+    outline = read(outlines["rounds"])
+    rows = rows_of(panel_of(chart_of(outline), 0), "series", "at")
+    assert len(rows) <= 3 * MOST_POINTS and rows["at"].max() == 30
+
+
 def test_clients_are_on_the_axis_by_their_number(outlines):
-    figure, _ = drawn(outlines["clients"])
-    assert [int(tick) for tick in figure.axes[0].get_xticks()] == [2, 6, 10]
-    said = figure._suptitle.get_text().replace("\n", " ")
+    outline = read(outlines["clients"])
+    rows = rows_of(panel_of(chart_of(outline), 0), "series", "value", "mean")
+    assert list(dict.fromkeys(rows["value"])) == ["2", "6", "10"]
+    assert rows.loc[rows["series"] == "FedNI", "mean"].to_list() == pytest.approx([0.62, 0.66, 0.70])
+    said = drawn_words(outline)
     assert said.startswith("FedNI: accuracy 0.62 [") and said.endswith("with 10 (not tested)")
+
+
+def test_points_of_two_lines_stand_side_by_side_and_level_lines_cross_the_panel(outlines):
+    rows = rows_of(panel_of(chart_of(read(outlines["line"])), 0), "series", "at", "value")
+    apart = rows[rows["value"] == "10"].groupby("series")["at"].first()
+    assert 0 < apart["FedGCN"] - apart["FedNI"] < 1
+    assert rows.loc[rows["series"] == "Ridge (central)", "at"].to_list() == [min(KS), max(KS)]
 
 
 def test_a_sweep_around_the_reference_has_the_family_of_the_test_table(outlines):
@@ -139,6 +141,5 @@ def test_a_figure_without_its_contents_has_a_note(tmp_path):
         "readings": ([], "no two readings of the paper's methods"),
     }
     for kind, (axes, words) in expected.items():
-        figure, _ = drawn(experiment(tmp_path, kind, only, axes=axes))
-        (said,) = figure.texts
-        assert said.get_text() == words
+        chart = chart_of(read(experiment(tmp_path, kind, only, axes=axes)))
+        assert rows_of(chart, "words")["words"].to_list() == [words]

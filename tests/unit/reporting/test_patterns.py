@@ -10,7 +10,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from brainfed.cohort.classes import CLASS_WORDS, class_words
 from brainfed.evaluation.patterns import PLANTED_COLUMNS, Patterns, no_rows, planted_table, strongest_table
-from brainfed.reporting.figures.brains import patterns_figure
+from brainfed.reporting.figures.patterns import patterns_figure
 from brainfed.reporting.figures.style import drawing, save_svg
 from brainfed.reporting.tables.patterns import end_name, planted_sentences, read_strongest, shown_patterns, side
 from brainfed.reporting.variants import ShownVariant
@@ -155,11 +155,11 @@ def test_the_same_table_gives_the_same_picture(tmp_path):
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
 
 
-def test_a_pattern_without_change_draws_a_note():
+def test_a_pattern_without_change_has_no_figure():
     flat = patterns()
     table = strongest_table("ridge-central", Patterns(0 * flat.values, flat.features, ()), PLACES)
     assert shown_patterns(table, [RIDGE], WORDS) == []
-    assert texts(draw(table)) == ["No linear model here has a score that varies."]
+    assert patterns_figure(table, [RIDGE], WORDS) is None
 
 
 def test_the_sentence_on_planted_connections(tmp_path):

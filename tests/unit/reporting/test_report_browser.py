@@ -163,7 +163,9 @@ def barriers(page, options):
     ],
 )
 def test_axe_finds_no_barrier(browser, report, width, options, dark):
+    """All parts are open: axe takes those of a closed one to lie behind the rest of the page."""
     with browser.page(report, width, dark=dark, still=True) as page:
+        page.value('document.querySelectorAll("details").forEach((part) => { part.open = true; })')
         assert barriers(page, options) == []
 
 
@@ -215,8 +217,8 @@ def test_wide_figures_stay_readable_in_a_narrow_window_and_the_flow_chart_fits(s
     images = seen[500]["images"]
     widths = {image["alt"]: image["width"] for image in images}
     headline, flow = images[0]["alt"], next(alt for alt in widths if alt.startswith("From the rows"))
-    assert widths[headline] > 600 and 400 < widths[flow] < 500
-    assert [500 < image["width"] < 600 for image in seen[1280]["images"] if image["alt"] == flow] == [True]
+    assert widths[headline] > 600 and 340 < widths[flow] < 400
+    assert [340 < image["width"] < 400 for image in seen[1280]["images"] if image["alt"] == flow] == [True]
 
 
 def test_a_click_sorts_a_table(seen):
@@ -245,9 +247,9 @@ def test_the_report_prints_on_at_most_eight_pages(browser, report):
 
 def test_charts_answer_a_reader(browser, report):
     """Every chart is drawn anew; the filter takes a method out of charts and tables; tooltips and downloads work."""
-    with browser.page(report, 1280, 30_000) as page:
+    with browser.page(report, 1280, 40_000) as page:
         used = page.value(USE)
-    assert used["charts"] == 21 and used["roles"] == 0 and used["after"] < used["before"]
+    assert used["charts"] == 33 and used["roles"] == 0 and used["after"] < used["before"]
     assert (used["left"], used["count"]) == (used["rows"] - 1, "8 of 9")
     header, *rows = used["table"].splitlines()
     assert (header.split("\t")[:2], len(rows)) == (["method", "accuracy"], 8)

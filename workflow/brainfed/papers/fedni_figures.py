@@ -3,12 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import matplotlib
+import altair as alt
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, NullFormatter
+import pandas as pd
 from numpy.typing import NDArray
 
 from brainfed.papers.fedni_numbers import (
@@ -22,80 +19,64 @@ from brainfed.papers.fedni_numbers import (
     printed_row,
 )
 from brainfed.papers.fedni_readings import Readings, find_readings
-from brainfed.reporting.figures.interval_rows import interval_row, text_column
-from brainfed.reporting.figures.style import (
-    FAINT,
-    INK,
-    PAPER,
-    SERIES,
-    WARM,
-    WIDE,
-    headed,
-    horizontal_rows,
-    key_below,
-    new_figure,
-    note_figure,
-    paper_mark,
-)
-from brainfed.reporting.figures.sweeps import axis_title
+from brainfed.reporting.charts.lines import DrawnLine, lines_panel, sure
+from brainfed.reporting.charts.style import Chart, Line, Panel, apart, dot_rows, headed, note_chart, titled, tooltip
+from brainfed.reporting.charts.sweeps import axis_title
+from brainfed.reporting.colours import COLD, INK, ORDERED, SERIES, WARM
 from brainfed.reporting.outline import ExperimentOutline
 from brainfed.reporting.rounding import rounded, short
 from brainfed.reporting.scored import PageTests, Scored, significant
 from brainfed.reporting.tables.exchanges import readable, readable_seconds
-from brainfed.reporting.variants import ShownVariant, changed_settings
+from brainfed.reporting.variants import Groups, ShownVariant, changed_settings
 
 # Cost of both phases beside the paper's: operations, parameters, seconds (FedNI Table VI).
 
 PHASES = {"inpainting": "network inpainting", "classifier": "classifier"}
 PANELS = {
-    "operations": "operations: one pass of generator\nor classifier over a graph",
-    "parameters": "parameters an institution trains\n(with the discriminator's)",
-    "seconds": "training time of one run\n(seconds)",
+    "operations": ["operations: one pass of generator", "or classifier over a graph"],
+    "parameters": ["parameters an institution trains", "(with the discriminator's)"],
+    "seconds": ["training time of one run", "(seconds)"],
 }
+OURS: Groups = {"ours": ("ours", SERIES[0][0])}
+TICKS = {10**power: readable(10**power).replace(".0", "") for power in range(15)}
+PAPER_S = "FedNI in the paper: 7,381 features, 200 subjects an institution, a server with 8 GeForce 3090"
 
 
-def cost_figure(outline: ExperimentOutline) -> Figure:
-    """Two rows a variant, three panels on logarithmic axes, every number next to its mark."""
+def cost_chart(outline: ExperimentOutline) -> Chart:
+    """Two rows a variant, three panels on logarithmic axes, with the numbers at their right."""
     shown = [variant for variant in outline.variants if variant.fused]
     if not shown:
-        return note_figure("no method of this experiment generates nodes")
+        return note_chart("no method of this experiment generates nodes")
     compared = [variant for variant in shown if as_in_the_paper(outline) and printed_row(variant) is FEDNI_FULL]
     costs = [(variant, cost) for variant in shown for cost in phase_costs(outline, variant)]
-    figure = new_figure(WIDE, 1.45 + 0.52 * len(costs))
-    panels = figure.subplots(1, 3, sharey=True)
-    for axes, (key, title) in zip(panels, PANELS.items(), strict=True):
-        for row, (variant, cost) in enumerate(costs):
-            printed = FEDNI_TABLE_VI[cost.phase][key] if variant in compared else None
-            _marks(axes, row, key, float(getattr(cost, key)), printed)
-        axes.set_xscale("log")
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: readable(value)))
-        axes.xaxis.set_minor_formatter(NullFormatter())
-        axes.set_xlabel(title)
-        axes.margins(x=0.3)
-        axes.grid(axis="x")
-        axes.tick_params(axis="y", length=0)
-        axes.spines["left"].set_visible(False)
-    horizontal_rows(panels[0], [f"{variant.title}:\n{PHASES[cost.phase]}" for variant, cost in costs])
-    headed(figure, _finding(shown[0].title, [cost for variant, cost in costs if variant is shown[0]]))
-    ours = Line2D([], [], marker="o", linestyle="", color=SERIES[0][0], label="ours")
-    paper = paper_mark("FedNI in the paper: 7,381 features, 200 subjects an institution, a server with 8 GeForce 3090")
-    key_below(figure, [ours, paper] if compared else [ours])
-    return figure
+    panels: list[Panel] = []
+    for key, title in PANELS.items():
+        ours = [float(getattr(cost, key)) for _, cost in costs]
+        printed = [FEDNI_TABLE_VI[cost.phase][key] if variant in compared else None for variant, cost in costs]
+        table = pd.DataFrame({
+            "variant": [variant.name for variant, _ in costs],
+            "method": [f"{variant.title}: {PHASES[cost.phase]}" for variant, cost in costs],
+            "mean": ours, "low": [min(pair) for pair in _pairs(ours, printed)],
+            "high": [max(pair) for pair in _pairs(ours, printed)], "group": "ours", "hollow": False,
+            "shown": [_amount(key, value) + ("" if other is None else f" (paper {_amount(key, other)})")
+                      for value, other in zip(ours, printed, strict=True)],
+        })  # fmt: skip
+        if compared:
+            table["beside"] = printed
+        panels.append(
+            dot_rows(table, title, OURS, ("method", "shown"), width=120, named=not panels, legend=False, ticks=TICKS)
+        )
+    finding = _finding(shown[0].title, [cost for variant, cost in costs if variant is shown[0]])
+    key = f"dot: ours; hollow diamond: {PAPER_S}" if compared else ""
+    return headed(alt.hconcat(*panels, spacing=150 if compared else 80), finding, key)
 
 
-def _marks(axes: Axes, row: float, key: str, ours: float, printed: float | None) -> None:
-    """Ours and the paper's, the numbers of ours above and of the paper's below the row."""
-    axes.plot(ours, row, "o", color=SERIES[0][0], markersize=6.5)
-    _number(axes, ours, row, key, SERIES[0][0], 7)
-    if printed is not None:
-        axes.plot([ours, printed], [row, row], color=SERIES[0][0], alpha=0.4, linewidth=1)
-        axes.plot(printed, row, "D", markersize=5.5, markerfacecolor="white", markeredgecolor=PAPER)
-        _number(axes, printed, row, key, INK, -13)
+def _pairs(ours: Sequence[float], printed: Sequence[float | None]) -> list[tuple[float, float]]:
+    return [(one, one if other is None else other) for one, other in zip(ours, printed, strict=True)]
 
 
-def _number(axes: Axes, value: float, row: float, key: str, colour: str, up: float) -> None:
-    text = readable_seconds(value) if key == "seconds" else readable(value)
-    axes.annotate(text, (value, row), (0, up), textcoords="offset points", ha="center", color=colour, fontsize=7.5)
+def _amount(key: str, value: float) -> str:
+    return readable_seconds(value) if key == "seconds" else readable(value)
 
 
 def _finding(title: str, costs: Sequence[PhaseCost]) -> str:
@@ -111,55 +92,44 @@ def _finding(title: str, costs: Sequence[PhaseCost]) -> str:
 # Accuracies of every reading, a panel a method with the paper's number as a line, and their distances to these.
 
 
-def readings_figure(outline: ExperimentOutline, scored: Scored) -> Figure:
+def readings_chart(outline: ExperimentOutline, scored: Scored) -> Chart:
     """A row a reading, the nearest to the paper first."""
     found = find_readings(outline, scored)
     if found is None:
-        return note_figure("no two readings of the paper's methods")
-    figure = new_figure(WIDE, 1.5 + 0.27 * len(found.rows))
-    panels = figure.subplots(1, len(found.titles) + 1, sharey=True)
+        return note_chart("no two readings of the paper's methods")
     colours = {variant.method: variant.colour for variant in outline.variants}
-    for axes, (method, title) in zip(panels[:-1], found.titles.items(), strict=True):
-        _method_panel(axes, found, method, colours[method])
-        axes.set_title(title)
-    _distance_panel(panels[-1], found)
-    horizontal_rows(panels[0], [row.title for row in found.rows])
-    for axes in panels[1:]:
-        axes.tick_params(axis="y", length=0)
-        axes.spines["left"].set_visible(False)
-    headed(figure, found.finding, width=112)
-    key_below(
-        figure,
-        [
-            Line2D([], [], marker="o", color=FAINT, label="ours, with its corrected 95 % interval"),
-            Line2D([], [], marker="o", color=FAINT, markerfacecolor="white", label="has none of the settings"),
-            Line2D([], [], color=PAPER, linewidth=0.9, linestyle="--", label="printed in the paper"),
-        ],
-    )
-    return figure
+    panels = [
+        titled(_method_panel(found, method, colours[method], named=not number), title)
+        for number, (method, title) in enumerate(found.titles.items())
+    ]
+    distances = pd.DataFrame({
+        "reading": [row.title for row in found.rows], "mean": [round(row.distance, 4) for row in found.rows],
+        "low": 0.0, "high": [round(row.distance, 4) for row in found.rows], "group": "", "hollow": False,
+        "shown": [short(row.distance) for row in found.rows],
+    })  # fmt: skip
+    panels.append(titled(_readings(distances, "mean, absolute", INK, [Line(0, dash=(1, 0))], named=False), "Distance"))
+    key = "bar: corrected 95 % interval; dashed line: printed in the paper; hollow: has none of the settings"
+    return headed(apart(alt.hconcat(*panels, spacing=24)), found.finding, key)
 
 
-def _method_panel(axes: Axes, found: Readings, method: str, colour: str) -> None:
-    for place, row in enumerate(found.rows):
-        if method in row.scores:
-            interval_row(axes, place, row.scores[method], colour, size=5, hollow=method in row.unread)
-    axes.axvline(found.printed[method], color=PAPER, linewidth=0.9, linestyle="--")
-    axes.set_xlabel("accuracy")
-    axes.margins(x=0.1)
-    axes.locator_params(axis="x", nbins=3)
-    axes.grid(axis="x")
+def _readings(table: pd.DataFrame, title: str, colour: str, lines: Sequence[Line], *, named: bool) -> Panel:
+    return dot_rows(
+        table, title, {"": ("", colour)}, ("reading", "shown"), width=130, row="reading", lines=lines, named=named,
+        legend=False,
+    )  # fmt: skip
 
 
-def _distance_panel(axes: Axes, found: Readings) -> None:
-    for place, row in enumerate(found.rows):
-        axes.plot([0, row.distance], [place, place], color=INK, linewidth=1.2)
-        axes.plot(row.distance, place, "o", markersize=5, color=INK)
-    axes.set_title("Distance")
-    axes.set_xlabel("mean, absolute")
-    axes.set_xlim(left=0)
-    axes.locator_params(axis="x", nbins=3)
-    axes.grid(axis="x")
-    text_column(axes, [short(row.distance) for row in found.rows], range(len(found.rows)))
+def _method_panel(found: Readings, method: str, colour: str, *, named: bool) -> Panel:
+    rows = []
+    for row in found.rows:
+        score = row.scores.get(method)
+        known = score is not None and score.known
+        rows.append({
+            "reading": row.title, "mean": score and round(score.mean, 4), "hollow": method in row.unread, "group": "",
+            "low": score and round(score.low if known else score.mean, 4),
+            "high": score and round(score.high if known else score.mean, 4), "shown": score.text if score else "",
+        })  # fmt: skip
+    return _readings(pd.DataFrame(rows), "accuracy", colour, [Line(found.printed[method], dash=(4, 3))], named=named)
 
 
 # Accuracy over two weights of the loss, and the plane of FedSage+ below or above it (FedNI Fig. 6: alpha x beta).
@@ -204,24 +174,21 @@ def surface(outline: ExperimentOutline, scored: Scored) -> Surface:
     return Surface(rows, columns, grid, mean.reshape(len(rows), len(columns)), text)
 
 
-def surface_figure(outline: ExperimentOutline, scored: Scored) -> Figure:
+def surface_chart(outline: ExperimentOutline, scored: Scored) -> Chart:
     """Left: the grid in numbers. Right: one line for each value of the second axis, with the planes."""
     grid = surface(outline, scored)
     if not grid.mean.size:
-        return note_figure("no variant of this experiment sweeps both settings")
+        return note_chart("no variant of this experiment sweeps both settings")
     ours = [variant for variant in outline.variants if variant.method == PLANE]
     plane = scored.interval(ours[0].name, METRIC).mean if ours else np.nan
     printed = np.nan
     if as_in_the_paper(outline) and ours and not changed_settings(ours[0]):
         printed = FEDNI_TABLE_V[paper_cohort(outline.cohort)[0]][PLANE][0][0]
-    figure = new_figure(WIDE, 1.55 + 0.42 * max(len(grid.rows), 5))
-    left, right = figure.subplots(1, 2, width_ratios=(1.12, 1))
     names = [axis_title(axis) for axis in outline.axes]
-    _heat(left, grid, plane, names)
-    _profiles(right, grid, plane, printed, names)
+    panels = alt.hconcat(_heat(grid, plane, names), _profiles(grid, plane, printed, names), spacing=40)
     compared = PageTests(scored, outline.variants, outline.reference)
-    headed(figure, surface_finding(grid, ours[0] if ours else None, compared))
-    return figure
+    finding = surface_finding(grid, ours[0] if ours else None, compared)
+    return headed(apart(panels), finding)
 
 
 def surface_finding(grid: Surface, plane: ShownVariant | None, compared: PageTests) -> str:
@@ -243,48 +210,50 @@ def surface_finding(grid: Surface, plane: ShownVariant | None, compared: PageTes
     return f"{cells[0].method_title} is above {plane.title} ({level.text}) at {above} of {len(cells)} pairs, {surely}"
 
 
-def _heat(axes: Axes, grid: Surface, plane: float, names: Sequence[str]) -> None:
-    axes.imshow(np.ma.masked_invalid(grid.mean), cmap="cividis", origin="lower", aspect="auto")
-    middle = (np.nanmin(grid.mean) + np.nanmax(grid.mean)) / 2
-    for (row, column), value in np.ndenumerate(grid.mean):
+def _heat(grid: Surface, plane: float, names: Sequence[str]) -> Chart:
+    cells = pd.DataFrame([
+        {
+            "row": f"{grid.rows[row]:g}", "column": f"{grid.columns[column]:g}", "mean": round(float(value), 4),
+            "shown": grid.text[row][column] + (" \u25bc" if value <= plane else ""),
+        }
+        for (row, column), value in np.ndenumerate(grid.mean) if np.isfinite(value)
+    ])  # fmt: skip
+    titles = [f"{names[0]}, weight of the reconstruction" if names[0] == "\u03b1" else names[0],
+              f"{names[1]}, weight of the discriminator" if names[1] == "\u03b2" else names[1]]  # fmt: skip
+    y = alt.Y("row:N", sort=[f"{value:g}" for value in reversed(grid.rows)], title=titles[0])
+    x = alt.X("column:N", sort=[f"{value:g}" for value in grid.columns], title=titles[1], axis=alt.Axis(labelAngle=0))
+    ends = [float(np.nanmin(grid.mean)), float(np.nanmax(grid.mean))]
+    base = alt.Chart(cells).encode(x=x, y=y, tooltip=tooltip("row", "column", "shown"))
+    scale = alt.Scale(domain=ends, range=["#eef2f7", COLD])
+    rects = base.mark_rect().encode(color=alt.Color("mean:Q", scale=scale, legend=None))
+    middle = ends[0] + 0.6 * (ends[1] - ends[0])
+    texts = base.mark_text().encode(
+        text="shown:N",
+        color=alt.condition(f"datum.mean > {round(middle, 6)}", alt.value("white"), alt.value("#1d2228")),
+    )
+    note = "\u25bc: not above our FedSage+" if (grid.mean <= plane).any() else ""
+    sides = {"width": 58 * len(grid.columns), "height": 46 * len(grid.rows)}
+    return titled(alt.layer(rects, texts).properties(**sides), "mean accuracy", note)
+
+
+def _profiles(grid: Surface, plane: float, printed: float, names: Sequence[str]) -> Panel:
+    last = len(ORDERED) - 1
+    lines = [
+        DrawnLine(
+            f"{names[1]} = {value:g}", ORDERED[round(column * last / max(len(grid.columns) - 1, 1))],
+            [(row, sure(float(mean))) for row, mean in zip(grid.rows, grid.mean[:, column], strict=True)],
+            SERIES[column % len(SERIES)][1],
+        )
+        for column, value in enumerate(grid.columns)
+    ]  # fmt: skip
+    ends = grid.rows[0], grid.rows[-1]
+    for title, value, colour, dash in (
+        ("our FedSage+", plane, WARM, (1, 0)),
+        ("FedSage+ in the paper", printed, INK, (2, 2)),
+    ):
         if np.isfinite(value):
-            under = "\n\u25bc" if value <= plane else ""
-            axes.text(
-                column, row, f"{grid.text[row][column]}{under}", ha="center", va="center", fontsize=7.5,
-                linespacing=0.95, color="white" if value < middle else INK,
-            )  # fmt: skip
-    axes.set_xticks(range(len(grid.columns)), [f"{value:g}" for value in grid.columns])
-    axes.set_yticks(range(len(grid.rows)), [f"{value:g}" for value in grid.rows])
-    axes.tick_params(length=0)
-    for side in axes.spines.values():
-        side.set_visible(False)
-    axes.set_ylabel(f"{names[0]}, weight of the reconstruction" if names[0] == "\u03b1" else names[0])
-    axes.set_xlabel(f"{names[1]}, weight of the discriminator" if names[1] == "\u03b2" else names[1])
-    title = "mean accuracy" + ("  (\u25bc not above our FedSage+)" if (grid.mean <= plane).any() else "")
-    axes.set_title(title, fontweight="normal", fontsize=8.5)
-
-
-def _profiles(axes: Axes, grid: Surface, plane: float, printed: float, names: Sequence[str]) -> None:
-    colours = matplotlib.colormaps["viridis"](np.linspace(0.88, 0.0, len(grid.columns)))
-    for column, value in enumerate(grid.columns):
-        axes.plot(
-            grid.rows, grid.mean[:, column], marker="o", markersize=3.5, linewidth=1.1, color=colours[column],
-            label=f"{names[1]} = {value:g}",
-        )  # fmt: skip
-    if np.isfinite(plane):
-        axes.axhline(plane, color=WARM, linewidth=1.6)
-    if np.isfinite(printed):
-        axes.axhline(printed, color=PAPER, linewidth=1, linestyle=(0, (2, 2)))
-    if min(grid.rows) > 0:
-        axes.set_xscale("log")
-    axes.set_xticks(list(grid.rows), [f"{value:g}" for value in grid.rows])
-    axes.minorticks_off()
-    axes.grid(axis="y")
-    axes.set_xlabel(names[0])
-    axes.set_ylabel("accuracy (mean over runs)")
-    handles = [*axes.get_lines()[: len(grid.columns)]]
-    if np.isfinite(plane):
-        handles.append(Line2D([], [], color=WARM, linewidth=1.6, label="our FedSage+"))
-    if np.isfinite(printed):
-        handles.append(Line2D([], [], color=PAPER, linewidth=1, linestyle=(0, (2, 2)), label="FedSage+ in the paper"))
-    axes.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=7.5)
+            lines.append(DrawnLine(title, colour, [(end, sure(value)) for end in ends], dash=dash))
+    ticks = {row: f"{row:g}" for row in grid.rows}
+    return lines_panel(
+        lines, names[0], "accuracy (mean over runs)", width=330, height=240, ticks=ticks, log=min(grid.rows) > 0
+    )

@@ -1,18 +1,16 @@
 """Figures of generated nodes: fidelity, distribution of features, doses."""
 
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
+import altair as alt
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.ticker import MultipleLocator, PercentFormatter
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 
-from brainfed.papers.fedni_figures import cost_figure, readings_figure, surface_figure
+from brainfed.papers.fedni_figures import cost_chart, readings_chart, surface_chart
 from brainfed.papers.fedni_nodes import (
     AGREEMENT_ROWS,
     COSINE_ROWS,
@@ -33,24 +31,13 @@ from brainfed.papers.fedni_readings import (
     of_method,
     read_doses,
 )
-from brainfed.reporting.figures.interval_rows import text_column
-from brainfed.reporting.figures.of_papers import Drawing
-from brainfed.reporting.figures.style import (
-    FAINT,
-    GENERATED,
-    INK,
-    MALE,
-    REAL,
-    RULE,
-    SERIES,
-    WIDE,
-    headed,
-    horizontal_rows,
-    key_below,
-    new_figure,
-    note_figure,
-)
-from brainfed.reporting.figures.sweeps import axis_title
+from brainfed.reporting.charts.distributions import steps
+from brainfed.reporting.charts.lines import DASHED, DrawnLine, level, lines_panel, sure
+from brainfed.reporting.charts.of_papers import Drawing
+from brainfed.reporting.charts.style import Chart, Line, Panel, apart, dot_rows, headed, note_chart, titled
+from brainfed.reporting.charts.sweeps import axis_title
+from brainfed.reporting.colours import GENERATED, INK, REAL, RULE, SERIES
+from brainfed.reporting.intervals import Interval
 from brainfed.reporting.outline import ExperimentOutline
 from brainfed.reporting.rounding import rounded, signed
 from brainfed.reporting.scored import Scored, read_scored
@@ -60,45 +47,36 @@ from brainfed.runtime.artefacts import read_arrays
 # Fidelity of generated nodes: counts, features, phenotypes and edges against their baselines.
 
 FloatMatrix = NDArray[np.float32]
-
-
 FEWEST_PARENTS = 10
 """Smallest number of parents for a normal interval."""
-
+KNOWN = 100
+"""Runs of an interval that comes from a standard error over subjects: enough to draw it."""
 Reads = Callable[[ShownFidelity], Mapping[str, Measured]]
 
 
-def fidelity_figure(outline: ExperimentOutline) -> Figure:
+def fidelity_chart(outline: ExperimentOutline) -> Chart:
     """Above: calibration and edges; below: cosine and phenotypes. Filled: generated; hollow: baselines."""
     shown = read_fidelity(outline.variants)
     if not shown:
-        return note_figure("fidelity is known under `graph.scope: global_cut` alone")
-    figure = new_figure(WIDE, 6.6)
-    grid = figure.subplots(3, 2, height_ratios=(1.55, 1, 1))
-    _calibration(grid[0, 0], shown)
-    _rows(grid[0, 1], shown, EDGE_ROWS, lambda one: {row: Measured(one.edges[row], np.nan) for row in EDGE_ROWS})
-    grid[0, 1].set_title("Joined to the right subjects?")
-    grid[0, 1].set_xlabel("F1 of recovered edges")
-    _rows(grid[1, 0], shown, COSINE_ROWS, lambda one: one.cosine)
-    grid[1, 0].set_title("Features like theirs?")
-    grid[1, 0].set_xlabel("cosine with the true missing neighbours")
-    _rows(grid[1, 1], shown, COSINE_ROWS, lambda one: one.centred)
-    grid[1, 1].set_title("... beyond the institution's mean?")
-    grid[1, 1].set_xlabel("centred cosine (0: knows that mean alone)")
-    for axes in grid[1:, 1]:
-        axes.tick_params(labelleft=False)
-    for axes, name, reads in ((grid[2, 0], "sex", _sex), (grid[2, 1], "age", _age)):
-        _rows(axes, shown, AGREEMENT_ROWS, reads)
-        axes.set_title(f"Of the right {name}?")
-        axes.set_xlabel("share of pairs that agree")
+        return note_chart("fidelity is known under `graph.scope: global_cut` alone")
+    parts: list[tuple[str, str, Mapping[str, str], Reads]] = [
+        ("Joined to the right subjects?", "F1 of recovered edges", EDGE_ROWS,
+         lambda one: {row: Measured(one.edges[row], np.nan) for row in EDGE_ROWS}),
+        ("Features like theirs?", "cosine with the true missing neighbours", COSINE_ROWS, lambda one: one.cosine),
+        ("... beyond the institution's mean?", "centred cosine (0: knows that mean alone)", COSINE_ROWS,
+         lambda one: one.centred),
+        ("Of the right sex?", "share of pairs that agree", AGREEMENT_ROWS, lambda one: one.sex),
+        ("Of the right age?", "share of pairs that agree", AGREEMENT_ROWS, lambda one: one.age),
+    ]  # fmt: skip
+    panels = [titled(_calibration(shown), "How many are missing?")]
+    panels += [titled(_rows(shown, title, rows, reads), name) for name, title, rows, reads in parts]
+    pairs = [alt.hconcat(*panels[start : start + 2], spacing=60) for start in range(0, len(panels), 2)]
     named = next((one for one in shown if one.variant.name == outline.reference), shown[0])
-    headed(figure, fidelity_finding(named))
-    key = [
-        Line2D([], [], color=colour, marker=marker, markersize=5, label=f"{one.variant.title} (hollow: its baselines)")
-        for one, (colour, marker) in zip(shown, SERIES, strict=False)
-    ]
-    key_below(figure, key, columns=2)
-    return figure
+    return headed(
+        apart(alt.vconcat(*map(apart, pairs), spacing=26)),
+        fidelity_finding(named),
+        "filled: generated nodes; hollow: what a baseline that knows less would reach",
+    )
 
 
 def fidelity_finding(found: ShownFidelity) -> str:
@@ -117,71 +95,55 @@ def fidelity_finding(found: ShownFidelity) -> str:
     )
 
 
-def _sex(found: ShownFidelity) -> Mapping[str, Measured]:
-    return found.sex
-
-
-def _age(found: ShownFidelity) -> Mapping[str, Measured]:
-    return found.age
-
-
-def _calibration(axes: Axes, shown: Sequence[ShownFidelity]) -> None:
+def _calibration(shown: Sequence[ShownFidelity]) -> Panel:
     points = [point for one in shown for point in one.calibration]
     right = 1.15 * max([0.5, *(point.predicted for point in points)])
     top = 1.12 * max([0.5, *(point.true for point in points)])
     end = min(right, top)
-    axes.plot([0, end], [0, end], color=RULE, linewidth=0.9)
-    axes.annotate("exact", (end, end), (-2, 3), textcoords="offset points", ha="right", color=FAINT, fontsize=7.5)
-    for one, (colour, marker) in zip(shown, SERIES, strict=False):
-        axes.errorbar(
-            [point.predicted for point in one.calibration], [point.true for point in one.calibration],
-            yerr=np.nan_to_num([point.reach for point in one.calibration]), color=colour, marker=marker, markersize=5,
-            linewidth=1, elinewidth=1,
-        )  # fmt: skip
+    lines = [
+        DrawnLine(
+            one.variant.title, colour,
+            [(point.predicted, _interval(Measured(point.true, point.reach))) for point in one.calibration], shape,
+        )
+        for one, (colour, shape) in zip(shown, SERIES, strict=False)
+    ]  # fmt: skip
+    lines.append(DrawnLine("exact", RULE, [(0.0, sure(0.0)), (end, sure(end))]))
     found = " \u00b7 ".join(rounded(one.correlation, 2) for one in shown)
     baseline = " \u00b7 ".join(rounded(one.degree_correlation, 2) for one in shown)
-    axes.set(xlim=(0, right), ylim=(0, top))
-    axes.set_title("How many are missing?")
-    axes.set_xlabel(f"predicted number\nrank correlation {found} (number of visible ones: {baseline})")
-    axes.set_ylabel("true number")
-    axes.grid(axis="y")
+    across = ["predicted number", f"rank correlation {found} (number of visible ones: {baseline})"]
+    return lines_panel(lines, across, "true number", width=280, height=150, domain=(0, top), columns=2, aside=False)
 
 
-def _rows(axes: Axes, shown: Sequence[ShownFidelity], rows: Mapping[str, str], reads: Reads) -> None:
-    texts = []
-    for place, row in enumerate(rows):
-        said = []
-        for number, one in enumerate(shown):
-            colour, marker = SERIES[number % len(SERIES)]
+def _interval(found: Measured) -> Interval:
+    return Interval(found.mean, found.mean - found.reach, found.mean + found.reach, KNOWN)
+
+
+def _rows(shown: Sequence[ShownFidelity], title: str, rows: Mapping[str, str], reads: Reads) -> Panel:
+    table = []
+    for row, words in rows.items():
+        for one in shown:
             found = reads(one)[row]
-            y = place + 0.22 * (number - (len(shown) - 1) / 2)
-            said.append(rounded(found.mean, 2) if found.known else "\u2013")
-            if not found.known:
-                continue
-            if np.isfinite(found.reach):
-                axes.plot([found.mean - found.reach, found.mean + found.reach], [y, y], color=colour, alpha=0.55)
-            axes.plot(
-                found.mean,
-                y,
-                marker,
-                color=colour,
-                markersize=5.5,
-                markerfacecolor=colour if row == "generated" else "white",
-            )
-        texts.append(" \u00b7 ".join(said))
-    horizontal_rows(axes, [rows[row].removeprefix("baseline: ") for row in rows])
-    axes.margins(x=0.1)
-    low, high = axes.get_xlim()
-    axes.set_xlim(min(low, 0.0), max(high, 0.05))
-    axes.grid(axis="x")
-    text_column(axes, texts, range(len(texts)))
+            reach = found.reach if np.isfinite(found.reach) else 0.0
+            table.append({
+                "variant": one.variant.name, "method": one.variant.title, "group": one.variant.title,
+                "row": words.removeprefix("baseline: "), "hollow": row != "generated",
+                "mean": round(found.mean, 4) if found.known else None,
+                "low": round(found.mean - reach, 4) if found.known else None,
+                "high": round(found.mean + reach, 4) if found.known else None,
+                "shown": rounded(found.mean, 2) if found.known else "\u2013",
+            })  # fmt: skip
+    groups = {one.variant.title: (one.variant.title, colour) for one, (colour, _) in zip(shown, SERIES, strict=False)}
+    return dot_rows(
+        pd.DataFrame(table), title, groups, ("method", "row", "shown"), width=230, row="row",
+        lines=[Line(0, dash=(1, 0))], legend=False, lanes=True,
+    )  # fmt: skip
 
 
 # Features of real and generated nodes, with and without the discriminator (FedNI Fig. 5).
 
 BINS = 80
-MOST_POINTS = 600
-DASH = (0, (4, 1.2))
+MOST_POINTS = 400
+KINDS = {"real subjects": REAL, "generated nodes": GENERATED}
 
 
 @dataclass(frozen=True)
@@ -209,36 +171,25 @@ def read_nodes(variant: ShownVariant) -> Nodes:
     return Nodes(real, generated)
 
 
-def distribution_figure(outline: ExperimentOutline) -> Figure:
+def distribution_chart(outline: ExperimentOutline) -> Chart:
     """One column a variant: principal components above, values of all features below."""
     shown = [variant for variant in outline.variants if variant.fused and variant.feature_files]
     held = {variant.name: read_nodes(variant) for variant in shown}
     shown = [variant for variant in shown if len(held[variant.name].generated)]
     if not shown:
-        return note_figure("no method of this experiment generates nodes")
-    figure = new_figure(WIDE, 5.0)
-    grid = figure.subplots(2, len(shown), squeeze=False, sharex="row", sharey="row", height_ratios=(1.35, 1))
-    for column, variant in enumerate(shown):
-        nodes = held[variant.name]
-        _components(grid[0, column], nodes)
-        _values(grid[1, column], nodes)
-        grid[0, column].set_title(variant.title)
-        if column:
-            for axes in grid[:, column]:
-                axes.tick_params(labelleft=False)
-    grid[1, 0].set_ylim(0, None)
-    grid[0, 0].set_ylabel("second principal component")
-    grid[1, 0].set_ylabel("density")
+        return note_chart("no method of this experiment generates nodes")
+    ends = [(float(part.min()), float(part.max())) for name in held for part in (held[name].real, held[name].generated)]
+    edges = np.linspace(min(low for low, _ in ends), max(high for _, high in ends), BINS + 1)
+    width = max(180, 760 // len(shown) - 60)
+    columns = [
+        alt.vconcat(
+            titled(_components(held[variant.name], width), variant.title), _values(held[variant.name], edges, width)
+        )
+        for variant in shown
+    ]
     spreads = [f"{variant.title} {rounded(100 * held[variant.name].spread, 0)} %" for variant in shown]
-    headed(figure, f"How far generated nodes spread, where real ones have 100 %: {', '.join(spreads)}")
-    key_below(
-        figure,
-        [
-            Line2D([], [], marker="o", markersize=5, color=REAL, label="real subjects"),
-            Line2D([], [], marker="^", markersize=5, color=GENERATED, linestyle=DASH, label="generated nodes"),
-        ],
-    )
-    return figure
+    finding = f"How far generated nodes spread, where real ones have 100 %: {', '.join(spreads)}"
+    return headed(alt.hconcat(*columns, spacing=30), finding)
 
 
 def _reach(rows: FloatMatrix) -> float:
@@ -246,43 +197,57 @@ def _reach(rows: FloatMatrix) -> float:
     return float(np.sqrt(rows.var(axis=0, dtype=np.float64).sum()))
 
 
-def _components(axes: Axes, nodes: Nodes) -> None:
+def _components(nodes: Nodes, width: int) -> Panel:
     """The first two components of the real nodes; at most `MOST_POINTS` of either kind are drawn, evenly chosen."""
     plane = PCA(2, svd_solver="randomized", random_state=0).fit(nodes.real)
-    for rows, colour, marker, size in ((nodes.real, REAL, "o", 9), (nodes.generated, GENERATED, "^", 8)):
+    parts = []
+    for kind, rows in zip(KINDS, (nodes.real, nodes.generated), strict=True):
         chosen = rows[np.unique(np.linspace(0, len(rows) - 1, MOST_POINTS).astype(int))]
-        x, y = plane.transform(chosen).T
-        axes.scatter(x, y, s=size, color=colour, marker=marker, alpha=0.55, linewidths=0)
+        first, second = plane.transform(chosen).T
+        parts.append(pd.DataFrame({"series": kind, "first": first.round(2), "second": second.round(2)}))
     share = 100 * plane.explained_variance_ratio_.sum()
-    axes.set_xlabel(f"first principal component (both hold {rounded(share, 0)} % of the variance)")
+    titles = ["first principal component", f"(both hold {rounded(share, 0)} % of the variance)"]
+    legend = alt.Legend(title=None, orient="top")
+    drawn = alt.Chart(pd.concat(parts, ignore_index=True)).mark_point(filled=True, size=22, opacity=0.55).encode(
+        x=alt.X("first:Q", title=titles, axis=alt.Axis(tickCount=5, grid=False)),
+        y=alt.Y("second:Q", title="second principal component", axis=alt.Axis(tickCount=5, grid=False)),
+        color=alt.Color("series:N", scale=_scale(KINDS.values()), legend=legend),
+        shape=alt.Shape("series:N", scale=_scale(["circle", "triangle-up"]), legend=legend),
+    )  # fmt: skip
+    return alt.layer(drawn).properties(width=width, height=230)
 
 
-def _values(axes: Axes, nodes: Nodes) -> None:
-    low = float(min(nodes.real.min(), nodes.generated.min()))
-    high = float(max(nodes.real.max(), nodes.generated.max()))
-    edges = np.linspace(low, high, BINS + 1)
-    for rows, colour, style in ((nodes.real, REAL, "-"), (nodes.generated, GENERATED, DASH)):
-        density = np.histogram(rows, bins=edges, density=True)[0]
-        axes.stairs(density, edges, color=colour, linewidth=1.5, linestyle=style)
-        axes.stairs(density, edges, color=colour, alpha=0.12, fill=True)
-    axes.set_xlabel("value of a feature, all nodes and features")
+def _scale(values: Iterable[str]) -> alt.Scale:
+    return alt.Scale(domain=list(KINDS), range=list(values))
+
+
+def _values(nodes: Nodes, edges: NDArray[np.float64], width: int) -> Panel:
+    middles = ((edges[1:] + edges[:-1]) / 2).round(4)
+    parts = [
+        pd.DataFrame({
+            "series": kind, "value": middles, "density": np.histogram(rows, bins=edges, density=True)[0].round(4)
+        })
+        for kind, rows in zip(KINDS, (nodes.real, nodes.generated), strict=True)
+    ]  # fmt: skip
+    x = alt.X("value:Q", title="value of a feature, all nodes and features", axis=alt.Axis(tickCount=5, grid=False))
+    y = alt.Y("density:Q", title="density", axis=alt.Axis(tickCount=4))
+    drawn = steps(pd.concat(parts, ignore_index=True), x, y, KINDS, legend=False)
+    return alt.layer(drawn).properties(width=width, height=150)
 
 
 # Scores of simulated cohorts against their dose, for completed and cut graphs.
 
-MARKS = (*SERIES, (MALE, "X"))
-LEVELS = ((0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (4, 2)))
 SHARES = (-1.0, 2.0)
 """Limits of the shares' axis: the interval of a small gap is unbounded."""
-MEANING = {"simulate.group_agreement": "group agreement\n(0: groups say nothing of the diagnosis, 1: each shares one)"}
+MEANING = {
+    "simulate.group_agreement": ["group agreement", "(0: groups say nothing of the diagnosis, 1: each shares one)"]
+}
 NO_GAP = "no certain gap"
-KEYS = 3
-"""Columns of the key."""
-TITLE = 42
+TITLE = 46
 """Letters in a line above a panel."""
 
 
-def dose_figure(axis: str, members: Sequence[ExperimentOutline], scored: Mapping[str, Scored]) -> Figure:
+def dose_chart(axis: str, members: Sequence[ExperimentOutline], scored: Mapping[str, Scored]) -> Chart:
     """Above accuracy, below the recovered share of the gap; a column for few new nodes and one for many.
 
     Args:
@@ -290,83 +255,97 @@ def dose_figure(axis: str, members: Sequence[ExperimentOutline], scored: Mapping
         members: one experiment, a cohort each.
         scored: cohort -> its scores.
     """
-    doses = read_doses(axis, members, scored)
-    variants = members[0].variants
+    doses, variants = read_doses(axis, members, scored), members[0].variants
     columns = by_cap(variants)
     marks = _marks(columns)
-    figure = new_figure(WIDE, 6.1 + 0.17 * (-(-(len(marks) + 4) // KEYS)))
-    panels = figure.subplots(2, len(columns), sharex=True, sharey="row", squeeze=False, height_ratios=(1.25, 1))
-    for place, shown in enumerate(columns):
-        upper, lower = panels[:, place]
-        _scores(upper, doses, variants, shown, marks)
-        _shares(lower, doses, shown, marks)
-        upper.set_title(textwrap.fill(limit_words(shown), TITLE))
-        lower.set_xlabel(MEANING.get(axis, axis_title(axis)))
-        lower.set_xticks([dose.value for dose in doses], [f"{dose.value:g}" for dose in doses])
-    panels[0, 0].set_ylabel("accuracy (mean over runs)")
-    panels[1, 0].set_ylabel("share of the gap recovered")
-    panels[1, 0].set_ylim(_frame(doses))
-    panels[1, 0].yaxis.set_major_locator(MultipleLocator(0.5))
-    panels[1, 0].yaxis.set_major_formatter(PercentFormatter(1, symbol="\u00a0%"))
-    figure.align_ylabels(panels[:, 0])
-    headed(figure, dose_finding(axis_title(axis), doses, variants), width=108)
-    key_below(figure, _key(variants, marks), columns=KEYS)
-    return figure
-
-
-def _marks(columns: Sequence[Sequence[ShownVariant]]) -> dict[str, tuple[str, str]]:
-    """Name of the new nodes -> colour and marker, the same in every column."""
-    words = dict.fromkeys(node_words(variant, shown) for shown in columns for variant in shown)
-    return {word: MARKS[number % len(MARKS)] for number, word in enumerate(words)}
-
-
-def _scores(
-    axes: Axes,
-    doses: Sequence[Dose],
-    variants: Sequence[ShownVariant],
-    shown: Sequence[ShownVariant],
-    marks: Mapping[str, tuple[str, str]],
-) -> None:
-    values = [dose.value for dose in doses]
-    for number, variant in enumerate(_levels(variants)):
-        means = [dose.scores[variant.name].mean for dose in doses]
-        axes.plot(values, means, color=FAINT, linestyle=LEVELS[number % len(LEVELS)], linewidth=1.1)
-    for method, style in ((UPPER, "-"), (LOWER, "--")):
-        name = of_method(variants, method).name
-        low, high = ([getattr(dose.scores[name], end) for dose in doses] for end in ("low", "high"))
-        axes.fill_between(values, low, high, color=INK, alpha=0.07, linewidth=0)
-        axes.plot(values, [dose.scores[name].mean for dose in doses], color=INK, linestyle=style, linewidth=1.6)
-    for number, variant in enumerate(shown):
-        colour, marker = marks[node_words(variant, shown)]
-        found = [dose.scores[variant.name] for dose in doses]
-        reach = np.nan_to_num(np.array([[one.mean - one.low, one.high - one.mean] for one in found])).T
-        axes.errorbar(
-            _beside(values, number, len(shown)), [one.mean for one in found], yerr=reach, color=colour, marker=marker,
-            markersize=5, linewidth=1.2, elinewidth=1,
+    ticks = {dose.value: f"{dose.value:g}" for dose in doses}
+    bounds, others = _bounds(doses, variants), _others(doses, variants)
+    key = [*bounds, *(replace(mark, points=[]) for mark in marks.values()), *others]
+    pairs = []
+    for shown in columns:
+        lines = [
+            replace(marks[node_words(variant, shown)],
+                    points=[(dose.value, dose.scores[variant.name]) for dose in doses])
+            for variant in shown
+        ]  # fmt: skip
+        upper = lines_panel(
+            [*bounds, *lines, *others], "", "accuracy (mean over runs)", width=360, height=250, ticks=ticks, key=key,
+            columns=2,
         )  # fmt: skip
-    axes.grid(axis="y")
+        upper = upper.properties(title=alt.Title(textwrap.wrap(limit_words(shown), TITLE), frame="group"))
+        pairs.append((upper, _shares(doses, shown, marks, MEANING.get(axis, axis_title(axis)), key)))
+    panels = alt.vconcat(
+        *(alt.hconcat(*(pair[row] for pair in pairs), spacing=40).resolve_scale(y="shared") for row in (0, 1))
+    )
+    return headed(panels, dose_finding(axis_title(axis), doses, variants))
+
+
+def _marks(columns: Sequence[Sequence[ShownVariant]]) -> dict[str, DrawnLine]:
+    """Name of the new nodes -> its line without points, the same in every column."""
+    words = dict.fromkeys(node_words(variant, shown) for shown in columns for variant in shown)
+    return {
+        word: DrawnLine(word, *_style(number), dash=DASHED if number >= len(SERIES) else (1, 0))
+        for number, word in enumerate(words)
+    }
+
+
+def _bounds(doses: Sequence[Dose], variants: Sequence[ShownVariant]) -> list[DrawnLine]:
+    """The two ends of the gap, with bands."""
+    words = {UPPER: "pooled data, nobody missing", LOWER: "the cut graph as it is"}
+    ends = [(of_method(variants, method), said) for method, said in words.items()]
+    return [
+        DrawnLine(f"{end.title}: {said}", INK, [(dose.value, dose.scores[end.name]) for dose in doses],
+                  dash=DASHED if end.method == LOWER else (1, 0), band=True)
+        for end, said in ends
+    ]  # fmt: skip
+
+
+def _others(doses: Sequence[Dose], variants: Sequence[ShownVariant]) -> list[DrawnLine]:
+    """The variants that neither complete a graph nor bound the gap."""
+    held = {variant.name for variant in completing(variants)}
+    rest = [variant for variant in variants if variant.name not in held and variant.method not in (LOWER, UPPER)]
+    return [
+        replace(level(number, variant.title, 0.0, (0.0, 0.0)),
+                points=[(dose.value, sure(dose.scores[variant.name].mean)) for dose in doses])
+        for number, variant in enumerate(rest)
+    ]  # fmt: skip
 
 
 def _shares(
-    axes: Axes, doses: Sequence[Dose], shown: Sequence[ShownVariant], marks: Mapping[str, tuple[str, str]]
-) -> None:
+    doses: Sequence[Dose],
+    shown: Sequence[ShownVariant],
+    marks: Mapping[str, DrawnLine],
+    across: str | list[str],
+    key: Sequence[DrawnLine],
+) -> Panel:
     certain = [dose for dose in doses if dose.certain]
-    for level, style in ((1.0, "-"), (0.0, "--")):
-        axes.axhline(level, color=INK, linestyle=style, linewidth=1.2)
-    for number, variant in enumerate(shown):
-        colour, marker = marks[node_words(variant, shown)]
-        shares = [dose.shares[variant.name] for dose in certain]
-        places = np.array(_beside([dose.value for dose in doses], number, len(shown)))
-        x = places[[dose.certain for dose in doses]]
-        reach = np.array([[one.share - one.low, one.high - one.share] for one in shares]).reshape(-1, 2).T
-        axes.errorbar(
-            x, [one.share for one in shares], yerr=reach, color=colour, marker=marker, markersize=5, linewidth=1.2,
-            elinewidth=1,
-        )  # fmt: skip
-    for dose in doses:
-        if not dose.certain:
-            axes.text(dose.value, 0.5, NO_GAP, rotation=90, ha="center", va="center", color=FAINT, fontsize=7.5)
-    axes.grid(axis="y")
+    ends = doses[0].value, doses[-1].value
+    bounds = [replace(line, points=[(end, sure(share)) for end in ends], band=False)
+              for line, share in zip(key[:2], (1.0, 0.0), strict=True)]  # fmt: skip
+    lines = [
+        replace(
+            marks[node_words(variant, shown)],
+            points=[(dose.value, Interval(share.share, share.low, share.high, KNOWN))
+                    for dose in certain for share in [dose.shares[variant.name]]],
+        )
+        for variant in shown
+    ]  # fmt: skip
+    panel = lines_panel(
+        [*bounds, *lines], across, "share of the gap recovered", width=360, height=210, domain=_frame(doses), key=key,
+        ticks={dose.value: f"{dose.value:g}" for dose in doses}, per_cent=True, columns=2,
+    )  # fmt: skip
+    none = pd.DataFrame({"at": [dose.value for dose in doses if not dose.certain], "words": NO_GAP})
+    if none.empty:
+        return panel
+    said = alt.Chart(none).mark_text(angle=270, style="quiet").encode(
+        x="at:Q", y=alt.datum(0.5, type="quantitative"), text="words:N"
+    )  # fmt: skip
+    return alt.layer(panel, said).properties(width=360, height=210)
+
+
+def _style(number: int) -> tuple[str, list[tuple[float, Interval]], str]:
+    colour, shape = SERIES[number % len(SERIES)]
+    return colour, [], shape
 
 
 def _frame(doses: Sequence[Dose]) -> tuple[float, float]:
@@ -376,44 +355,16 @@ def _frame(doses: Sequence[Dose]) -> tuple[float, float]:
     return max(low - 0.08, SHARES[0]), min(high + 0.08, SHARES[1])
 
 
-def _beside(values: Sequence[float], number: int, count: int) -> list[float]:
-    """Points moved sideways by a hundredth of the axis, so that intervals do not hide each other."""
-    step = 0.014 * (values[-1] - values[0])
-    return [value + step * (number - (count - 1) / 2) for value in values]
-
-
-def _levels(variants: Sequence[ShownVariant]) -> list[ShownVariant]:
-    """The variants that neither complete a graph nor bound the gap."""
-    held = {variant.name for variant in completing(variants)}
-    return [variant for variant in variants if variant.name not in held and variant.method not in (LOWER, UPPER)]
-
-
-def _key(variants: Sequence[ShownVariant], marks: Mapping[str, tuple[str, str]]) -> list[Line2D]:
-    pooled, cut = (of_method(variants, method).title for method in (UPPER, LOWER))
-    lines = [
-        Line2D([], [], color=INK, linewidth=1.6, label=f"{pooled}: pooled data, nobody missing"),
-        Line2D([], [], color=INK, linewidth=1.6, linestyle="--", label=f"{cut}: the cut graph as it is"),
-    ]
-    lines += [
-        Line2D([], [], color=colour, marker=marker, markersize=5, label=word)
-        for word, (colour, marker) in marks.items()
-    ]
-    return lines + [
-        Line2D([], [], color=FAINT, linestyle=LEVELS[number % len(LEVELS)], label=variant.title)
-        for number, variant in enumerate(_levels(variants))
-    ]
-
-
 # Figures of FedNI's paper that belong to it alone.
 
 FIGURES: Mapping[str, Drawing] = {
-    "surface": lambda outline: surface_figure(outline, read_scored(outline)),
-    "distribution": distribution_figure,
-    "cost": cost_figure,
-    "fidelity": fidelity_figure,
-    "dose": lambda outline: dose_figure(
+    "surface": lambda outline: surface_chart(outline, read_scored(outline)),
+    "distribution": distribution_chart,
+    "cost": cost_chart,
+    "fidelity": fidelity_chart,
+    "dose": lambda outline: dose_chart(
         outline.axes[0], outline.members, {member.cohort: read_scored(member) for member in outline.members}
     ),
-    "readings": lambda outline: readings_figure(outline, read_scored(outline)),
+    "readings": lambda outline: readings_chart(outline, read_scored(outline)),
 }
 """Kind -> what draws it."""

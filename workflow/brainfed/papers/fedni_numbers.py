@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from brainfed.reporting.figures.sweeps import PrintedAccuracy
+from brainfed.reporting.charts.sweeps import PrintedAccuracy
 from brainfed.reporting.outline import ExperimentOutline
 from brainfed.reporting.rounding import short
 from brainfed.reporting.variants import ShownVariant, changed_settings

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from brainfed.papers.fedni_figures_of_nodes import FIGURES as FEDNI
 from brainfed.papers.fedni_numbers import printed_accuracies as printed_by_fedni
-from brainfed.reporting.figures.of_papers import Drawing, Printing
+from brainfed.reporting.charts.of_papers import Drawing, Printing
 
 FIGURES: Mapping[str, Drawing] = {**FEDNI}
 """Kind of figure (`experiments.NAME.figure`) -> what draws it, beside the kinds of any method."""

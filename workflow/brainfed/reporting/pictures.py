@@ -25,8 +25,8 @@ GLOBAL_STYLE = re.compile(r"<style[^>]*>\*\{(.*?)\}</style>", re.DOTALL)
 
 PARTS = re.compile(r' (?:role="graphics-[a-z]+"|aria-roledescription="[^"]*"|aria-hidden="true"|aria-label="[^"]*")')
 """Roles of single marks, which have no words of their own: the whole figure is one image."""
-PHONE = 330.0
-"""Points: a narrower figure of matplotlib is drawn for half a page, and needs no scroll bar on a phone."""
+PHONE = 440.0
+"""Pixels: a narrower chart is drawn for half a page, and needs no scroll bar on a phone."""
 PATH, DIGITS = re.compile(r' d="([^"]*)"'), re.compile(r"(\.\d\d)\d+")
 """Outlines, which are read to a hundredth of a point."""
 
@@ -127,9 +127,7 @@ def inline(content: str, prefix: str, alternative: str) -> str:
     root = re.sub(r'\s(?:width|height|class|version|xmlns:dc|xmlns:rdf|xmlns:cc)="[^"]*"', "", root)
     width = ""
     if drawn and not drawn[2]:
-        width = f"max-width:{drawn[1]}px;"
-    elif drawn and float(drawn[1]) < PHONE:
-        width = "min-width:0;max-width:34rem;"
+        width = ("min-width:0;" if float(drawn[1]) < PHONE else "") + f"max-width:{drawn[1]}px;"
     shared = style[1].strip() if style else ""
     return f'{root} style="{width}{shared}" role="img" aria-label="{html.escape(alternative)}">{rest.strip()}'
 

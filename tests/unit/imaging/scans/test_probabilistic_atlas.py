@@ -8,7 +8,7 @@ from nilearn.maskers import NiftiMapsMasker
 from brainfed.cohort.settings.cohort import ExtractionSettings
 from brainfed.imaging.extraction.extraction import ScanFiles, extract
 from brainfed.imaging.scans.atlas import ProbabilisticAtlas, load_atlas
-from brainfed.reporting.figures.brains import region_coordinates
+from brainfed.reporting.figures.connectivity import region_coordinates
 from brainfed.runtime.errors import UserError
 
 RAW = ExtractionSettings(detrend=False, standardise=False, high_pass=None, low_pass=None)

@@ -14,7 +14,7 @@ from brainfed.evaluation.pooled import MeanRoc, brier_scores, calibration_curve,
 from brainfed.evaluation.scores import INSTITUTION
 from brainfed.reporting.charts.scores import DEFAULT, PANEL
 from brainfed.reporting.charts.style import IntervalRow, Panel, height_of, interval_panel, shown_ones, tooltip
-from brainfed.reporting.figures.style import COLD, class_colours
+from brainfed.reporting.colours import COLD, class_colours
 from brainfed.reporting.intervals import interval
 from brainfed.reporting.rounding import rounded
 from brainfed.reporting.scored import Scored

@@ -10,11 +10,10 @@ from brainfed.evaluation.experiment import ratio_of_splits, test_train_ratio
 from brainfed.evaluation.metrics import read_predictions
 from brainfed.evaluation.pooled import subgroup_scores
 from brainfed.reporting.charts.curves import calibration_chart, confusion_chart, operating_chart, roc_chart
+from brainfed.reporting.charts.exchanges import traffic_chart
 from brainfed.reporting.charts.scores import differences_chart, forest_chart, headline_chart, subgroups_chart
-from brainfed.reporting.charts.style import save_chart
-from brainfed.reporting.charts.training import gain_chart, learning_chart, traffic_chart
-from brainfed.reporting.figures.of_papers import read_history
-from brainfed.reporting.figures.style import drawing, note_figure, save_svg
+from brainfed.reporting.charts.style import note_chart, save_chart
+from brainfed.reporting.charts.training import gain_chart, learning_chart, read_history
 from brainfed.reporting.people import read_cohort
 from brainfed.reporting.scored import PageTests, Scored
 from brainfed.reporting.text.answer import find_answer, find_beside, in_front, strongest_by_place, verdict
@@ -78,7 +77,7 @@ def draw_experiment(
         "differences": differences_chart(
             tests, variants, len(predictions[["repeat", "fold"]].drop_duplicates()), groups
         ),
-        "traffic": traffic_chart(variants, means, in_front(answer), words, groups),
+        "traffic": traffic_chart(variants, means, words, groups),
         "gain": gain_chart(gain, variants, scored),
         "learning": learning_chart(
             history, variants, strongest_by_place(runs, _trained(history, variants)), groups, words.count
@@ -90,13 +89,9 @@ def draw_experiment(
     absent = ABSENT if pooled else ABSENT | dict.fromkeys(("roc", "calibration", "confusion"), NOT_POOLED)
     if words.count > 2 or not pooled:
         absent = absent | dict.fromkeys(("operating", "subgroups"), NOT_POOLED if not pooled else TWO_CLASSES)
-    with drawing():
-        for name in (*charts, *(name for name in absent if name not in charts)):
-            chart = charts.get(name)
-            if chart is None:
-                save_svg(note_figure(absent[name]), outputs[name])
-            else:
-                save_chart(chart, outputs[name], verdict(answer) if name == "headline" else "")
+    for name in (*charts, *(name for name in absent if name not in charts)):
+        finding = verdict(answer) if name == "headline" and charts[name] is not None else ""
+        save_chart(charts.get(name) or note_chart(absent[name]), outputs[name], finding)
 
 
 def _trained(history: pd.DataFrame, variants: Sequence[ShownVariant]) -> list[ShownVariant]:

@@ -1,165 +1,31 @@
-"""Connectivity and measures of two groups: effect sizes and mean matrices."""
+"""Connectivity of two groups: mean matrices, and the connections that differ most, on the brain or as chords."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import PathPatch
+from matplotlib.path import Path as Curve
+from nilearn.plotting import find_parcellation_cut_coords, find_probabilistic_atlas_cut_coords, plot_connectome
 from numpy.typing import NDArray
-from scipy import stats
 from scipy.cluster.hierarchy import leaves_list, linkage
 
 from brainfed.cohort.classes import DIAGNOSIS_WORDS, ClassWords
-from brainfed.imaging.connectivity import connectivity, to_matrices
-from brainfed.imaging.morphometry.tables import measure_of
-from brainfed.imaging.settings import FeatureSettings
-from brainfed.reporting.figures.style import (
-    COLD,
-    FAINT,
-    HALF,
-    INK,
-    RULE,
-    SERIES,
-    WARM,
-    WIDE,
-    drawing,
-    new_figure,
-    placed_figure,
-    save_svg,
-)
+from brainfed.imaging.connectivity import to_matrices
+from brainfed.imaging.scans.atlas import Atlas, ProbabilisticAtlas, load_atlas
+from brainfed.imaging.series.shards import load_runs, load_series
+from brainfed.reporting.charts.effects import effects_chart
+from brainfed.reporting.charts.style import save_chart
+from brainfed.reporting.colours import COLD, FAINT, INK, RULE, WARM
+from brainfed.reporting.contrasts import GroupConnectivity, Vector, compare_groups, joined, networks
+from brainfed.reporting.figures.style import WIDE, bare, drawing, name_sides, placed_figure, save_svg
 from brainfed.reporting.rounding import significant_digits
-from brainfed.runtime.artefacts import canonical_json, read_arrays, read_table, write_text
+from brainfed.runtime.artefacts import canonical_json, read_table, write_text
 
-# Effect sizes of connections and mean connectivity of patients and controls, or of a class and all others.
-#
-# Descriptive: it uses every analysed subject and no method reads it.
-
-Vector = NDArray[np.float64]
-
-
-FALSE_DISCOVERY_RATE = 0.05
-
-
-@dataclass(frozen=True)
-class GroupEffects:
-    """One value a feature.
-
-    Attributes:
-        effect: Cohen's d, patients minus controls; 0 without variance.
-        p: two-sided p of Student's t-test.
-        counts: number of patients and of controls.
-        words: names of the groups.
-    """
-
-    effect: Vector
-    p: Vector
-    counts: tuple[int, int]
-    words: ClassWords
-
-    @property
-    def chance_sd(self) -> float:
-        """Standard deviation of d for equal groups (large samples)."""
-        return float(np.sqrt(1 / self.counts[0] + 1 / self.counts[1]))
-
-    @property
-    def discoveries(self) -> int:
-        """Features that differ at a false discovery rate of 5 % (Benjamini & Hochberg)."""
-        return int((stats.false_discovery_control(self.p) <= FALSE_DISCOVERY_RATE).sum())
-
-    @property
-    def counted(self) -> dict[str, int]:
-        """Discoveries and subjects, as entries of a summary."""
-        return {"discoveries": self.discoveries, "patients": self.counts[0], "controls": self.counts[1]}
-
-    def strongest(self, count: int) -> NDArray[np.int64]:
-        """Positions of the `count` largest |d|, the strongest first."""
-        return np.argsort(-np.abs(self.effect), kind="stable")[:count]
-
-
-@dataclass(frozen=True)
-class GroupConnectivity(GroupEffects):
-    """The same for every connection by its Fisher z, in `np.triu_indices(R, 1)` order.
-
-    Attributes:
-        regions: R names.
-        patients: mean correlation of the patients (averaged as Fisher z).
-        controls: the same of the controls.
-    """
-
-    regions: tuple[str, ...]
-    patients: Vector
-    controls: Vector
-
-    def ends(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The two regions of every connection."""
-        return np.triu_indices(len(self.regions), 1)
-
-
-def compare_groups(
-    series: Mapping[str, NDArray[np.float32]],
-    diagnosis: Mapping[str, int],
-    regions: tuple[str, ...],
-    words: ClassWords = DIAGNOSIS_WORDS,
-    runs: Mapping[str, Sequence[int]] | None = None,
-) -> GroupConnectivity:
-    """Compare the Pearson connectivity of patients (1) and controls (0).
-
-    Args:
-        series: subject -> (time, R).
-        diagnosis: subject -> 1 or 0, the same subjects.
-        regions: R names.
-        words: names of the classes.
-        runs: subject -> lengths of its runs, for subjects with the mean connectivity over runs.
-    """
-    z = connectivity(series, FeatureSettings("pearson", fisher_z=True), runs).astype(np.float64)
-    patient = np.array([diagnosis[subject] == 1 for subject in sorted(series)])
-    found = group_effects(z, patient, words)
-    means = np.tanh(z[patient].mean(axis=0)), np.tanh(z[~patient].mean(axis=0))
-    return GroupConnectivity(found.effect, found.p, found.counts, words, regions, *means)
-
-
-def group_effects(
-    values: NDArray[np.float64], patient: NDArray[np.bool_], words: ClassWords = DIAGNOSIS_WORDS
-) -> GroupEffects:
-    """Compare the rows of `values` (n, d) of patients, in the mask (n,), with the others."""
-    first, second = values[patient], values[~patient]
-    counts = (len(first), len(second))
-    pooled = ((counts[0] - 1) * first.var(axis=0, ddof=1) + (counts[1] - 1) * second.var(axis=0, ddof=1)) / (
-        sum(counts) - 2
-    )
-    difference = first.mean(axis=0) - second.mean(axis=0)
-    effect = np.divide(difference, np.sqrt(pooled), out=np.zeros_like(difference), where=pooled > 0)
-    t = effect / np.sqrt(1 / counts[0] + 1 / counts[1])
-    p = 2 * stats.t.sf(np.abs(t), sum(counts) - 2)
-    return GroupEffects(effect, p, counts, words)
-
-
-def joined(summaries: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The summary of one contrast, or of several under `contrasts`."""
-    return summaries[0] if len(summaries) == 1 else {"contrasts": list(summaries)}
-
-
-def networks(regions: tuple[str, ...]) -> list[tuple[str, int, int]]:
-    """Runs of regions with the same name before the last `-` or `_`: (name, first, last + 1).
-
-    Empty if the names have no networks: fewer than two runs, or runs of fewer than two regions on average.
-    """
-    prefixes = [_prefix(name) for name in regions]
-    starts = [index for index in range(len(regions)) if index == 0 or prefixes[index] != prefixes[index - 1]]
-    ends = [*starts[1:], len(regions)]
-    if not 2 <= len(starts) <= len(regions) / 2 or "" in prefixes:
-        return []
-    return [(prefixes[start], start, end) for start, end in zip(starts, ends, strict=True)]
-
-
-def _prefix(name: str) -> str:
-    cut = max(name.rfind("-"), name.rfind("_"))
-    return name[:cut] if cut > 0 else ""
-
-
-# Connectivity of two groups (patients and controls): mean matrices, their difference, the spread of effect sizes.
+# Connectivity of two groups (patients and controls): mean matrices and their difference.
 
 ABOVE, BELOW, GAP = 0.35, 0.85, 0.14
 """Inches over and under the matrices, and between them."""
@@ -215,7 +81,7 @@ def drawing_order(groups: GroupConnectivity) -> NDArray[np.int64]:
     return np.asarray(leaves_list(linkage(1 - overall, "average", optimal_ordering=True)), dtype=np.int64)
 
 
-def _limit(values: NDArray[np.float64]) -> float:
+def _limit(values: Vector) -> float:
     """A round symmetric limit for nearly all values."""
     return max(float(f"{np.quantile(np.abs(values), 0.995):.1g}"), 0.01)
 
@@ -237,116 +103,225 @@ def _network_ticks(axes: Axes, regions: tuple[str, ...], *, names: bool) -> None
     axes.tick_params(axis="y", labelsize=7)
 
 
-def effects_figure(contrasts: Sequence[GroupConnectivity]) -> Figure:
-    """Histogram of Cohen's d over connections, against its distribution for equal groups."""
-    figure = new_figure(HALF, 2.9 * len(contrasts))
-    for row, groups in enumerate(contrasts):
-        _effects(figure.add_subplot(len(contrasts), 1, row + 1), groups)
+# The connections that differ most: on the brain if the regions have coordinates, else as a chord diagram.
+
+Place = Callable[[float, float, float, float], tuple[float, float, float, float]]
+"""Maps left, bottom, width and height in a row to those in the figure."""
+
+
+STRONGEST = 40
+
+
+def region_coordinates(parcellation: str | Path, table: str | Path | None) -> NDArray[np.float64]:
+    """(R, 3) centre of every region in mm, in the order of the region table; NaN for one without voxels."""
+    return _centres(load_atlas("atlas", parcellation, table))
+
+
+def region_places(parcellation: str | Path, table: str | Path | None) -> dict[str, NDArray[np.float64]]:
+    """Region -> (3,) its centre in mm; NaN for one without voxels."""
+    atlas = load_atlas("atlas", parcellation, table)
+    return dict(zip(atlas.regions, _centres(atlas), strict=True))
+
+
+def _centres(atlas: Atlas | ProbabilisticAtlas) -> NDArray[np.float64]:
+    import nibabel as nib
+
+    if isinstance(atlas, ProbabilisticAtlas):
+        maps = nib.Nifti1Image(atlas.maps, atlas.affine)
+        return np.asarray(find_probabilistic_atlas_cut_coords(maps), dtype=np.float64)
+    found, labels = find_parcellation_cut_coords(
+        nib.Nifti1Image(atlas.labels, atlas.affine), return_label_names=True, label_hemisphere="left"
+    )
+    place = {int(label): centre for label, centre in zip(labels, found, strict=True)}
+    return np.array([place.get(int(index), np.full(3, np.nan)) for index in atlas.indices], dtype=np.float64)
+
+
+def brain_figure(
+    contrasts: Sequence[GroupConnectivity], coordinates: NDArray[np.float64], count: int = STRONGEST
+) -> Figure:
+    """The `count` largest |d| on a glass brain, and the same regions' chord diagram beside it, one row a contrast.
+
+    Args:
+        contrasts: the comparisons.
+        coordinates: (R, 3) mm, MNI.
+        count: connections to draw.
+    """
+    figure = placed_figure(WIDE, 4.6 * len(contrasts))
+    for groups, place in zip(contrasts, _rows(len(contrasts)), strict=True):
+        _brain_of_strongest(figure, groups, coordinates, count, place)
     return figure
 
 
-def _effects(axes: Axes, groups: GroupConnectivity) -> None:
-    reach = 1.05 * float(np.abs(groups.effect).max() or 1)
-    edges = np.linspace(-reach, reach, 61)
-    axes.hist(groups.effect, list(edges), color="#9aa7c7", edgecolor="white", linewidth=0.3)
-    grid = np.linspace(-reach, reach, 400)
-    expected = stats.norm.pdf(grid, scale=groups.chance_sd) * len(groups.effect) * (edges[1] - edges[0])
-    axes.plot(grid, expected, color=INK)
-    axes.margins(y=0.22)
-    top = int(np.argmax(expected))
-    axes.annotate(
-        "expected if the\ngroups did not differ", (grid[top + 45], expected[top + 45]), (28, 14),
-        textcoords="offset points", fontsize=7.5, arrowprops={"arrowstyle": "-", "color": FAINT, "lw": 0.7},
-    )  # fmt: skip
-    axes.annotate(f"weaker in {groups.words.many[1]}", (0.03, 0.93), xycoords="axes fraction", color=COLD, fontsize=7.5)
-    axes.annotate(
-        f"stronger in {groups.words.many[1]}", (1, 0.93), xycoords="axes fraction", ha="right", color=WARM, fontsize=7.5
-    )
-    axes.set_xlabel("effect size of a connection (Cohen's d)")
-    axes.set_ylabel(f"connections (of {len(groups.effect):,})")
+def _rows(count: int) -> list[Place]:
+    """Places in the rows of a figure, from its top."""
+
+    def inside(row: int) -> Place:
+        return lambda left, bottom, width, height: (left, (bottom + count - 1 - row) / count, width, height / count)
+
+    return [inside(row) for row in range(count)]
 
 
-# Effect size of every FreeSurfer measure between patients and controls, or a class and all others.
-#
-# Descriptive: it uses every analysed subject and no method reads it.
+def _brain_of_strongest(
+    figure: Figure, groups: GroupConnectivity, coordinates: NDArray[np.float64], count: int, inside: Place
+) -> None:
+    chosen = groups.strongest(count)
+    row, column = groups.ends()
+    seen = ~np.isnan(coordinates.sum(axis=1))
+    chosen = chosen[seen[row[chosen]] & seen[column[chosen]]]
+    kept = np.zeros_like(groups.effect)
+    kept[chosen] = groups.effect[chosen]
+    nodes = np.unique(np.concatenate([row[chosen], column[chosen]]))
+    matrix = to_matrices(kept, diagonal=0.0)[np.ix_(nodes, nodes)]
+    limit = float(np.abs(kept).max() or 1)
+    for place, view in enumerate(("x", "z")):
+        axes = figure.add_axes(inside(0.0, 0.54 - 0.5 * place, 0.42, 0.42))
+        plot_connectome(
+            matrix, coordinates[nodes], node_size=16, node_color=INK, edge_cmap="RdBu_r", edge_vmin=-limit,
+            edge_vmax=limit, display_mode=view, figure=figure, axes=axes, annotate=False,
+            edge_kwargs={"linewidth": 1.5}, colorbar=False,
+        )  # fmt: skip
+        name_sides(axes, view)
+    _chords(figure.add_axes(inside(0.44, 0.01, 0.56, 0.98)), groups, chosen)
 
-KINDS = ("volume", "thickness", "area")
-SHOWN = 20
+
+def chord_figure(contrasts: Sequence[GroupConnectivity], count: int = STRONGEST) -> Figure:
+    """The `count` largest |d| as chords between regions on a circle, one circle a contrast."""
+    figure = placed_figure(WIDE, 5.2 * len(contrasts))
+    for groups, inside in zip(contrasts, _rows(len(contrasts)), strict=True):
+        _chords(figure.add_axes(inside(0.18, 0.01, 0.64, 0.98)), groups, groups.strongest(count))
+    return figure
 
 
-def draw_measures(
-    measures: str,
+def _chords(axes: Axes, groups: GroupConnectivity, chosen: NDArray[np.int64]) -> None:
+    bare(axes)
+    axes.set_aspect("equal")
+    axes.set(xlim=(-1.62, 1.62), ylim=(-1.42, 1.42))
+    regions = len(groups.regions)
+    angle = np.pi / 2 - 2 * np.pi * (np.arange(regions) + 0.5) / regions
+    places = np.column_stack([np.cos(angle), np.sin(angle)])
+    row, column = groups.ends()
+    strongest = float(np.abs(groups.effect[chosen]).max() or 1)
+    for position in chosen[::-1]:
+        start, end = places[row[position]], places[column[position]]
+        effect = float(groups.effect[position])
+        axes.add_patch(
+            PathPatch(
+                Curve([tuple(start), _bend(start, end), tuple(end)], [Curve.MOVETO, Curve.CURVE3, Curve.CURVE3]),
+                facecolor="none", edgecolor=WARM if effect > 0 else COLD, alpha=0.75,
+                linewidth=0.5 + 1.6 * abs(effect) / strongest,
+            )
+        )  # fmt: skip
+    touched = np.unique(np.concatenate([row[chosen], column[chosen]]))
+    axes.scatter(places[:, 0], places[:, 1], s=3, color=RULE, zorder=3)
+    axes.scatter(places[touched, 0], places[touched, 1], s=11, color=INK, zorder=4)
+    runs = networks(groups.regions)
+    if runs:
+        _network_arcs(axes, runs, angle)
+    else:
+        _region_labels(axes, groups.regions, touched, angle)
+    axes.text(-1.6, -1.38, f"weaker in {groups.words.many[1]}", color=COLD, fontweight="bold", fontsize=8)
+    axes.text(1.6, -1.38, f"stronger in {groups.words.many[1]}", color=WARM, fontweight="bold", fontsize=8, ha="right")
+
+
+def _bend(start: NDArray[np.float64], end: NDArray[np.float64]) -> tuple[float, float]:
+    """Control point of a chord: near the middle of the circle for a long one, near its ends for a short one."""
+    x, y = (start + end) / 2 * (1 - np.linalg.norm(start - end) / 2)
+    return float(x), float(y)
+
+
+def _network_arcs(axes: Axes, runs: list[tuple[str, int, int]], angle: NDArray[np.float64]) -> None:
+    for name, start, end in runs:
+        swept = np.linspace(angle[start], angle[end - 1], 40)
+        axes.plot(1.05 * np.cos(swept), 1.05 * np.sin(swept), color=FAINT, linewidth=2, solid_capstyle="butt")
+        middle = float(swept.mean())
+        x, y = 1.12 * np.cos(middle), 1.12 * np.sin(middle)
+        side = "center" if abs(x) < 0.25 else "left" if x > 0 else "right"
+        axes.text(x, y, name, ha=side, va="center" if side != "center" else "bottom" if y > 0 else "top", fontsize=8)
+
+
+def _region_labels(
+    axes: Axes, regions: tuple[str, ...], touched: NDArray[np.int64], angle: NDArray[np.float64]
+) -> None:
+    """Names of the connected regions, moved along the circle until they do not overlap."""
+    spread = _kept_apart(angle[touched], 0.085)
+    for region, where in zip(touched, spread, strict=True):
+        x, y = np.cos(where), np.sin(where)
+        axes.plot([1.02 * np.cos(angle[region]), 1.1 * x], [1.02 * np.sin(angle[region]), 1.1 * y], color=RULE, lw=0.5)
+        turn = np.degrees(where) % 360
+        flip = 90 < turn < 270
+        axes.text(
+            1.12 * x, 1.12 * y, regions[region], rotation=turn + 180 if flip else turn, rotation_mode="anchor",
+            ha="right" if flip else "left", va="center", fontsize=6.5,
+        )  # fmt: skip
+
+
+def _kept_apart(angle: NDArray[np.float64], least: float) -> NDArray[np.float64]:
+    """Descending angles, moved as little as possible until neighbours are `least` radians apart."""
+    if len(angle) * least >= 2 * np.pi:
+        least = 2 * np.pi / len(angle)
+    moved = angle.copy()
+    for _ in range(200):
+        gap = moved[:-1] - moved[1:]
+        push = np.maximum(least - gap, 0) / 2
+        if not push.any():
+            break
+        moved[:-1] += push
+        moved[1:] -= push
+    return moved
+
+
+# Draw the differences in connectivity between patients and controls, or between each class and all others.
+
+
+def draw_connectivity(
+    series: Sequence[str],
     participants: str,
     included: str,
+    atlas: tuple[str, str | None] | None,
     outputs: Mapping[str, str],
     words: ClassWords = DIAGNOSIS_WORDS,
+    *,
+    by_run: bool = False,
 ) -> None:
-    """Write the SVG called measures, and the numbers called summary.
+    """Write the SVGs called means, effects and strongest, and the numbers called summary.
 
     Args:
-        measures: the cohort's FreeSurfer measures.
+        series: the time series of all parts.
         participants: the phenotype artefact.
         included: the subjects of the analysis.
+        atlas: parcellation image and region table (None: named by number), where the regions have a place; else a
+            chord diagram is drawn.
         outputs: figure -> path.
-        words: names of the classes.
+        words: names of the classes; subjects without one are left out.
+        by_run: whether a subject's connectivity is the mean over its runs.
     """
     decided = read_table(included, ["subject", "included"])
-    subjects = sorted(decided.loc[decided["included"], "subject"])
     known = read_table(participants, ["subject", "diagnosis"]).set_index("subject")["diagnosis"].dropna()
-    file = read_arrays(measures, ["measures"])
-    place = {subject: row for row, subject in enumerate(file.subjects)}
-    labelled = [subject for subject in subjects if subject in known.index]
-    values = file.arrays["measures"][[place[subject] for subject in labelled]].astype(np.float64)
-    codes = known[labelled].to_numpy(dtype=np.int64)
-    contrasts = [group_effects(values, codes == code, named) for code, named in words.contrasts]
-    names = tuple(file.metadata["regions"])
+    subjects = sorted(set(decided.loc[decided["included"], "subject"]) & set(known.index))
+    found, regions = load_series(series, subjects)
+    runs = load_runs(series) if by_run else {}
+    contrasts = [
+        compare_groups(found, {subject: int(known[subject] == code) for subject in subjects}, regions, named, runs)
+        for code, named in words.contrasts
+    ]
     with drawing():
-        save_svg(measures_figure(contrasts, names), outputs["measures"])
-    summary = {
-        "regions": len(names),
-        "constant": int((np.ptp(values, axis=0) == 0).sum()),
-        **joined([_summary(effects, names) for effects in contrasts]),
-    }
+        save_svg(means_figure(contrasts), outputs["means"])
+        drawn = chord_figure(contrasts) if atlas is None else brain_figure(contrasts, region_coordinates(*atlas))
+        save_svg(drawn, outputs["strongest"])
+    save_chart(effects_chart(contrasts), outputs["effects"])
+    compared = joined([_summary(groups) for groups in contrasts])
+    summary = {"regions": len(regions), "connections": len(contrasts[0].effect), **compared}
     write_text(outputs["summary"], canonical_json(summary) + "\n")
 
 
-def _summary(effects: GroupEffects, names: tuple[str, ...]) -> dict[str, Any]:
-    strongest = [{"name": names[index], "d": round(float(effects.effect[index]), 3)} for index in effects.strongest(10)]
-    return {**effects.counted, "strongest": strongest}
-
-
-def measures_figure(contrasts: Sequence[GroupEffects], names: tuple[str, ...]) -> Figure:
-    """The strongest Cohen's d, and all of them by kind of measure with the interval of chance; one row a contrast."""
-    figure = new_figure(WIDE, 3.9 * len(contrasts))
-    rows = figure.subplots(len(contrasts), 2, width_ratios=[1.5, 1], squeeze=False)
-    for (largest, kinds), effects in zip(rows, contrasts, strict=True):
-        _draw(largest, kinds, effects, names)
-    return figure
-
-
-def _draw(largest: Axes, kinds: Axes, effects: GroupEffects, names: tuple[str, ...]) -> None:
-    chosen = effects.strongest(SHOWN)[::-1]
-    colours = dict(zip(KINDS, (colour for colour, _ in SERIES), strict=False))
-    reach, words = 1.96 * effects.chance_sd, effects.words
-    for row, index in enumerate(chosen):
-        colour = colours.get(measure_of(names[index]), FAINT)
-        largest.plot([0, effects.effect[index]], [row, row], color=colour, alpha=0.5, linewidth=2)
-        largest.plot(effects.effect[index], row, "o", color=colour, markersize=5)
-    largest.set_yticks(range(len(chosen)), [names[index] for index in chosen], fontsize=7)
-    largest.set_title(f"The {len(chosen)} strongest of {len(names)}")
-    present = [kind for kind in KINDS if kind in {str(measure_of(name)) for name in names}]
-    for row, kind in enumerate(present):
-        values = effects.effect[_of_kind(names, kind)]
-        spread = np.random.default_rng(0).uniform(-0.28, 0.28, len(values))
-        kinds.scatter(values, row + spread, s=9, color=colours[kind], alpha=0.6, linewidths=0)
-    kinds.set_yticks(range(len(present)), [f"{kind}\nn = {len(_of_kind(names, kind))}" for kind in present])
-    kinds.set_title("All, by kind")
-    for axes in (largest, kinds):
-        axes.axvspan(-reach, reach, color=RULE, alpha=0.35, zorder=0, linewidth=0)
-        axes.axvline(0, color=FAINT, linewidth=0.8)
-        axes.tick_params(axis="y", length=0)
-        axes.set_xlabel(f"effect size, {words.many[1]} minus {words.many[0]} (Cohen's d)")
-
-
-def _of_kind(names: tuple[str, ...], kind: str) -> NDArray[np.int64]:
-    return np.flatnonzero([measure_of(name) == kind for name in names])
+def _summary(groups: GroupConnectivity) -> dict[str, Any]:
+    row, column = groups.ends()
+    strongest = [
+        {
+            "from": groups.regions[row[index]],
+            "to": groups.regions[column[index]],
+            "d": round(float(groups.effect[index]), 3),
+        }
+        for index in groups.strongest(10)
+    ]
+    return {**groups.counted, "strongest": strongest}

@@ -1,35 +1,20 @@
-"""Figures of the population graph: the graph of one institution, homophily against chance, degrees."""
+"""The population graph of one institution, drawn as a graph."""
 
-import itertools
 from collections.abc import Mapping, Sequence
 
 import networkx as nx
 import numpy as np
-import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from brainfed.cohort.classes import DIAGNOSIS_WORDS, ClassWords
-from brainfed.reporting.figures.style import (
-    FAINT,
-    HALF,
-    SEX_COLOURS,
-    UNLABELLED,
-    WIDE,
-    bare,
-    class_colours,
-    drawing,
-    new_figure,
-    placed_figure,
-    save_svg,
-)
-from brainfed.reporting.rounding import rounded, signed
+from brainfed.reporting.charts.graphs import degrees_chart, homophily_chart
+from brainfed.reporting.charts.style import save_chart
+from brainfed.reporting.colours import SEX_COLOURS, UNLABELLED, class_colours
+from brainfed.reporting.figures.style import WIDE, bare, drawing, placed_figure, save_svg
 from brainfed.reporting.tables.homophily import (
     ShownGraph,
-    distinct_titles,
     homophily_table,
     read_graph,
     site_trace_table,
@@ -37,7 +22,6 @@ from brainfed.reporting.tables.homophily import (
 from brainfed.runtime.artefacts import write_tsv
 
 LAYOUT_SEED = 0
-GRAPH_COLOURS = ("#44559a", "#c9a227", "#7d8590", "#0f766e", "#882255", "#56a9cf", "#b45309", "#22262b")
 
 
 def graph_figure(shown: ShownGraph) -> Figure:
@@ -101,82 +85,6 @@ def _layout(shown: ShownGraph, members: NDArray[np.int64]) -> tuple[NDArray[np.f
     return np.array([found[node] for node in range(len(members))]), edges
 
 
-def homophily_figure(table: pd.DataFrame) -> Figure:
-    """Share of edges that join equal labels, and (hollow) the share for random partners.
-
-    Args:
-        table: title, label, found, chance; several rows a title and label are averaged.
-    """
-    means = table.groupby(["title", "label"], sort=False)[["found", "chance"]].mean()
-    titles, labels = (list(dict.fromkeys(table[column])) for column in ("title", "label"))
-    figure = new_figure(HALF, 1.15 + 0.24 * (len(titles) + 0.8) * len(labels))
-    axes = figure.add_subplot()
-    block = len(titles) + 0.8
-    for place, (label, title) in enumerate(itertools.product(labels, titles)):
-        row = labels.index(label) * block + place % len(titles)
-        found, chance = (float(means.loc[(title, label), column]) for column in ("found", "chance"))
-        colour = _colour(titles, title)
-        axes.plot([chance, found], [row, row], color=colour, linewidth=1.5, alpha=0.6)
-        axes.plot(chance, row, "o", markerfacecolor="white", markeredgecolor=FAINT, markersize=5)
-        axes.plot(found, row, "o", color=colour, markersize=6)
-        axes.annotate(
-            _against_chance(found, chance), (np.nanmax([found, chance, 0]), row), (7, 0), textcoords="offset points",
-            va="center", fontsize=7.5, color=colour,
-        )  # fmt: skip
-    axes.set_ylim(block * len(labels) - 1, -0.6)
-    axes.set_yticks([index * block + (len(titles) - 1) / 2 for index in range(len(labels))], labels)
-    axes.tick_params(axis="y", length=0)
-    axes.spines["left"].set_visible(False)
-    axes.set_xlim(0, 1.22)
-    axes.set_xticks(np.linspace(0, 1, 6))
-    axes.grid(axis="x")
-    axes.set_xlabel("edges that join equal labels (share)")
-    _key_above(axes, [(title, _colour(titles, title)) for title in titles] + [("hollow: expected by chance", FAINT)])
-    return figure
-
-
-def _colour(titles: Sequence[str], title: str) -> str:
-    return GRAPH_COLOURS[titles.index(title) % len(GRAPH_COLOURS)]
-
-
-def _key_above(axes: Axes, items: Sequence[tuple[str, str]]) -> None:
-    """Coloured words, one below the other, above the axes."""
-    for index, (text, colour) in enumerate(reversed(items)):
-        axes.annotate(
-            text, (0, 1), (0, 5 + 11 * index), xycoords="axes fraction", textcoords="offset points", color=colour,
-            fontsize=7.5, fontweight="bold",
-        )  # fmt: skip
-
-
-def _against_chance(found: float, chance: float) -> str:
-    if not np.isfinite(found):
-        return "no such edge"
-    return f"{rounded(found, 2)} ({signed(found - chance, 2)})"
-
-
-def degrees_figure(graphs: Sequence[ShownGraph]) -> Figure:
-    """Distribution of the number of neighbours over all repeats, one outline a distinct graph."""
-    held: dict[str, list[NDArray[np.int64]]] = {}
-    for shown, title in zip(graphs, distinct_titles(graphs), strict=True):
-        held.setdefault(title, []).append(shown.degrees())
-    figure = new_figure(HALF, 2.4 + 0.16 * len(held))
-    axes = figure.add_subplot()
-    key = []
-    top = max(int(degrees.max()) for group in held.values() for degrees in group)
-    for title, group in held.items():
-        degrees = np.concatenate(group)
-        colour = _colour(list(held), title)
-        share = 100 * np.bincount(degrees, minlength=top + 1) / len(degrees)
-        axes.step(np.arange(top + 1), share, where="mid", color=colour)
-        key.append((f"{title}: median {rounded(np.median(degrees), 0)}", colour))
-    axes.set_ylim(0, None)
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-    _key_above(axes, key)
-    axes.set_xlabel("neighbours of a subject")
-    axes.set_ylabel("subjects (%)")
-    return figure
-
-
 # Draw the population graphs of a cohort.
 
 
@@ -207,5 +115,5 @@ def draw_graphs(
     write_tsv(outputs["site_trace"], site_trace_table(shown))
     with drawing():
         save_svg(graph_figure(shown[0]), outputs["graph"])
-        save_svg(homophily_figure(table), outputs["homophily"])
-        save_svg(degrees_figure(shown), outputs["degrees"])
+    save_chart(homophily_chart(table), outputs["homophily"])
+    save_chart(degrees_chart(shown), outputs["degrees"])

@@ -18,7 +18,8 @@ from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
 from brainfed.graphs.neighbours import Edges
-from brainfed.reporting.figures.style import FAINT, INK, SERIES, WIDE, bare, drawing, headed, placed_figure, save_svg
+from brainfed.reporting.colours import FAINT, INK, SERIES
+from brainfed.reporting.figures.style import WIDE, bare, drawing, headed, placed_figure, save_svg
 from brainfed.reporting.rounding import rounded
 from brainfed.runtime.artefacts import ArrayFile, read_arrays, read_table
 from brainfed.runtime.errors import UserError

@@ -7,8 +7,14 @@ const charts = [...document.querySelectorAll("script.chart")].map((held) => ({
   specification: () => JSON.parse(painted(held.textContent)),
 }));
 const hiddenIn = new Map();
+const widthOf = (chart) => Number(chart.still.getAttribute("viewBox").split(" ")[2]);
 const showStill = (chart) => chart.frame.replaceChildren(chart.still);
-const BRIGHT = { "#bf5300": "#ff9a4d", "#0072b2": "#5cb8ff", "#007a5a": "#35c79b", "#6b7280": "#aab4c0" };
+const BRIGHT = {
+  "#bf5300": "#ff9a4d", "#0072b2": "#5cb8ff", "#007a5a": "#35c79b", "#008f68": "#35c79b", "#6b7280": "#aab4c0",
+  "#22262b": "#e6e9ed", "#d5d9de": "#38414b", "#882255": "#c05c96", "#44559a": "#8596e6", "#b2182b": "#f0707d",
+  "#2166ac": "#3f82cc", "#b45309": "#f0934a", "#0f766e": "#2fb5a8", "#117733": "#4bb870", "#2a788e": "#4db0c9",
+  "#d55e00": "#ff8a3d", "#414487": "#8b8fe0", "#440154": "#c792e9",
+};
 function painted(text) {
   if (!dark.matches) return text;
   return text.replace(/#[0-9a-f]{6}/g, (colour) => BRIGHT[colour] ?? colour);
@@ -16,12 +22,14 @@ function painted(text) {
 async function showChart(chart) {
   const config = styles[dark.matches ? "dark" : "light"];
   const place = document.createElement("div");
-  const drawn = await vegaEmbed(place, { ...fitted(chart.specification(), chart.frame.clientWidth), config },
+  const drawn = await vegaEmbed(place, { ...fitted(chart.specification(), chart.frame.clientWidth, widthOf(chart)), config },
     { actions: false, renderer: "svg", mode: "vega-lite", logLevel: 1 });
   chart.view?.finalize();
   chart.view = drawn.view;
   chart.place = place;
   await filterChart(chart);
+  const svg = place.querySelector("svg");
+  svg.style.maxWidth = `${svg.getAttribute("width")}px`;
   place.removeAttribute("class");
   place.setAttribute("role", "img");
   place.setAttribute("aria-label", chart.still.getAttribute("aria-label"));

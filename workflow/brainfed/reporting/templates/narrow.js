@@ -1,9 +1,11 @@
 const WIDE_ENOUGH = 700;
 const LABELS = 140;
+const LETTER = 7.6;
 const LINES = "indexof(datum.label, ': ') > 0 ? split(datum.label, ': ') : split(replace(datum.label, / \\((?=[a-z])/, ': ('), ': ')";
 const SLIM = { labels: 10.5, axis: 62 };
-const partsOf = (chart) => chart.hconcat ?? chart.vconcat ?? [chart.spec ?? chart];
-const marksOf = (part) => part.layer ?? [part];
+const panelsOf = (chart) => chart.hconcat ?? chart.vconcat;
+const partsOf = (chart) => panelsOf(chart)?.flatMap(partsOf) ?? [chart.spec ?? chart];
+const marksOf = (part) => part.layer?.flatMap(marksOf) ?? [part];
 const encodings = (part) => marksOf(part).map((mark) => mark.encoding ?? {});
 const hasRows = (part) => encodings(part).some(({ y }) => y?.type === "nominal");
 const numbersOf = (part) => encodings(part).filter(({ x }) => x?.value === part.width).length;
@@ -30,10 +32,23 @@ function slim(part, room) {
   if (rows && typeof part.height === "number") part.height *= 1.35;
   part.width = width;
 }
-function fitted(chart, room) {
-  if (room >= WIDE_ENOUGH) return chart;
-  for (const part of partsOf(chart)) slim(part, chart.facet?.column ? room / 2 + LABELS / 2 : room);
-  if (!chart.hconcat) return chart;
+function wrapped(lines, room) {
+  const words = [lines].flat().join(" ").split(" ");
+  return words.reduce((found, word) => {
+    const longer = `${found.at(-1)} ${word}`.trim();
+    return longer.length * LETTER > room ? [...found, word] : [...found.slice(0, -1), longer];
+  }, [""]);
+}
+function stacked(chart, room) {
+  for (const key of ["text", "subtitle"]) {
+    if (chart.title?.[key]) chart.title[key] = wrapped(chart.title[key], room);
+  }
+  if (!panelsOf(chart)) return chart;
   const { hconcat, ...rest } = chart;
-  return { ...rest, vconcat: hconcat, spacing: 26 };
+  return { ...rest, vconcat: panelsOf(chart).map((part) => stacked(part, room)), spacing: 26 };
+}
+function fitted(chart, room, width) {
+  if (room >= Math.min(WIDE_ENOUGH, width)) return chart;
+  for (const part of partsOf(chart)) slim(part, chart.facet?.column ? room / 2 + LABELS / 2 : room);
+  return stacked(chart, room);
 }

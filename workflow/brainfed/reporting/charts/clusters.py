@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+import altair as alt
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+import pandas as pd
 from numpy.typing import NDArray
 
-from brainfed.reporting.figures.style import FAINT, INK, WIDE, drawing, headed, new_figure, note_figure, save_svg
+from brainfed.reporting.charts.style import Chart, headed, note_chart, save_chart, shown_ones, titled, tooltip
 from brainfed.reporting.text.answer import listed
 from brainfed.reporting.variants import ShownVariant
 from brainfed.runtime.artefacts import read_table
@@ -89,18 +88,12 @@ def read_partitions(path: str) -> Partitions | None:
     return in_order(names, table.to_numpy(dtype=np.int64))
 
 
-# A river of clusters: institutions from top to bottom, rounds from left to right, a band a cluster.
+# A river of clusters: institutions from top to bottom, rounds from left to right, a colour a cluster.
 
 COLOURS = ("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#0072b2", "#f0e442", "#d55e00", "#999999")
 """Colours of Okabe and Ito, which look different to colour-blind readers."""
-GAP = 0.7
-"""Rows between two clusters."""
-WIDENING = 0.03
-"""Share of all rounds in which a gap opens."""
-ROW, LEAST = 0.15, 1.5
-"""Inches of a row, and the fewest of a panel."""
-LONGEST = 16
-"""Letters of a name."""
+ROW = 14
+"""Pixels of an institution."""
 LISTED = 4
 """Most numbers in a sentence."""
 
@@ -120,21 +113,48 @@ class Band:
     rounds: tuple[int, int]
 
 
-def river_figure(variants: Sequence[ShownVariant], trainings: Sequence[Partitions | None]) -> Figure:
+def river_chart(variants: Sequence[ShownVariant], trainings: Sequence[Partitions | None]) -> Chart:
     """One panel a variant; None: it has no clusters and is left out."""
     shown = [(variant, one) for variant, one in zip(variants, trainings, strict=True) if one is not None]
     if not shown:
-        return note_figure("no method of this experiment has clusters")
-    columns = min(2, len(shown))
-    lines = -(-len(shown) // columns)
-    most = max(len(one.institutions) + GAP * (len(one.sizes) - 1) for _, one in shown)
-    figure = new_figure(WIDE, 0.4 + lines * (0.8 + max(LEAST, ROW * most)))
-    for number, (variant, one) in enumerate(shown):
-        axes = figure.add_subplot(lines, columns, number + 1)
-        axes.set_title(variant.title, color=variant.colour)
-        _draw(axes, one)
-    headed(figure, "; ".join(f"{variant.title}: {finding(one)}" for variant, one in shown))
-    return figure
+        return note_chart("no method of this experiment has clusters")
+    panels = [titled(_river(variant, one), variant.title) for variant, one in shown]
+    lines = [alt.hconcat(*panels[start : start + 2], spacing=30) for start in range(0, len(panels), 2)]
+    return headed(
+        alt.vconcat(*lines, spacing=24) if len(lines) > 1 else lines[0],
+        "; ".join(f"{variant.title}: {finding(one)}" for variant, one in shown),
+    )
+
+
+def _river(variant: ShownVariant, training: Partitions) -> Chart:
+    painted = colours(training)
+    table = pd.DataFrame([
+        {
+            "variant": variant.name, "institution": training.institutions[row], "cluster": band.cluster + 1,
+            "colour": painted[band.cluster], "start": band.rounds[0] - 0.5, "end": band.rounds[1] + 0.5,
+            "rounds": f"{band.rounds[0]} to {band.rounds[1]}", "together": band.rows[1] - band.rows[0] + 1,
+        }
+        for band in bands(training) for row in range(band.rows[0], band.rows[1] + 1)
+    ])  # fmt: skip
+    scale = alt.Scale(domain=[0.5, training.rounds + 0.5], nice=False)
+    step = max(round(training.rounds / 5, -1 if training.rounds >= 50 else 0), 1)
+    ticks = [1, *range(int(step), training.rounds + 1, int(step))]
+    drawn = (
+        alt.Chart(table)
+        .transform_filter(shown_ones()[1])
+        .mark_bar(size=ROW - 1)
+        .encode(
+            x=alt.X("start:Q", title="round", scale=scale, axis=alt.Axis(values=ticks, format="d", grid=False)),
+            x2="end:Q",
+            y=alt.Y("institution:N", sort=list(training.institutions),
+                    axis=alt.Axis(title=None, orient="right", labelFontSize=10.5, labelLimit=120)),
+            color=alt.Color("colour:N", scale=None),
+            tooltip=tooltip("institution", "cluster", "together", "rounds"),
+        )
+        .properties(width=330, height=ROW * len(training.institutions))
+    )  # fmt: skip
+    chart: alt.Chart = drawn
+    return chart
 
 
 def finding(training: Partitions) -> str:
@@ -183,59 +203,6 @@ def colours(training: Partitions) -> dict[int, str]:
     return found
 
 
-def depths(training: Partitions, moments: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(X, M) middle of every row at moments (X,), in rows from the top; a gap opens below a cut from its round on."""
-    clusters, width = training.clusters, max(1.0, WIDENING * training.rounds)
-    before = np.vstack([np.zeros_like(clusters[:1]), clusters[:-1]])
-    rows = np.broadcast_to(np.arange(clusters.shape[1], dtype=np.float64), (len(moments), clusters.shape[1])).copy()
-    for number in training.cuts:
-        opened = _above(clusters[number - 1]) - _above(before[number - 1])
-        share = np.clip((moments - _edge(number)) / width, 0, 1)
-        rows += GAP * share[:, None] * (opened - opened[-1] / 2)
-    return rows
-
-
-def _above(clusters: IntArray) -> IntArray:
-    """(M,) number of borders of clusters above each row."""
-    return np.concatenate([[0], np.cumsum(clusters[1:] != clusters[:-1])])
-
-
-def _edge(number: int) -> float:
-    """The place between the round before and this one, from 1."""
-    return number - 0.5
-
-
-def _draw(axes: Axes, training: Partitions) -> None:
-    painted, end = colours(training), _edge(training.rounds + 1)
-    width = max(1.0, WIDENING * training.rounds)
-    kinks = sorted({min(_edge(number) + extra, end) for number in training.cuts for extra in (0.0, width)})
-    for band in bands(training):
-        start, stop = _edge(band.rounds[0]), _edge(band.rounds[1] + 1)
-        moments = np.array([start, *(kink for kink in kinks if start < kink < stop), stop])
-        places = depths(training, moments)
-        top, bottom = (places[:, row] + side for row, side in zip(band.rows, (-0.5, 0.5), strict=True))
-        axes.fill_between(moments, top, bottom, color=painted[band.cluster], linewidth=0.4)
-        for row in range(band.rows[0], band.rows[1]):
-            axes.plot(moments, places[:, row] + 0.5, color="white", linewidth=0.4, alpha=0.7)
-    last = depths(training, np.array([end]))[0]
-    for place, name in zip(last, training.institutions, strict=True):
-        axes.annotate(
-            name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}\u2026", (end, place), (4, 0),
-            textcoords="offset points", va="center", fontsize=6.5, color=INK, annotation_clip=False,
-        )  # fmt: skip
-    axes.set(xlim=(_edge(1), end), ylim=(last.max() + 0.6, last.min() - 0.6), xlabel="round")
-    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-    axes.set_yticks([])
-    axes.spines["left"].set_visible(False)
-    for number in training.cuts:
-        axes.plot(
-            [_edge(number)], [0], "|", color=FAINT, markersize=5, transform=axes.get_xaxis_transform(), clip_on=False
-        )
-    if not training.cuts:
-        middle = (_edge(1) + end) / 2
-        axes.text(middle, float(last.mean()), "no cluster was cut", ha="center", va="center", color=INK, fontsize=9)
-
-
 # Draw the clusters of an experiment.
 
 
@@ -247,5 +214,4 @@ def draw_clusters(variants: Sequence[ShownVariant], histories: Sequence[str], pa
         histories: the first repeat's of each.
         path: the SVG.
     """
-    with drawing():
-        save_svg(river_figure(variants, [read_partitions(history) for history in histories]), path)
+    save_chart(river_chart(variants, [read_partitions(history) for history in histories]), path)

@@ -1,42 +1,25 @@
-"""Figures of swept settings and of parts left out, with the numbers that a paper prints."""
+"""Charts of swept settings and of parts left out, with the numbers that a paper prints."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
+import altair as alt
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from numpy.typing import NDArray
 
 from brainfed.federation.settings import share_of
-from brainfed.reporting.figures.interval_rows import interval_row, paint_labels, text_column
-from brainfed.reporting.figures.style import (
-    FAINT,
-    INK,
-    PAPER,
-    SERIES,
-    WIDE,
-    headed,
-    horizontal_rows,
-    key_below,
-    new_figure,
-    note_figure,
-    paper_mark,
-)
+from brainfed.reporting.charts.lines import DASHED, SOLID, DrawnLine, level, lines_panel
+from brainfed.reporting.charts.style import Chart, IntervalRow, headed, interval_panel, note_chart
+from brainfed.reporting.colours import SERIES
 from brainfed.reporting.outline import ExperimentOutline
 from brainfed.reporting.rounding import signed
 from brainfed.reporting.scored import PageTests, Scored, read_splits, significant
 from brainfed.reporting.tables.robustness import poison_finding, read_drops
-from brainfed.reporting.variants import ShownVariant, setting_in_words
+from brainfed.reporting.variants import PLACES, ShownVariant, setting_in_words
 from brainfed.runtime.artefacts import canonical_json
 
 # Accuracies that a paper prints, as its figures mark them.
-
-FloatVector = NDArray[np.float64]
-Style = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -114,44 +97,37 @@ def _place(value: Any) -> tuple[int, float, str]:
 # Effect of each part: accuracy and AUC of variants, with the paper's number for each (FedNI Fig. 2 to 4).
 
 METRICS = (("accuracy", "accuracy"), ("auc", "AUC"))
+PANEL, HEIGHT = 290, 250
+"""Pixels of the axis of each of two panels of rows, and of the height of two panels of lines."""
 
 
-def ablation_figure(outline: ExperimentOutline, scored: Scored, printed: Printed = NOTHING_PRINTED) -> Figure:
+def ablation_chart(outline: ExperimentOutline, scored: Scored, printed: Printed = NOTHING_PRINTED) -> Chart:
     """A row a variant in the order of the config; numbers to the right: mean, difference to the reference."""
-    shown = outline.variants
+    shown, reference = outline.variants, _short(outline)
     others = [variant.name for variant in shown if variant.name != outline.reference]
-    has_printed = any(variant.name in printed for variant in shown)
+    values = {variant.name: printed[variant.name].value for variant in shown if variant.name in printed}
     compared = PageTests(scored, shown, outline.reference)
-    figure = new_figure(WIDE, 1.35 + 0.31 * len(shown) + 0.2 * has_printed)
-    panels = figure.subplots(1, 2, sharey=True)
-    for axes, (metric, title) in zip(panels, METRICS, strict=True):
+    panels = []
+    for metric, title in METRICS:
         differences = compared.differences(outline.reference, others, metric) if others else {}
-        texts = []
-        for row, variant in enumerate(shown):
+        rows = []
+        for variant in shown:
             found = scored.interval(variant.name, metric)
-            interval_row(axes, row, found, variant.colour, size=6)
-            if variant.name in printed and metric == "accuracy":
-                value = printed[variant.name].value
-                axes.plot(value, row + 0.24, "D", markersize=5.5, markerfacecolor="none", markeredgecolor=PAPER)
             text = found.text
             if variant.name in differences:
                 difference, p = differences[variant.name]
-                text += f"   {signed(difference.mean, difference.digits)}{' *' if significant(p) else ''}"
-            texts.append(text)
-        axes.axvline(scored.interval(outline.reference, metric).mean, color=INK, linewidth=0.8, alpha=0.5)
-        axes.set_xlabel(f"{title}, mean over institutions and runs")
-        axes.margins(x=0.08)
-        axes.grid(axis="x")
-        text_column(axes, texts, range(len(texts)), head=f"mean    minus {_short(outline)}")
-    horizontal_rows(panels[0], [variant.title for variant in shown])
-    paint_labels(panels[0], [variant.colour for variant in shown])
-    panels[1].tick_params(axis="y", length=0)
-    panels[1].spines["left"].set_visible(False)
-    headed(figure, ablation_finding(outline, scored))
-    reference = Line2D([], [], color=INK, alpha=0.5, linewidth=0.8, label=f"the mean of {_short(outline)}")
-    ours = Line2D([], [], marker="o", color=FAINT, label="ours, with its corrected 95 % interval")
-    key_below(figure, [ours, reference, *([paper_mark("printed in the paper")] if has_printed else [])])
-    return figure
+                text += f"  {signed(difference.mean, difference.digits)}{' *' if significant(p) else ''}"
+            rows.append(IntervalRow(variant, found, variant.place, text))
+        panels.append(
+            interval_panel(
+                rows, f"{title}, mean over institutions and runs", PLACES, width=PANEL, named=metric == METRICS[0][0],
+                reference=scored.interval(outline.reference, metric).mean, legend=False,
+                printed=values if metric == "accuracy" else None,
+            )
+        )  # fmt: skip
+    key = f"line: the mean of {reference}; numbers: the mean, and the mean minus that of {reference}"
+    key += "; hollow diamond: printed in the paper" if values else ""
+    return headed(alt.hconcat(*panels, spacing=120), ablation_finding(outline, scored), key)
 
 
 def ablation_finding(outline: ExperimentOutline, scored: Scored) -> str:
@@ -197,45 +173,48 @@ UNITS = {"graph.k": " (neighbours of a subject)"}
 """Swept setting -> what its values count."""
 FAR_APART = 50
 """Smallest ratio of the largest to the smallest value for a logarithmic axis."""
-DASHES = ((0, (4, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (2, 2)))
 
 
-def sweep_figure(outline: ExperimentOutline, scored: Scored, printed: Printed = NOTHING_PRINTED) -> Figure:
+def sweep_chart(outline: ExperimentOutline, scored: Scored, printed: Printed = NOTHING_PRINTED) -> Chart:
     """A line with intervals a method; methods without the setting are level lines."""
     axis = outline.axes[0]
     series = sweep_series(outline.variants, axis)
     swept = [one for one in series if one.swept]
     if not swept:
-        return note_figure(f"no variant of this experiment sweeps {axis_title(axis)}")
-    level = [one for one in series if not one.swept]
+        return note_chart(f"no variant of this experiment sweeps {axis_title(axis)}")
+    others = [one for one in series if not one.swept]
     values = sorted({value for one in swept for value in one.values}, key=lambda value: (str(type(value)), value))
-    styles = _styles(swept)
     own = next((one for one in outline.variants if one.name in printed and printed[one.name].source), None)
-    many = int(read_splits(outline)["institution"].nunique())
-    figure = new_figure(WIDE, 3.35 + 0.16 * (-(-len(series) // 3)))
-    for axes, (metric, title) in zip(figure.subplots(1, 2), METRICS, strict=True):
-        places = _frame(axes, values)
-        for number, one in enumerate(swept):
-            _line(axes, one, places, scored, metric, styles[number], number - (len(swept) - 1) / 2)
-        if axis == POISON_AXIS:
-            axes.axhline(0.5, color=FAINT, linewidth=0.8, linestyle=(0, (1, 2)))
-            axes.set_xticks(
-                list(places.values()), [f"{share_of(float(str(value)), many)} of {many}" for value in values]
-            )
-        for number, one in enumerate(level):
-            mean = scored.interval(one.variants[0].name, metric).mean
-            axes.axhline(mean, color=FAINT, linestyle=DASHES[number % len(DASHES)], linewidth=1.1)
-        if own is not None and metric == "accuracy":
-            place, value = places[own.setting(axis)], printed[own.name].value
-            axes.plot(place, value, "D", markersize=5.5, markerfacecolor="none", markeredgecolor=PAPER)
-        axes.set_xlabel("poisoned institutions" if axis == POISON_AXIS else axis_title(axis) + UNITS.get(axis, ""))
-        axes.set_ylabel(f"{title} (mean over runs)")
-    headed(figure, _finding(outline, scored, swept, axis, many))
-    key = _key(swept, level, styles)
-    if own is not None:
-        key.append(paper_mark(f"{printed[own.name].source} ({axis_title(axis)} = {_shown(own.setting(axis))})"))
-    key_below(figure, key)
-    return figure
+    many, poisons = int(read_splits(outline)["institution"].nunique()), axis == POISON_AXIS
+    numbers = [float(value) for value in values if isinstance(value, int | float)]
+    places = dict(zip(values, numbers if len(numbers) == len(values) else map(float, range(len(values))), strict=True))
+    log = len(numbers) == len(values) and numbers[0] > 0 and numbers[-1] / numbers[0] >= FAR_APART
+    ends = min(places.values()), max(places.values())
+    ticks = {places[value]: f"{share_of(float(str(value)), many)} of {many}" if poisons else _shown(value)
+             for value in values}  # fmt: skip
+    key: list[DrawnLine] = []
+    panels = []
+    for metric, title in METRICS:
+        lines = [
+            replace(style, points=[(places[value], scored.interval(variant.name, metric))
+                                   for value, variant in zip(one.values, one.variants, strict=True)])
+            for one, style in zip(swept, _styles(swept), strict=True)
+        ]  # fmt: skip
+        lines += [level(number, one.title, scored.interval(one.variants[0].name, metric).mean, ends)
+                  for number, one in enumerate(others)]  # fmt: skip
+        if poisons:
+            lines.append(level(len(others), "chance (AUC)", 0.5, ends))
+        key = key or lines
+        across = "poisoned institutions" if poisons else axis_title(axis) + UNITS.get(axis, "")
+        upwards = f"{title} (mean over runs)"
+        shown = own is not None and metric == "accuracy"
+        mark = (places[own.setting(axis)], printed[own.name].value) if own is not None and shown else None
+        panels.append(
+            lines_panel(lines, across, upwards, width=350, height=HEIGHT, ticks=ticks, log=log, key=key, printed=mark)
+        )
+    words = "" if own is None else f"hollow diamond: {printed[own.name].source}"
+    words += "" if own is None else f" ({axis_title(axis)} = {_shown(own.setting(axis))})"
+    return headed(alt.hconcat(*panels, spacing=40), _finding(outline, scored, swept, axis, many), words)
 
 
 def _finding(outline: ExperimentOutline, scored: Scored, swept: Sequence[Series], axis: str, institutions: int) -> str:
@@ -269,33 +248,8 @@ def sweep_finding(series: Series, compared: PageTests, axis: str) -> str:
     )
 
 
-def _frame(axes: Axes, values: Sequence[object]) -> dict[object, float]:
-    """Ticks at the swept values; the place of each."""
-    numbers = [float(value) for value in values if isinstance(value, int | float)]
-    if len(numbers) == len(values):
-        places = dict(zip(values, numbers, strict=True))
-        if numbers[0] > 0 and numbers[-1] / numbers[0] >= FAR_APART:
-            axes.set_xscale("log")
-    else:
-        places = {value: float(index) for index, value in enumerate(values)}
-    axes.set_xticks(list(places.values()), [_shown(value) for value in values])
-    axes.minorticks_off()
-    axes.grid(axis="y")
-    return places
-
-
-def _line(
-    axes: Axes, one: Series, places: dict[object, float], scored: Scored, metric: str, style: Style, steps: float
-) -> None:
-    found = [scored.interval(variant.name, metric) for variant in one.variants]
-    x = _beside(axes, np.array([places[value] for value in one.values]), steps)
-    mean = np.array([score.mean for score in found])
-    reach = np.nan_to_num(np.array([[score.mean - score.low, score.high - score.mean] for score in found])).T
-    axes.errorbar(x, mean, yerr=reach, markersize=5, linewidth=1.4, elinewidth=1.1, ecolor=style["color"], **style)
-
-
-def _styles(swept: Sequence[Series]) -> list[Style]:
-    """Colour and mark of every line. A server that defends itself has those of its method, and a dashed line.
+def _styles(swept: Sequence[Series]) -> list[DrawnLine]:
+    """Lines without points. A server that defends itself has those of its method, and a dashed line.
 
     Other lines whose colour and mark come again are dashed too.
     """
@@ -304,9 +258,8 @@ def _styles(swept: Sequence[Series]) -> list[Style]:
     styles = []
     for number, (one, defends) in enumerate(zip(swept, defended, strict=True)):
         place = methods.index(one.variants[0].method) if any(defended) else number
-        colour, marker = SERIES[place % len(SERIES)]
-        dashed = {"linestyle": "--"} if defends or place >= len(SERIES) else {}
-        styles.append({"color": colour, "marker": marker} | dashed)
+        colour, shape = SERIES[place % len(SERIES)]
+        styles.append(DrawnLine(one.title, colour, (), shape, DASHED if defends or place >= len(SERIES) else SOLID))
     return styles
 
 
@@ -315,16 +268,49 @@ def _shown(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _beside(axes: Axes, x: FloatVector, steps: float) -> FloatVector:
-    """Points moved sideways by some hundredths of the line's length, so that intervals do not hide each other."""
-    if axes.get_xscale() == "log":
-        return np.asarray(x * (x[-1] / x[0]) ** (0.012 * steps), dtype=np.float64)
-    return np.asarray(x + 0.012 * steps * (x[-1] - x[0]), dtype=np.float64)
+# Scores against the number of institutions (FedNI Fig. 7).
 
 
-def _key(swept: Sequence[Series], level: Sequence[Series], styles: Sequence[Style]) -> list[Line2D]:
-    lines = [Line2D([], [], markersize=5, label=one.title, **style) for one, style in zip(swept, styles, strict=True)]
-    return lines + [
-        Line2D([], [], color=FAINT, linestyle=DASHES[number % len(DASHES)], label=one.title)
-        for number, one in enumerate(level)
-    ]
+def clients_chart(members: Sequence[ExperimentOutline], scored: Mapping[str, Scored]) -> Chart:
+    """A line a variant over the members' numbers of institutions.
+
+    Args:
+        members: experiments that differ in their number of institutions.
+        scored: experiment -> its scores.
+    """
+    ordered = sorted(members, key=lambda member: int(member.split["count"]))
+    counts = [int(member.split["count"]) for member in ordered]
+    variants = list({variant.name: variant for member in ordered for variant in member.variants}.values())
+    if not variants:
+        return note_chart("no experiment belongs to this group")
+    panels = []
+    for metric, title in METRICS:
+        lines = []
+        for number, variant in enumerate(variants):
+            colour, shape = SERIES[number % len(SERIES)]
+            points = [
+                (float(count), scored[member.name].interval(variant.name, metric))
+                for count, member in zip(counts, ordered, strict=True)
+                if any(other.name == variant.name for other in member.variants)
+            ]
+            lines.append(DrawnLine(variant.title, colour, points, shape, SOLID if number < len(SERIES) else DASHED))
+        ticks = {float(count): str(count) for count in counts}
+        panels.append(
+            lines_panel(
+                lines, "institutions that take part", f"{title} (mean over runs)", width=350, height=HEIGHT, ticks=ticks
+            )
+        )
+    return headed(alt.hconcat(*panels, spacing=40), _finding_of_clients(ordered, counts, scored))
+
+
+def _finding_of_clients(
+    ordered: Sequence[ExperimentOutline], counts: Sequence[int], scored: Mapping[str, Scored]
+) -> str:
+    """The first and the last point of a variant: one that stands beside others on the page, or the first."""
+    first, last = ordered[0], ordered[-1]
+    both = [variant for variant in first.variants if any(other.name == variant.name for other in last.variants)]
+    shown = next((variant for variant in both if variant.beside), both[0] if both else None)
+    if shown is None:
+        return "Scores against the number of institutions that take part"
+    ends = [scored[member.name].interval(shown.name, "accuracy") for member in (first, last)]
+    return f"{shown.title}: accuracy {ends[0]} with {counts[0]} institutions, {ends[1]} with {counts[-1]} (not tested)"

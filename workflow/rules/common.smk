@@ -56,6 +56,7 @@ from brainfed.configuration.layout.layout import (
     method_file,
     model_file,
     participants_file,
+    result_files,
     split_file,
     stage_pattern,
     table_pattern,
@@ -69,18 +70,15 @@ from brainfed.configuration.loading import (
 )
 from brainfed.configuration.outline import (
     PAPER_FIGURES,
-    clustered_experiments,
-    clustered_histories,
     clustered_variants,
+    cuts,
     drawn_graphs,
-    experiments_that_cut,
-    explained_experiments,
-    explained_files,
+    experiments_with,
     explained_variants,
     figure_outline,
     groups_drawn_as,
     ledger_variants,
-    local_twins,
+    local_counterparts,
     outline_files,
     report_files,
     report_outline,
@@ -349,11 +347,15 @@ def lists_of_issues():
     return [f"results/{cohort}/cohort/issues.tsv" for cohort in cohorts]
 
 
-def method_files(name):
-    """One file of every training that a job's experiment compares."""
-    return lambda wc: LAYOUT.method_files(
-        wc.cohort, PLAN.experiments[wc.experiment], name
-    )
+def files_of_variants(name, chosen=lambda experiment: experiment.variants, repeats=None):
+    """One file of every training that a job's experiment compares, or of those of the chosen variants."""
+
+    def files(wildcards):
+        experiment = PLAN.experiments[wildcards.experiment]
+        variants = chosen(experiment)
+        return result_files(wildcards.cohort, experiment, name, variants, repeats)
+
+    return files
 
 
 def names_of_variants(wildcards):

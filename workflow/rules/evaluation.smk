@@ -3,7 +3,7 @@
 
 rule score_experiment:
     input:
-        predictions=method_files("predictions.parquet"),
+        predictions=files_of_variants("predictions.parquet"),
         splits=lambda wc: LAYOUT.splits(wc.cohort, PLAN.experiments[wc.experiment]),
         participants=lambda wc: LAYOUT.labels_beside(
             wc.cohort, PLAN.experiments[wc.experiment]
@@ -58,9 +58,7 @@ rule score_experiment:
 rule score_institutions:
     input:
         runs=table_pattern("-runs"),
-        histories=lambda wc: clustered_histories(
-            wc.cohort, PLAN.experiments[wc.experiment]
-        ),
+        histories=files_of_variants("history.parquet", clustered_variants),
     output:
         table=report(
             table_pattern("-clients"),
@@ -74,7 +72,7 @@ rule score_institutions:
     benchmark:
         "results/{cohort}/benchmarks/score_institutions/{experiment}.tsv"
     wildcard_constraints:
-        experiment=either(clustered_experiments(PLAN)),
+        experiment=either(experiments_with(PLAN, clustered_variants)),
     conda:
         "../envs/brainfed.yaml"
     resources:
@@ -87,7 +85,7 @@ rule score_institutions:
                 for variant in clustered_variants(PLAN.experiments[wc.experiment])
             ],
             repeats=lambda wc: PLAN.experiments[wc.experiment].repeats,
-            twins=lambda wc: local_twins(PLAN.experiments[wc.experiment]),
+            twins=lambda wc: local_counterparts(PLAN.experiments[wc.experiment]),
         ),
     message:
         "Scoring institutions, {wildcards.experiment} ({wildcards.cohort})"
@@ -97,8 +95,8 @@ rule score_institutions:
 
 rule audit_experiment:
     input:
-        predictions=method_files("predictions.parquet"),
-        members=method_files("members.parquet"),
+        predictions=files_of_variants("predictions.parquet"),
+        members=files_of_variants("members.parquet"),
         included="results/{cohort}/cohort/included.parquet",
     output:
         table=report(

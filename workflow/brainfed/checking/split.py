@@ -14,7 +14,7 @@ from brainfed.cohort.splits.public import draw_public
 from brainfed.cohort.splits.training_labels import require_agreement
 from brainfed.configuration.planning.experiments import Experiment
 from brainfed.configuration.planning.plan import Plan, least_folds
-from brainfed.configuration.project import TWIN
+from brainfed.configuration.project import QUICK
 from brainfed.configuration.stages.stage import Stage
 from brainfed.deployment.attendance.released import Released, Stated, released_of, require_accepted
 from brainfed.evaluation.metrics import sd_of_chance
@@ -53,7 +53,7 @@ class SplitCheck:
         for name in dict.fromkeys(experiment.regime.split for experiment in self.experiments):
             asking = [experiment for experiment in self.experiments if experiment.regime.split == name]
             settings = max((experiment.split for experiment in asking), key=lambda one: one.repeats)
-            targets = dict.fromkeys(experiment.group.removesuffix(TWIN) for experiment in asking)
+            targets = dict.fromkeys(experiment.group.removesuffix(QUICK) for experiment in asking)
             severity = _severity(asking)
             concerns = "" if severity == "stops" else f" This concerns `snakemake {' '.join(targets)}` alone."
             for sentence in self._mistakes(settings):
@@ -79,7 +79,7 @@ class SplitCheck:
                         break
                     draw_public(drawn, listed, included, stage.settings, streams, self.target, self.classes)
             except UserError as error:
-                readers = dict.fromkeys(experiment.group.removesuffix(TWIN) for experiment, _ in reading)
+                readers = dict.fromkeys(experiment.group.removesuffix(QUICK) for experiment, _ in reading)
                 severity = _severity([experiment for experiment, _ in reading])
                 yield Finding(severity, self.place, f"{', '.join(readers)}: {error}")
 
@@ -138,7 +138,7 @@ class SplitCheck:
         sites = len({person.site for person in self.checked.people})
         for experiment in self.experiments:
             short = [one for one in experiment.variants if sites < least_folds(one)]
-            if experiment.split.validation == "leave_one_site_out" and short and not experiment.group.endswith(TWIN):
+            if experiment.split.validation == "leave_one_site_out" and short and not experiment.group.endswith(QUICK):
                 yield Finding(
                     _severity([experiment]),
                     self.place,

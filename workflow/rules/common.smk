@@ -152,7 +152,7 @@ COHORTS = {
     for name, listing in LISTINGS.items()
 }
 PHENOTYPE_TABLES = [
-    path for inputs in COHORTS.values() for path in inputs.phenotype_tables
+    path for listing in LISTINGS.values() for path in listing.tables
 ]
 
 

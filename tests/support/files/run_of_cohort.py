@@ -54,7 +54,7 @@ def of_the_run(folder, settings):
     out = parts_of(folder)
     try:
         listing = list_cohort("c", settings)
-        participants = ingest(listing.phenotype, settings, listing.absences)
+        participants = ingest(listing.tables, settings, listing.absences)
         write_part(listing, [one for one in listing.subjects if one.has_series], settings, out)
         measured = measured_scans(participants, read_table(out.quality), read_table(out.coverage), settings)
         included = include(measured, settings)

@@ -141,7 +141,7 @@ def check_graphs(name: str, settings: CohortSettings, _: bool) -> Checked:
     wrong = [*missing_graphs(f"Cohort {name!r}", settings.tudataset, settings.fetch)]
     if not wrong:
         with boundary(place, wrong.append):
-            graphs = ingest(list_graphs(name, settings).phenotype, settings, {})
+            graphs = ingest(list_graphs(name, settings).tables, settings, {})
     if wrong:
         return Checked(tuple(found_at(place, mistake) for mistake in wrong), (), (), 0)
     rows = graphs[["subject", "site", "diagnosis"]].itertuples(index=False)

@@ -65,17 +65,16 @@ def list_table(name: str, settings: CohortSettings) -> tuple[Listing, Table] | l
     wrong: list[UserError] = []
     with boundary(place, wrong.append):
         listing = list_cohort(name, replace(settings, on_invalid="drop"))
-        people = ingest(listing.phenotype, settings, listing.absences, listing.motion_tables).set_index("subject")
+        people = ingest(listing.tables, settings, listing.absences, listing.motion_tables).set_index("subject")
     if wrong:
         return [found_at(place, error) for error in wrong]
-    tables = (listing.phenotype,) if isinstance(listing.phenotype, str) else listing.phenotype
     rows = {
         str(subject): (site, int(label) if label >= 0 else None)
         for subject, site, label in people[["site", "diagnosis"]].astype({"diagnosis": "float64"}).itertuples()
     }
     unknown = [subject for subject, (_, label) in rows.items() if label is None]
     left_out = [*_left_out(listing, place, settings)]
-    findings = collected(place, reading_remarks, tables, settings, place)
+    findings = collected(place, reading_remarks, listing.tables, settings, place)
     findings += [_unlabelled(unknown, len(rows), settings, place)] if unknown else []
     dropped = frozenset(subject for one in left_out if one.severity == "drops" for subject in one.subjects)
     mean_fd = dict(zip(rows, people["mean_fd"].astype("float64"), strict=True))
@@ -97,9 +96,7 @@ def read_roster(name: str, settings: CohortSettings, place: str) -> tuple[Roster
     for row in _rows(settings, refuse):
         mistakes: list[UserError] = []
         with boundary(f"{row.table}, line {row.line}", mistakes.append):
-            participants[row.subject] = read_participant(
-                row.table, row, settings.columns, settings.codes, settings.target, settings.classes
-            )
+            participants[row.subject] = read_participant(row, settings)
             listed.append(list_subject(name, row, settings, below))
         for error in mistakes:
             refuse(error, row.subject)
@@ -311,5 +308,5 @@ def check_others(name: str, settings: CohortSettings, cohorts: Collection[str], 
         listing = list_cohort(name, replace(settings, on_invalid="drop"))
     except UserError:
         return
-    tables = CohortInputs(name, settings, listing).phenotype_tables
-    yield from (found_at(place, error) for error in unusable_paths(name, tables, settings, listing.subjects, cohorts))
+    wrong = unusable_paths(name, listing.tables, settings, listing.subjects, cohorts)
+    yield from (found_at(place, error) for error in wrong)

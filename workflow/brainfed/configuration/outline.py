@@ -275,8 +275,8 @@ def _fidelity(cohort: str, experiment: Experiment, variant: Variant) -> list[str
 def experiment_outline(layout: Layout, cohort: str, experiment: Experiment) -> dict[str, Any]:
     """The fields of `reporting.outline.ExperimentOutline`."""
     tables = f"results/{cohort}/tables/{experiment.name}"
-    further = ("patterns", "planted", "views") if explained_variants(experiment) else ()
-    further += ("clients",) if clustered_variants(experiment) else ()
+    further = ["patterns", "planted", "views"] if explained_variants(experiment) else []
+    further += ["clients"] if clustered_variants(experiment) else []
     labels = layout.labels_beside(cohort, experiment)
     return {
         "name": experiment.name,

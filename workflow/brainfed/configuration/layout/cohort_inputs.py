@@ -77,15 +77,9 @@ class CohortInputs:
         people = ((one.subject, one.person, one.absence) for one in self.listing.subjects if one.person)
         return {"values": values_of(people, columns), "confounds": self._motion_tables(columns)}
 
-    @property
-    def phenotype_tables(self) -> tuple[str, ...]:
-        """Paths of the phenotype tables, those that the settings name or one of a data set."""
-        found = self.listing.phenotype
-        return (found,) if isinstance(found, str) else tuple(found)
-
     def simulated_table(self) -> str | list[str]:
         """The phenotype table of a simulated cohort."""
-        return str(self.listing.phenotype) if self.settings.source == "simulate" else []
+        return self.listing.tables[0] if self.settings.source == "simulate" else []
 
     def motion_tables(self, columns: Sequence[str]) -> list[str]:
         """The tables with motion estimates that participants with these columns are made of."""

@@ -67,7 +67,7 @@ class Connectomes(StageKind):
 
     def numbers(self, stage: Stage, subjects: int, regions: int) -> float:
         """(R, R) rows of nodes, and both directions of every edge: source, target, weight."""
-        edges = 2 * stage.settings.most_connections(regions)
+        edges: int = 2 * stage.settings.most_connections(regions)
         return subjects * (NODE_NUMBERS * regions**2 + EDGE_NUMBERS * edges)
 
 

@@ -3,7 +3,6 @@
 from brainfed.cohort.phenotype.ingest import ingest
 from brainfed.cohort.quality.inclusion import include, join_quality
 from brainfed.cohort.quality.issues import list_issues
-from brainfed.cohort.quality.measures import measure
 from brainfed.cohort.sources.listing import list_cohort
 from brainfed.imaging.extraction.bids_extraction import SubjectRuns, extract_bids_shard, extract_shard
 from brainfed.imaging.extraction.extraction import ScanFiles
@@ -12,6 +11,7 @@ from brainfed.imaging.scans.atlas import load_atlas
 from brainfed.imaging.series.shards import ShardFiles, read_shard
 from brainfed.runtime.artefacts import read_arrays, read_table
 from brainfed.runtime.errors import UserError
+from support.files.quality_tables import measure
 
 
 def parts_of(folder, name="part"):

@@ -9,7 +9,7 @@ from typing import Any
 
 from brainfed.checking.cohort import check_cohort
 from brainfed.checking.files import check_dates, check_others
-from brainfed.checking.finding import Finding, boundary, collected, found_at, gathered, named, place_of, refusals
+from brainfed.checking.finding import Finding, collected, failures, gathered, named, note, place_of, refusals
 from brainfed.checking.people import Checked
 from brainfed.checking.split import SplitCheck
 from brainfed.cohort.settings.cohort import CohortSettings
@@ -35,9 +35,6 @@ class UsableConfig:
     """The parts of a config that are valid.
 
     Attributes:
-        cohorts: by name.
-        experiments: resolved.
-        seed: of every random stream.
         coordinates: whether it is the coordinator's of a study between sites, whose data are at the sites.
         sites: of a study between sites, in order.
         site: the one whose config it is; empty: none.
@@ -58,16 +55,12 @@ def check_project(
 ) -> list[Finding]:
     """All mistakes that tables and files show, as far as one does not hide another.
 
-    Region series are read as the jobs read them; of images the headers, and the voxels of some subjects of each site.
-
-    Args:
-        config: path of the config.
-        results: folder of the results, for the disk that they need.
-        few: note also that few people are tested, which no file shows to be a mistake.
-        every_scan: read the voxels of all images.
+    Region series are read as the jobs read them; of images the headers, and the voxels of some subjects of each site,
+    or of `every_scan`. `few` notes also that few people are tested, which no file shows to be a mistake; the disk needs
+    room at `results`.
     """
     usable, findings = UsableConfig({}, (), 0), list[Finding]()
-    with boundary(str(config), lambda error: findings.append(found_at(CONFIG, error))):
+    with failures(CONFIG, findings, str(config)):
         usable, findings = check_config(config)
     found: list[Finding] = []
     needed: dict[str, int] = {}
@@ -77,12 +70,12 @@ def check_project(
             continue
         checked = check_cohort(name, settings, every_scan=every_scan)
         files = place_of(name, "files")
-        found += [*checked.findings, *collected(files, check_dates, name, settings, files)]
+        found += [*checked.findings, *collected(files, check_dates, name, settings)]
         if len(usable.cohorts) > 1:
-            found += collected(files, check_others, name, settings, usable.cohorts, files)
+            found += collected(files, check_others, name, settings, usable.cohorts)
         experiments = [experiment for experiment in usable.experiments if name in experiment.cohorts]
         found += _check_splits(name, settings, checked, experiments, usable, few=few)
-        with boundary(place_of(name, "results"), lambda error: findings.append(found_at(DISK, error))):
+        with failures(DISK, findings, place_of(name, "results")):
             needed[name] = needed_bytes(checked, experiments)
     return [*findings, *gathered(found), *collected(DISK, check_disk, needed, results)]
 
@@ -97,8 +90,8 @@ def _check_splits(
     few: bool,
 ) -> list[Finding]:
     """What the draws of institutions and folds refuse, and what the experiments lack in this cohort."""
-    place, connectomes = place_of(name, "institutions and folds"), place_of(name, "connectomes")
-    check = SplitCheck(checked, experiments, place, usable.seed, settings.classes, settings.target, study=usable.sites)
+    place = place_of(name, "institutions and folds")
+    check = SplitCheck(checked, experiments, usable.seed, settings.classes, settings.target, study=usable.sites)
     found: list[Finding] = []
     if usable.site and checked.people:
         found += refusals(place, require_own, sorted({person.site for person in checked.people}), usable.site)
@@ -112,7 +105,7 @@ def _check_splits(
         if few:
             found += collected(place, check.few)
     found += collected(place, check.harmonisation)
-    return [*found, *collected(connectomes, SplitCheck(checked, experiments, connectomes).connectomes)]
+    return [*found, *collected(place_of(name, "connectomes"), check.connectomes)]
 
 
 def needed_bytes(checked: Checked, experiments: Sequence[Experiment]) -> int:
@@ -169,7 +162,7 @@ def check_config(path: Path) -> tuple[UsableConfig, list[Finding]]:
             plan = make_plan(project)
             return replace(usable, plan=plan), [
                 *refusals(CONFIG, require_study_of, path, plan),
-                *_idle_variants(project, experiments),
+                *collected(CONFIG, _idle_variants, project, experiments),
             ]
     return usable, [Finding("stops", CONFIG, sentence) for sentence in sentences]
 
@@ -179,10 +172,9 @@ def _idle_variants(project: ProjectSettings, experiments: Sequence[Experiment]) 
     used = {variant.name for experiment in experiments for variant in experiment.variants}
     idle = [name for name, definition in project.variants.items() if used.isdisjoint(expand({name: definition}).single)]
     if idle:
-        sentence = (
+        yield note(
             f"variants: no experiment lists {named(idle)}; add them to `variants` of one, else nothing trains them."
         )
-        yield Finding("notes", CONFIG, sentence)
 
 
 def _coordinates(content: Mapping[str, Any]) -> bool:

@@ -179,8 +179,6 @@ def swept_split(plan: Plan, experiment: Experiment) -> dict[str, Any]:
     return {key: experiment.settings.split[key] for key in swept_values(split)}
 
 
-# From the dictionary that Snakemake read to a plan, or one sentence with the change to make.
-
 PATHS = frozenset(
     ("phenotype", "series", "confounds", "parcellation", "labels", "derivatives", "tables", "subjects_dir", "folder")
 )
@@ -251,11 +249,7 @@ def _is_path(place: tuple[str, ...]) -> bool:
 
 
 def extends(config: Mapping[str, Any]) -> list[Path]:
-    """The files that a config lies over, the last on top.
-
-    Raises:
-        UserError: `extends` names no path.
-    """
+    """The files that a config lies over, the last on top; a UserError if `extends` names no path."""
     if "extends" not in config:
         return []
     named = config["extends"]
@@ -266,11 +260,7 @@ def extends(config: Mapping[str, Any]) -> list[Path]:
 
 
 def read_config(path: Path) -> Mapping[str, Any]:
-    """The keys of a YAML file.
-
-    Raises:
-        UserError: the file does not exist, is no YAML, holds no keys, or a key twice.
-    """
+    """The keys of a YAML file; a UserError if there is no file, no YAML, no key, or a key twice."""
     if not path.is_file():
         raise UserError(f"{path}: expected a config here, found no file; give its path from {Path.cwd()}.")
     content = read_yaml(path)

@@ -231,11 +231,7 @@ def _with_inner_parts(title: str, kind: type, around: tuple[str, type] | None = 
 def section(title: str, kind: type, around: tuple[str, type] | None = None, level: str = "##") -> str:
     """The table of a part's keys under its heading, the path of its keys.
 
-    Args:
-        title: the heading.
-        kind: the settings dataclass.
-        around: title and dataclass of the part that holds it; keys that both have are not printed again.
-        level: mark of the heading.
+    `around` is title and dataclass of the part that holds it; keys that both have are not printed again.
     """
     lead = f"{EXPERIMENTS if kind is ExperimentSettings else ''}{_summary(kind)}"
     listed, outer = rows(kind, f"{title}."), rows(around[1], f"{around[0]}.") if around else ()

@@ -173,9 +173,6 @@ def truth_file(cohort: str, settings: CohortSettings) -> str | list[str]:
     return f"results/{cohort}/simulated/truth.json" if planted else []
 
 
-# Outline of one row of a table; builtins only.
-
-
 def shown_variant(variant: Variant, experiment: Experiment) -> dict[str, Any]:
     """Fields of a variant in a figure."""
     return {
@@ -269,9 +266,6 @@ def _fidelity(cohort: str, experiment: Experiment, variant: Variant) -> list[str
     return [f"results/{cohort}/fidelity/{name}/repeat-{repeat}.json" for repeat in range(experiment.repeats)]
 
 
-# Outline of one experiment of a cohort, or of a figure of the paper; builtins only.
-
-
 def experiment_outline(layout: Layout, cohort: str, experiment: Experiment) -> dict[str, Any]:
     """The fields of `reporting.outline.ExperimentOutline`."""
     tables = f"results/{cohort}/tables/{experiment.name}"
@@ -343,8 +337,6 @@ def _figures(cohort: str, experiment: Experiment) -> dict[str, str]:
         drawn[kind] = f"{folder}/{experiment.group}/{kind}.svg"
     return drawn
 
-
-# Outline of a whole report for `reporting.outline`, and its files; builtins only.
 
 JOBS_THAT_COMPARE = ("scans", "included")
 

@@ -36,9 +36,6 @@ def _defaults_of(kind: Any) -> Mapping[str, Any]:
     return MappingProxyType(asdict(kind()))
 
 
-# The shape of a whole config: cohorts, the stages' defaults, variants, experiments, the report.
-
-
 @dataclass(frozen=True)
 class ExperimentSettings:
     """One table of the report: which variants on which cohorts, under which regime."""
@@ -246,11 +243,7 @@ def check_names(project: ProjectSettings) -> None:
 
 
 def known(name: str, table: Mapping[str, Value], where: str, kind: str) -> Value:
-    """The entry of that name.
-
-    Raises:
-        UserError: there is none; with the nearest name and all the others.
-    """
+    """The entry of that name; a UserError if there is none, with the nearest name and all the others."""
     if name not in table:
         raise UserError(
             f"{where}: expected the name of a {kind}, found {name!r}{nearest(name, list(table))} Write one of: "

@@ -53,7 +53,7 @@ def test_files_of_ignored_rows_are_not_strangers(tmp_path):
     listing = list_cohort("c", settings)
     assert listing.with_series == ("a", "b")
     assert listing.unlisted == ("z.1D",)
-    (found,) = check_orphans(listing.subjects, settings, "c: files")
+    (found,) = check_orphans("c", listing.subjects, settings)
     assert "1 files belong to no row of the table, the first is z.1D" in found.sentence
 
 

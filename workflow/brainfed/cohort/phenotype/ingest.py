@@ -73,9 +73,7 @@ def people_of_table(
 def participants_table(values: Values, confounds: Mapping[str, Sequence[str | Path]] | None = None) -> pd.DataFrame:
     """The participants with some of their columns, as `ingest` returns them; `labelled` (bool) is another.
 
-    Args:
-        values: by column, as `values_of` returns them.
-        confounds: as in `ingest`; read if there is a column mean_fd.
+    `confounds` are read, as by `ingest`, if the values (of `values_of`) have a column mean_fd.
     """
     table = dict(values)
     if "mean_fd" in table:

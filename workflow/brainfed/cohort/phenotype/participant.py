@@ -19,11 +19,7 @@ PLAIN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 def plain_number(text: str) -> float:
-    """Value of a decimal number; Python's float also accepts 1_0, words for infinity and other digits.
-
-    Raises:
-        ValueError: the text is not a decimal number.
-    """
+    """Value of a decimal number, else a ValueError; float() also takes 1_0, words for infinity and other digits."""
     if not PLAIN.fullmatch(text):
         raise ValueError(f"{text!r} is not a number")
     return float(text)
@@ -58,11 +54,7 @@ def displacement_problem(subject: str, files: Sequence[str | Path]) -> str:
 
 
 def _displacements(file: str | Path) -> list[float]:
-    """Displacements of one table in any encoding: header and numbers are ASCII.
-
-    Raises:
-        UserError: a displacement is not a number of millimetres, or the table cannot be read.
-    """
+    """Displacements of one table in any encoding (header and numbers are ASCII); a UserError where it has others."""
     try:
         with Path(file).open(encoding="utf-8-sig", errors="replace", newline="") as table:
             cells = [(row.get(COLUMN) or "").strip() for row in csv.DictReader(table, delimiter="\t")]
@@ -106,9 +98,8 @@ class Participant:
         age: years.
         sex: `male` or `female`; unknown under the target sex.
         diagnosis: code of the target's class: 1 patient, 0 control; under the target sex 1 male, 0 female; of named
-            classes their position; unknown if excluded.
+            classes their position; unknown if `excluded`, as the diagnosis takes the subject out of the cohort.
         mean_fd: mm.
-        excluded: whether the diagnosis takes the subject out of the cohort.
     """
 
     site: str
@@ -223,11 +214,7 @@ ALL = tuple(name for name in FIELDS if name != "labelled")
 
 
 def in_order(columns: Iterable[str]) -> tuple[str, ...]:
-    """These columns, each once, in the order of all.
-
-    Raises:
-        ValueError: there is no such column.
-    """
+    """These columns, each once, in the order of all; a ValueError if there is no such column."""
     named = set(columns)
     if strangers := sorted(named - set(FIELDS)):
         raise ValueError(f"expected columns among {', '.join(FIELDS)}, found {strangers[0]!r}")
@@ -273,13 +260,9 @@ def as_written(settings: CohortSettings) -> CohortSettings:
 
 
 def graph_rows(tables: Sequence[str | Path], classes: Sequence[str]) -> list[Row]:
-    """A row a graph, in ascending order of id.
+    """A row a graph of the files `NAME_graph_labels.txt`, in ascending order of id.
 
     The label values of a data set mean the classes in ascending order: -1 and 1 the first two.
-
-    Args:
-        tables: the files `NAME_graph_labels.txt`, a line a graph.
-        classes: their names.
 
     Raises:
         UserError: a label is no integer, or a data set has no graph, one class, or more classes than there are names,

@@ -86,11 +86,9 @@ BLANK = " "
 
 @dataclass(frozen=True)
 class TableText:
-    """Lines of a file, with their ends.
+    """Lines of a file, with their ends, in the composed form of Unicode (NFC): one letter has one spelling.
 
-    Attributes:
-        lines: without a byte order mark, in the composed form of Unicode (NFC): one letter has one spelling.
-        certain: whether the encoding is known; if not, only ASCII characters are reliable.
+    If the encoding is not `certain`, only ASCII characters are reliable.
     """
 
     lines: list[str]
@@ -181,8 +179,6 @@ def excel_line(line: str) -> str:
     return f"Excel's line {line.strip()!r}; remove this line"
 
 
-# Read phenotype tables as text, row by row.
-
 ALWAYS_MISSING = frozenset(
     {"", "n/a", "N/A", "NA", "<NA>", "nan", "NaN", "NAN", "-nan", "-NaN", "null", "NULL", "Null", "None"}
     | {"#N/A", "#N/A N/A", "#NA", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"}
@@ -201,10 +197,8 @@ class Row:
     """One line of a table.
 
     Attributes:
-        line: line number in the file; the header has 1.
-        subject: id.
+        line: number in the file; the header has 1.
         cells: column -> text, None where the cell holds a missing code.
-        table: path of the file.
         label: the id as the table has it, by which files are named; empty: `subject`.
         absent: column -> the code that is read as missing, where it is not empty.
     """

@@ -15,15 +15,10 @@ FEWEST = 2
 
 @dataclass(frozen=True)
 class GroupDifference:
-    """Difference of a measure between patients and controls.
+    """Difference of a measure between patients and controls, from their means.
 
-    Attributes:
-        patients: mean of the patients.
-        controls: mean of the controls.
-        low: lower end of the 95 % interval of patients minus controls (Welch).
-        high: its upper end.
-        p: two-sided p of Welch's t-test.
-        effect: Cohen's d.
+    `low` and `high` are the ends of the 95 % interval of patients minus controls, `p` is that of Welch's t-test (two
+    sides), `effect` is Cohen's d.
     """
 
     patients: float

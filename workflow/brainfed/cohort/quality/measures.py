@@ -42,8 +42,6 @@ def coverage_without_scan() -> pd.DataFrame:
     return pd.DataFrame({name: [] for name in COVERAGE}).astype(COVERAGE)
 
 
-# Table of the quality measures of every subject's scan.
-
 MEASURES = (
     "mean_fd", "volumes", "timepoints", "kept_share", "kept_seconds", "tr", "tsnr", "coverage", "unseen_regions",
     "barely_seen_regions", "silent_regions", "mean_fc", "typicality", "typicality_z",
@@ -134,21 +132,16 @@ def crossings_of_likeness(
 ) -> tuple[dict[str, int | str], ...]:
     """Rows of the ledger for the connectivity of `subjects`, which `imaging.quality.typicality` compares.
 
-    Args:
-        participants: subject, site (null where unknown).
-        subjects: those with a usable series.
-        regions: number of regions of a series.
+    `participants` has subject and site (null where unknown); a series has this number of regions.
     """
     connections = regions * (regions - 1) // 2
     return _pooled(participants, subjects, {"connectivity": ((connections,), FLOAT32)}, {"connections": connections})
 
 
 def crossings_of_inclusion(measured: pd.DataFrame, source: str) -> tuple[dict[str, int | str], ...]:
-    """Rows of the ledger for the search for identical scans.
+    """Rows of the ledger for the search for identical scans among subject, site and checksum (empty without data).
 
-    Args:
-        measured: subject, site and checksum (empty without data).
-        source: of the cohort. With `tudataset` none: the checksum of a graph covers its id, and no two are compared.
+    None of source `tudataset`: the checksum of a graph covers its id, and no two are compared.
     """
     if source == "tudataset":
         return ()

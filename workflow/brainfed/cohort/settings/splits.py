@@ -141,12 +141,7 @@ class SplitSettings:
 def institution_of_site(
     groups: Mapping[str, Collection[str]], sites: Collection[str], inhabited: Collection[str]
 ) -> dict[str, str]:
-    """Site -> name of its group.
-
-    Args:
-        groups: name of a group -> its sites.
-        sites: all sites of the cohort.
-        inhabited: those that have an included subject, each of which needs a group.
+    """Site -> name of its group; each of the `inhabited` sites, which have an included subject, needs one.
 
     Raises:
         UserError: a group names an unknown site, or a site is in two groups, or has subjects and is in none.

@@ -126,8 +126,6 @@ def lying_near(path: str) -> str:
     return f" ({missing} is not there{f', {missing.parent / similar[0]} is' if similar else ''})"
 
 
-# Find files somewhere below a folder, for path patterns `folder/**/name`, by one walk.
-
 ANYWHERE = "/**/"
 
 
@@ -153,8 +151,7 @@ def files_below(pattern: str) -> dict[str, list[str]]:
 def located(name: str, path: str, below: Mapping[str, Sequence[str]]) -> str:
     """The file that a filled pattern `folder/**/name` finds among `files_below` it; any other path as it is.
 
-    Raises:
-        UserError: several files have the name.
+    A UserError names several files of one name.
     """
     top, anywhere, file = path.partition(ANYWHERE)
     paths = below.get(file, ()) if anywhere else ()
@@ -165,8 +162,6 @@ def located(name: str, path: str, below: Mapping[str, Sequence[str]]) -> str:
         )
     return paths[0] if paths else path
 
-
-# Subjects and their files, listed from tables and the file system before any job runs.
 
 EXCLUDED: Absence = "excluded by diagnosis"
 
@@ -292,9 +287,6 @@ def all_excluded(name: str, subjects: int) -> UserError:
     )
 
 
-# Find series on disk without a row in the phenotype table, by one directory listing, or one walk for `**`.
-
-
 def unlisted_files(pattern: str, named: Collection[str], below: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     """Names, ascending, of the files that match the pattern of series and are not among the paths `named`.
 
@@ -312,8 +304,6 @@ def unlisted_files(pattern: str, named: Collection[str], below: Mapping[str, Seq
     files = below if ANYWHERE in pattern else [entry.name for entry in os.scandir(folder or ".")]
     return tuple(sorted(file for file in files if file not in known and fits.fullmatch(file)))
 
-
-# Missing settings and files of a cohort of images or series, found before its table is read.
 
 NEEDED = {"nifti": ("phenotype", "series"), "timeseries": ("phenotype", "series", "regions"), "bids": ()}
 

@@ -23,8 +23,6 @@ from brainfed.cohort.sources.files import (
 )
 from brainfed.runtime.errors import UserError
 
-# Paths of FreeSurfer's measures, known before any job runs, and the missing codes that its files hold.
-
 HEMISPHERES = ("lh", "rh")
 EDGE = r"[\s,;|\"']"
 """What stands on either side of a cell."""
@@ -106,11 +104,7 @@ def further_source(name: str, settings: CohortSettings, root: str = "results") -
 
 
 def further_identities(name: str, subjects: Sequence[ListedSubject], settings: CohortSettings) -> dict[str, str]:
-    """Subject -> FreeSurfer's id, for subjects with a scan whose table row gives one.
-
-    Raises:
-        UserError: `freesurfer.id` has wrong braces.
-    """
+    """Subject with a scan -> FreeSurfer's id, if its row gives one; a UserError if `freesurfer.id` has wrong braces."""
     source = further_source(name, settings)
     identities = {}
     for one in subjects:
@@ -148,9 +142,6 @@ def unusable_measures(name: str, subjects: Sequence[ListedSubject], settings: Co
             f"{where}: expected stats folders of its subjects in {source.subjects_dir}, found none of {len(folders)} "
             f"(the first is {first}); fix `freesurfer.id` or `columns.file`."
         )
-
-
-# List a cohort of FreeSurfer measures: rows of the phenotype table and existing stats files.
 
 
 def list_freesurfer(name: str, settings: CohortSettings) -> Listing:

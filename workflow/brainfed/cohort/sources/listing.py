@@ -112,9 +112,6 @@ def _files(listed: ListedSubject, settings: CohortSettings) -> list[str]:
     return [path for path in (listed.series, listed.confounds, *runs) if path is not None]
 
 
-# Assign subjects to parts by shares, one after the other; a longer list starts like a shorter one.
-
-
 def apportion(shares: Mapping[str, float], count: int) -> list[str]:
     """Part of each of `count` subjects.
 
@@ -136,9 +133,6 @@ def apportion(shares: Mapping[str, float], count: int) -> list[str]:
     return parts
 
 
-# List a cohort of simulated scans.
-
-
 def simulated_subjects(settings: CohortSettings) -> dict[str, str]:
     """Subject id -> site of a simulated cohort; one more subject leaves the others where they are."""
     simulate = settings.simulate
@@ -147,7 +141,7 @@ def simulated_subjects(settings: CohortSettings) -> dict[str, str]:
 
 
 def list_simulated(name: str, settings: CohortSettings, folder: str) -> Listing:
-    """List cohort `name`; its files will lie in `folder`."""
+    """The subjects of a simulated cohort, whose files will lie in `folder`."""
     subjects = []
     for subject, site in simulated_subjects(settings).items():
         scan, shard = f"{folder}/{subject}_bold.nii.gz", shard_name(subject, settings.shards)
@@ -206,15 +200,8 @@ def _near(settings: TUDatasetSettings, name: str) -> str:
     return f" (did you mean {folded[near[0]]}?)" if near else ""
 
 
-# List a cohort of public graphs: a graph stands where other cohorts have a subject.
-
-
 def list_graphs(name: str, settings: CohortSettings) -> Listing:
-    """List cohort `name` with source tudataset.
-
-    Raises:
-        UserError: no data set is named, a file is absent, or the labels are unusable.
-    """
+    """The graphs of cohort `name`; a UserError if no data set is named, a file is absent, or labels are unusable."""
     source = settings.tudataset
     for mistake in missing_graphs(f"Cohort {name!r}", source, settings.fetch):
         raise mistake

@@ -94,8 +94,6 @@ def _chains(count: int, in_row: dict[int, int], in_column: dict[int, int]) -> It
         yield chain
 
 
-# Folds of subjects in their institutions: stratified by diagnosis, by site and diagnosis, or one a site.
-
 UNTESTED = -1
 """In place of a fold: the subject is never scored. It trains in all folds if it has a label."""
 
@@ -105,11 +103,7 @@ def stratified(
 ) -> NDArray[np.int64]:
     """(n,) fold of each subject; those of each diagnosis are spread evenly in each institution.
 
-    Args:
-        subjects: group (of duplicates), diagnosis (-1 without one).
-        institution: (n,) names.
-        folds: their number.
-        streams: of the repeat.
+    `subjects` has group (of duplicates) and diagnosis (-1 without one), `institution` (n,) names.
     """
     fold = np.full(len(subjects), UNTESTED, dtype=np.int64)
     diagnosis, group = subjects["diagnosis"].to_numpy(), subjects["group"].to_numpy()
@@ -200,13 +194,8 @@ def held_out(
 
     In every institution each class has its share of the tested and of those held back, rounded up or down; which way
     is drawn, so that a class with too few people for all parts is spread at random. Duplicates count once, with the
-    diagnosis and the institution of the first labelled one. Subjects without a label are kept.
-
-    Args:
-        subjects: group (of duplicates), diagnosis (-1 without one).
-        institution: (n,) names; each has two labelled people or more.
-        settings: `tested` and `held_back`.
-        streams: of the repeat.
+    diagnosis and the institution of the first labelled one. Subjects without a label are kept. Arguments as of
+    `stratified`; each institution has two labelled people or more.
     """
     labelled = (subjects["diagnosis"] >= 0).to_numpy()
     people = subjects.assign(institution=institution)[labelled].drop_duplicates("group").sort_values("group")

@@ -12,20 +12,14 @@ from brainfed.cohort.splits.folds import held_out, left_out_in_turn, stratified,
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
 
-# Institutions of consecutive subjects, and the rest at random (Xie et al. 2021, one data set over many clients).
-
 
 def consecutive_institutions(subjects: pd.DataFrame, settings: SplitSettings, streams: Streams) -> NDArray[np.object_]:
     """(n,) name of each subject's institution, `institution-1` ...; the same in all repeats.
 
     Of N labelled subjects every institution gets the next min(`block`, N // `count`) in the order of their ids, and
-    each of the others goes to an institution at random, whatever the repeat. Duplicates follow the first labelled one.
-    Subjects without a label go to institutions at random and do not move the others.
-
-    Args:
-        subjects: subject, group (of duplicates), diagnosis (-1 without one), in ascending order of subject.
-        settings: `count` and `block`.
-        streams: of any repeat.
+    each of the others goes to an institution at random. Duplicates follow the first labelled one. Subjects without a
+    label go to institutions at random and do not move the others. `subjects` has subject, group (of duplicates) and
+    diagnosis (-1 without one), in ascending order of subject.
     """
     labelled = (subjects["diagnosis"] >= 0).to_numpy()
     known = subjects.loc[labelled, "group"].reset_index(drop=True).drop_duplicates()

@@ -13,16 +13,12 @@ from brainfed.cohort.classes import PLURALS, Target
 from brainfed.runtime.artefacts import read_table
 from brainfed.runtime.errors import UserError
 
-# Copies of one scan with different diagnoses: at least one file or row is wrong, and nobody knows which.
-
 
 def require_agreement(people: Iterable[tuple[str, str, Any]], target: Target) -> None:
     """Refuse copies that would train and be tested under two labels.
 
-    Args:
-        people: of every included subject its id, the same name for all copies of one scan, and its label; None or NaN
-            where unknown.
-        target: what the labels are, for the message.
+    `people` are of every included subject its id, the same name for all copies of one scan, and its label (None or NaN
+    where unknown).
 
     Raises:
         UserError: two copies have different labels.
@@ -39,9 +35,6 @@ def require_agreement(people: Iterable[tuple[str, str, Any]], target: Target) ->
             f"same data with different {PLURALS[target]}; correct the table or the file that was copied, remove the "
             "wrong rows, or set `contradictory_copies: keep` to train on all of them."
         )
-
-
-# Diagnoses for a stage that is fitted on labels, without those of the subjects tested in its fold.
 
 
 def training_labels(

@@ -16,8 +16,6 @@ from brainfed.configuration.stages.graphs import CONNECTOMES
 from brainfed.configuration.stages.registry import kind_of
 from brainfed.configuration.stages.stage import Stage
 
-# Paths of the artefacts, from their names.
-
 Roles = dict[str, str | list[str]]
 """Name of an input of a rule -> its file or files."""
 ARTEFACT = ".safetensors"
@@ -47,11 +45,7 @@ def split_file(cohort: str, split: str, repeat: int | str) -> str:
 
 
 def table_pattern(ending: str = "") -> str:
-    """Output path of a table of an experiment, with wildcards.
-
-    Raises:
-        ValueError: no ending of `names.TABLE_ENDINGS`: an experiment could have the name of this table.
-    """
+    """Output path of a table of an experiment, with wildcards; a ValueError for an ending not in TABLE_ENDINGS."""
     if ending not in ("", *TABLE_ENDINGS):
         raise ValueError(f"{ending!r} is not in TABLE_ENDINGS; add it there")
     return f"results/{{cohort}}/tables/{{experiment}}{ending}.tsv"
@@ -106,8 +100,6 @@ def result_files(
     ]
 
 
-# The lock files of results: a run holds those of all that it may write.
-
 NAME = ".lock"
 
 
@@ -138,12 +130,7 @@ OF_METHODS = ("site", "diagnosis")
 
 @dataclass(frozen=True)
 class Layout:
-    """The files of a plan.
-
-    Attributes:
-        plan: named stages and experiments.
-        listings: the cohorts' subjects by cohort; a split by sites has as many folds as the cohort has sites.
-    """
+    """The files of a plan; a split by sites has as many folds as the listed cohort has sites."""
 
     plan: Plan
     listings: Mapping[str, Listing]

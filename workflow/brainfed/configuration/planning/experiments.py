@@ -23,14 +23,7 @@ Definition = dict[str, Any]
 
 @dataclass(frozen=True)
 class Variant:
-    """One row of a table: a method, its settings, and its stages.
-
-    Attributes:
-        name: name in the config.
-        method: its method.
-        settings: resolved settings of the method.
-        stages: kind -> stage, for the stages that its job reads and their parents.
-    """
+    """One row of a table: a method with resolved settings, and kind -> stage that its job reads, or a parent of one."""
 
     name: str
     method: Method
@@ -61,10 +54,6 @@ class Experiment:
         name: name in paths.
         group: name in the config; a swept split gives several experiments one group.
         settings: settings in the config.
-        cohorts: their names.
-        regime: split, protocol and labels.
-        split: institutions, folds and repeats.
-        variants: in the order of the table.
         default: whether a run without targets includes it.
     """
 
@@ -95,9 +84,7 @@ class Experiment:
 class Definitions:
     """The definitions of variants in the config.
 
-    Attributes:
-        single: name -> definition, sweeps expanded.
-        members: name in the config -> names in `single`, in order; one unless it is a sweep.
+    `single` has them by name, sweeps expanded; `members` has the names of the expanded ones by the name in the config.
     """
 
     single: Mapping[str, Definition]
@@ -123,11 +110,7 @@ def expand(definitions: Mapping[str, Mapping[str, Any]]) -> Definitions:
 
 
 def expand_split(name: str, split: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Name of the resulting experiment -> its split; a single one unless swept.
-
-    Raises:
-        UserError: a sweep has no values, or a value twice.
-    """
+    """Name of the resulting experiment -> its split; a UserError if a sweep has no values, or a value twice."""
     axes = _axes(f"experiments.{name}", [_Scope(("split",), split, SplitSettings)])
     swept = _product(f"experiments.{name}", name, {"split": dict(split)}, axes)
     return {member: definition["split"] for member, definition in swept.items()}
@@ -228,9 +211,6 @@ def _label(value: Any) -> str:
     return str(value) if isinstance(value, int | float) else f"-{value}".replace("_", "-")
 
 
-# Resolve the definition of a variant to its method, settings and stages.
-
-
 def check_definition(project: ProjectSettings, name: str, definition: Definition) -> None:
     """Refuse (UserError) a variant of a config with an unknown method or setting, also one that no experiment uses."""
     where = f"variants.{name}"
@@ -239,11 +219,7 @@ def check_definition(project: ProjectSettings, name: str, definition: Definition
 
 
 def resolve_variant(project: ProjectSettings, name: str, definition: Definition, regime: Regime) -> Variant:
-    """A variant under a regime, with its stages.
-
-    Raises:
-        UserError: an unknown method or setting, with the nearest valid name.
-    """
+    """A variant under a regime, with its stages; a UserError names an unknown method or setting, and the nearest."""
     where = f"variants.{name}"
     method, settings = _method_settings(where, definition)
     return Variant(name, method, settings, resolve_stages(project, method, definition, where, regime))

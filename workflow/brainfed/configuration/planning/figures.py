@@ -34,13 +34,8 @@ def check_figure(
 ) -> None:
     """Reject, before hours of training, a figure that could not be drawn.
 
-    Args:
-        where: name of the experiment in messages.
-        settings: the experiment's, in the config.
-        variants: of the experiment.
-        split: of the experiment; one of them in a sweep of splits.
-        swept: the swept keys of its split, and their values.
-        cohorts: by name.
+    `where` names the experiment in messages, `swept` are the swept keys of its split with their values, `cohorts` its
+    cohorts by name.
 
     Raises:
         UserError: too few or too many axes, one that the variants or splits do not sweep, or no variant with the

@@ -11,8 +11,6 @@ from brainfed.imaging.settings import FeatureSettings, OneViewSettings, SeriesSe
 from brainfed.methods.method import Method
 from brainfed.runtime.errors import UserError
 
-# Imaging features: the same for all repeats, or one a fold if they are fitted on training subjects.
-
 One = TypeVar("One", bound=OneViewSettings)
 
 
@@ -213,9 +211,6 @@ def _effective(settings: One) -> One:
     return replace(settings, **unused, **({} if settings.harmonise != "none" else UNHARMONISED))
 
 
-# Region series of all subjects: samples of methods that read the signal itself.
-
-
 class Series(StageKind):
     """`series/{series}/all.safetensors`, which all repeats, folds and protocols share."""
 
@@ -238,9 +233,6 @@ class Series(StageKind):
 
 
 SERIES = Series()
-
-
-# Public subjects: training subjects of every institution that the server may read.
 
 
 class Public(StageKind):

@@ -14,8 +14,6 @@ from brainfed.inpainting.settings import FusingSettings, InpaintingSettings
 from brainfed.methods.method import Inpainter, Method, inpainter_of
 from brainfed.runtime.errors import UserError
 
-# Connectomes as graphs, one a subject: samples of methods that classify whole graphs.
-
 NODE_NUMBERS, EDGE_NUMBERS = 1, 5
 """Numbers of four bytes an entry of the matrix, and an edge (two of them of eight bytes)."""
 
@@ -147,9 +145,6 @@ class PopulationGraph(StageKind):
 GRAPH = PopulationGraph()
 
 
-# A trained generator of missing neighbours; methods declare its inpainter.
-
-
 class Inpainting(StageKind):
     """`inpainting/{inpainting}/repeat-{r}/{part}/generator.safetensors`; the project's settings are FedNI's alone."""
 
@@ -219,9 +214,6 @@ def max_generated(generator: Stage) -> int | None:
     """Largest number of generated nodes of one subject: FedSage+'s number of targets; None without a limit."""
     named = trained_by(generator).max_generated
     return int(getattr(generator.settings, named)) if named else None
-
-
-# Graphs of real and generated nodes.
 
 
 class Fused(StageKind):

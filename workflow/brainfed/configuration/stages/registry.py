@@ -64,9 +64,6 @@ def stage_settings(method: Method) -> dict[str, type]:
     return {kind.key: kind.settings_class(method) for kind in kinds_of(method)}
 
 
-# Resolve the definition of a variant to its stages, parents first.
-
-
 def check_stages(project: ProjectSettings, method: Method, definition: Definition, where: str) -> None:
     """Refuse (UserError) unknown settings of a variant's stages, and settings that do not fit."""
     above: dict[str, Any] = {}

@@ -12,8 +12,6 @@ from typing import Any
 from brainfed.configuration.project import ProjectSettings, defaults_of
 from brainfed.methods.method import Inpainter, Method
 
-# Conditions under which two variants are comparable: the tests of subjects, and the visible data.
-
 
 @dataclass(frozen=True)
 class Regime:
@@ -55,7 +53,6 @@ class Stage:
     """An artefact that variants share.
 
     Attributes:
-        kind: its declaration.
         name: name of its folder.
         settings: a dataclass of resolved settings.
         parents: the stages that its job reads.
@@ -151,13 +148,9 @@ class StageKind(ABC):
         return {**below, **self.of_method(method)}
 
     def settled(self, settings: Any, method: Method, above: Mapping[str, Any], where: str) -> Any:
-        """The settings, with those without effect at their defaults.
+        """The settings, each valid alone, with those without effect at their defaults.
 
-        Args:
-            settings: settings of the config, each valid alone.
-            method: method of the variant.
-            above: kind -> settings of the stages above it.
-            where: name of the variant in messages.
+        `above` has the settings of the stages above by kind, `where` names the variant in messages.
 
         Raises:
             UserError: they do not fit the method or the stages above.

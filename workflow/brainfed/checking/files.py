@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from brainfed.checking.finding import Finding, boundary, collected, found_at, named, note, place_of, severity_of
@@ -31,31 +31,23 @@ from brainfed.runtime.errors import Refuse, UserError, pass_over
 from brainfed.runtime.records.contents import dated_ahead
 
 
-@dataclass(frozen=True)
-class Roster:
-    """The rows that can be used; `complete` if all can."""
-
-    listed: tuple[ListedSubject, ...]
-    participants: Mapping[str, Participant]
-    complete: bool
-
-
 def read_table(name: str, settings: CohortSettings) -> Table | list[Finding]:
     """The table of a cohort whose `series` are a pattern; findings alone where there is no table or pattern."""
     files, place = place_of(name, "files"), place_of(name, "phenotype table")
     missing = [found_at(files, mistake) for mistake in missing_inputs(name, settings)]
     if settings.series is None or not settings.tables or not all(map(os.path.isfile, settings.tables)):
         return missing
-    roster, findings = read_roster(name, settings, place)
-    if roster.listed:
+    listed, participants, findings = read_roster(name, settings, place)
+    complete = not findings
+    if listed:
         findings += collected(place, reading_remarks, settings.tables, settings)
-    findings += [*missing, *collected(files, check_files, name, roster.listed, settings)]
-    if roster.complete:
-        findings += collected(place, remarks, roster.participants, settings)
-        findings += collected(files, check_orphans, name, roster.listed, settings)
-    rows = {subject: (person.site, person.diagnosis) for subject, person in roster.participants.items()}
-    mean_fd = {subject: person.mean_fd for subject, person in roster.participants.items()}
-    return Table(roster.listed, rows, mean_fd, tuple(findings), roster.complete)
+    findings += [*missing, *collected(files, check_files, name, listed, settings)]
+    if complete:
+        findings += collected(place, remarks, participants, settings)
+        findings += collected(files, check_orphans, name, listed, settings)
+    rows = {subject: (person.site, person.diagnosis) for subject, person in participants.items()}
+    mean_fd = {subject: person.mean_fd for subject, person in participants.items()}
+    return Table(tuple(listed), rows, mean_fd, tuple(findings), complete)
 
 
 def list_table(name: str, settings: CohortSettings) -> tuple[Listing, Table] | list[Finding]:
@@ -80,8 +72,10 @@ def list_table(name: str, settings: CohortSettings) -> tuple[Listing, Table] | l
     return listing, Table(listing.subjects, rows, mean_fd, (*findings, *left_out), dropped=dropped)
 
 
-def read_roster(name: str, settings: CohortSettings, place: str) -> tuple[Roster, list[Finding]]:
-    """Read the whole table of a cohort; rows that no job could read become findings."""
+def read_roster(
+    name: str, settings: CohortSettings, place: str
+) -> tuple[list[ListedSubject], dict[str, Participant], list[Finding]]:
+    """The subjects and participants of the rows that a job can read, and a finding for every other row."""
     findings: list[Finding] = []
 
     def refuse(error: UserError, *subjects: str) -> None:
@@ -99,7 +93,7 @@ def read_roster(name: str, settings: CohortSettings, place: str) -> tuple[Roster
             listed.append(list_subject(name, row, settings, below))
         for error in mistakes:
             refuse(error, row.subject)
-    return Roster(tuple(listed), participants, not findings), findings
+    return listed, participants, findings
 
 
 def _rows(settings: CohortSettings, refuse: Refuse) -> list[Row]:

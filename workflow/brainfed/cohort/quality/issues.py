@@ -64,7 +64,7 @@ def list_issues(
     issues = [
         *(
             Issue(row.subject, reason_kind(row.reason), row.reason, "left out")
-            for row in included[~included["included"]].itertuples(index=False)
+            for row in _rows(included[~included["included"]])
         ),
         *(
             Issue(name, "not in the table", "images, and no row in the phenotype table", "left out")
@@ -92,14 +92,14 @@ def reason_kind(reason: str) -> str:
     return SILENT if re.fullmatch(r"\d+ regions? without signal", reason) else UNUSABLE
 
 
-def _rows(table: pd.DataFrame, column: str) -> Iterator[Any]:
-    """The rows with a text in this column."""
-    return table[table[column].fillna("") != ""].itertuples(index=False)
+def _rows(table: pd.DataFrame) -> Iterator[Any]:
+    """The rows with their columns as attributes."""
+    return iter(table.itertuples(index=False))
 
 
 def _each(rows: pd.DataFrame, kind: str, detail: str | Callable[[Any], str], action: str) -> Iterator[Issue]:
     """An issue of every row; its detail is the same for all, or made of the row."""
-    for row in rows.itertuples(index=False):
+    for row in _rows(rows):
         yield Issue(row.subject, kind, detail if isinstance(detail, str) else detail(row), action)
 
 
@@ -140,7 +140,7 @@ def _of_participants(used: pd.DataFrame, settings: CohortSettings) -> Iterator[I
 
 def _silent_regions(used: pd.DataFrame, coverage: pd.DataFrame) -> Iterator[Issue]:
     unseen = _regions_of(coverage[coverage["coverage"] == 0])
-    for row in used.itertuples(index=False):
+    for row in _rows(used):
         if row.constant_regions:
             detail = f"{row.constant_regions:.0f} regions"
             yield Issue(row.subject, "constant regions", detail, "kept, their correlations are 0")
@@ -187,8 +187,8 @@ def _of_scans(used: pd.DataFrame, words: ClassWords) -> Iterator[Issue]:
     for how, members in used[used["resampled"].fillna("") != ""].groupby("resampled"):
         detail = f"atlas resampled {how}: {len(members)} subjects"
         yield Issue("", "atlas resampled", detail, "kept, nearest label (maps are interpolated)")
-    for row in _rows(used, "suspicion"):
-        yield Issue(row.subject, "space of the image", row.suspicion, "kept, look at its registration")
+    odd = used[used["suspicion"].fillna("") != ""]
+    yield from _each(odd, "space of the image", lambda row: row.suspicion, "kept, look at its registration")
 
 
 def _unmeasured(used: pd.DataFrame, further: pd.DataFrame) -> Iterator[Issue]:
@@ -203,8 +203,8 @@ def _unmeasured(used: pd.DataFrame, further: pd.DataFrame) -> Iterator[Issue]:
 
 def _of_quality(used: pd.DataFrame, settings: CohortSettings, words: ClassWords) -> Iterator[Issue]:
     flag = settings.flag
-    for row in _rows(used, "fd_problem"):
-        yield Issue(row.subject, "motion not readable", row.fd_problem, "kept, how much it moved is not known")
+    unread = used[used["fd_problem"] != ""]
+    yield from _each(unread, "motion not readable", lambda row: row.fd_problem, "kept, how much it moved is not known")
     yield from _each(
         used[used["mean_fd"] > flag.mean_fd],
         f"mean FD above {flag.mean_fd:g} mm",
@@ -242,7 +242,7 @@ def _groups(used: pd.DataFrame, words: ClassWords) -> Iterator[Issue]:
 def _sites(used: pd.DataFrame, flag: FlagSettings) -> Iterator[Issue]:
     for column, what, title, shown in SITE_MEASURES:
         differences = site_differences(used[column], used["site"])
-        for row in differences.apart(flag.site_effect).itertuples(index=False) if differences else ():
+        for row in _rows(differences.apart(flag.site_effect)) if differences else ():
             mean, others = shown.format(row.mean), shown.format(row.others)
             detail = f"site {row.site}: {title} {mean}, elsewhere {others}, d = {row.effect:.2f}"
             yield Issue("", f"site apart in {what}", detail, "kept; test on unseen sites, or harmonise")

@@ -122,15 +122,23 @@ def _listed(row: Row, settings: CohortSettings, runs: Mapping[str, Sequence[Bids
 def _absence(label: str | None, runs: Sequence[BidsRun], settings: CohortSettings) -> Absence:
     if label is None:
         return "no series"
-    if not runs or any(run.image in run.links for run in runs):
+    if not runs:
         return "series file absent"
-    if any(_lacks_confounds(run, settings) for run in runs):
-        return "confounds file absent"
-    if settings.bids.brain_mask and any(run.mask is None for run in runs):
-        return "brain mask absent"
-    if any(_lacks_sidecar(run) for run in runs):
-        return "sidecar without content"
-    return ""
+    return next((absence for absence, lacks in _lacking(settings).items() if any(map(lacks, runs))), "")
+
+
+def _lacking(settings: CohortSettings) -> dict[Absence, Callable[[BidsRun], bool]]:
+    """Reason for an absence -> whether a run is without the files."""
+    strategy, masked = settings.bids.confounds.strategy, settings.bids.brain_mask
+    described = strategy == "compcor"
+    return {
+        "series file absent": lambda run: run.image in run.links,
+        "confounds file absent": lambda run: (
+            strategy != "none" and (run.confounds is None or (described and run.components is None))
+        ),
+        "brain mask absent": lambda run: masked and run.mask is None,
+        "sidecar without content": lambda run: any(path in run.links for path in run.sidecars),
+    }
 
 
 def _check_labels(
@@ -170,7 +178,7 @@ def _check_files(where: str, folder: Path, subjects: Sequence[ListedSubject], se
             )
 
 
-def wanted_files(settings: CohortSettings) -> dict[str, tuple[str, str]]:
+def wanted_files(settings: CohortSettings) -> dict[Absence, tuple[str, str]]:
     """Reason for an absence -> what a derivative lacks, and the pattern of its name."""
     beside, ending = (" and its json", ", .json") if settings.bids.confounds.strategy == "compcor" else ("", "")
     return {
@@ -184,24 +192,9 @@ def wanted_files(settings: CohortSettings) -> dict[str, tuple[str, str]]:
     }
 
 
-def _lacks_confounds(run: BidsRun, settings: CohortSettings) -> bool:
-    strategy = settings.bids.confounds.strategy
-    return strategy != "none" and (run.confounds is None or (strategy == "compcor" and run.components is None))
-
-
-def _lacks_sidecar(run: BidsRun) -> bool:
-    return any(path in run.links for path in run.sidecars)
-
-
-def _of(listed: ListedSubject, absence: str, settings: CohortSettings) -> str:
+def _of(listed: ListedSubject, absence: Absence, settings: CohortSettings) -> str:
     """The first run that lacks a file, and the link without content in its place."""
-    lacks: dict[str, Callable[[BidsRun], bool]] = {
-        "series file absent": lambda run: run.image in run.links,
-        "confounds file absent": lambda run: _lacks_confounds(run, settings),
-        "brain mask absent": lambda run: run.mask is None,
-        "sidecar without content": _lacks_sidecar,
-    }
-    lacking = next((run for run in listed.runs if lacks[absence](run)), None)
+    lacking = next(filter(_lacking(settings)[absence], listed.runs), None)
     if lacking is None:
         return ""
     link = f", but a link without content ({Path(lacking.links[0]).name}; fetch it)" if lacking.links else ""

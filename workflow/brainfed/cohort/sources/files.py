@@ -330,7 +330,12 @@ def missing_inputs(name: str, settings: CohortSettings) -> Iterator[UserError]:
                 else remedy_for(settings, key, path) + lying_near(path)
             )
             yield UserError(f"Cohort {name!r}: expected the {key} file {path}, found none; {remedy}.")
-    if settings.confounds is not None and settings.source == "timeseries":
+    yield from idle_confounds(name, settings)
+
+
+def idle_confounds(name: str, settings: CohortSettings) -> Iterator[UserError]:
+    """Mistake of a pattern of confounds beside data that are no images."""
+    if settings.confounds is not None and settings.source in ("timeseries", "freesurfer"):
         yield UserError(
             f"Cohort {name!r}: confounds are regressed out of NIfTI images only, found source {settings.source!r}; "
             "remove `confounds`."

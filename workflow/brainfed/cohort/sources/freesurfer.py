@@ -17,6 +17,7 @@ from brainfed.cohort.sources.files import (
     Listing,
     all_excluded,
     filled_on_disk,
+    idle_confounds,
     list_row,
     lying_near,
     remedy_for,
@@ -169,11 +170,7 @@ def _unmet(name: str, settings: CohortSettings) -> Iterator[UserError]:
                 f"{remedy_for(settings, 'phenotype', table)}{lying_near(table)}."
             )
     yield from missing_measures(where, settings.freesurfer, remedy_for(settings, "freesurfer"))
-    if settings.confounds is not None:
-        yield UserError(
-            f"{where}: confounds are regressed out of NIfTI images only, found source {settings.source!r}; remove "
-            "`confounds`."
-        )
+    yield from idle_confounds(name, settings)
 
 
 def _listed(name: str, row: Row, settings: CohortSettings) -> ListedSubject:

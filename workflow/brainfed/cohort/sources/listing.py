@@ -2,8 +2,9 @@
 
 import difflib
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 from brainfed.cohort.phenotype.participant import ONE_SITE, as_written, graph_rows, read_participant
@@ -53,50 +54,46 @@ def unusable_paths(
     """
     if settings.source == "simulate":
         return
-    where, written = f"Cohort {name!r}", _Written(name, cohorts)
+    where, unusable = f"Cohort {name!r}", _unusable(name, cohorts)
     of_all = (*tables, *atlas_files(settings), *settings.freesurfer.tables, settings.freesurfer.subjects_dir)
     for path in of_all:
-        if path is not None and (wrong := written.wrong(path)):
+        if path is not None and (wrong := unusable(path)):
             yield UserError(f"{where}: {wrong}.")
     files = ((listed.subject, path) for listed in subjects if listed.has_series for path in _files(listed, settings))
-    refused = [(subject, wrong) for subject, path in files if (wrong := written.wrong(path))]
+    refused = [(subject, wrong) for subject, path in files if (wrong := unusable(path))]
     if refused:
         subject, wrong = refused[0]
         yield UserError(f"{where}, subject {subject}: {wrong} ({len(dict(refused))} such subjects).")
 
 
-class _Written:
-    """The folders that a run of `cohorts` writes, as they are named and where links lead, asked for by one of them."""
+def _unusable(name: str, cohorts: Collection[str]) -> Callable[[str], str]:
+    """What is wrong with a path: expected against found, and what to do; empty for one that cohort `name` can use.
 
-    def __init__(self, name: str, cohorts: Collection[str]) -> None:
-        self._name = name
-        self._folders = [
-            (cohort, place) for cohort in dict.fromkeys((name, *cohorts)) for place in _places(Path("results", cohort))
-        ]
-        self._folder_of = dict[Path, str]()
+    The folders that a run of `cohorts` writes are compared as they are named and where links lead.
+    """
+    every = dict.fromkeys((name, *cohorts))
+    folders = [(cohort, place) for cohort in every for place in _places(Path("results", cohort))]
 
-    def wrong(self, path: str) -> str:
-        """Expected against found, and what to do; empty for a path that can be used."""
+    @cache
+    def holding(folder: Path) -> str:
+        places = _places(folder)
+        return next((cohort for cohort, own in folders if any(place.is_relative_to(own) for place in places)), "")
+
+    def wrong(path: str) -> str:
         if RESERVED & set(path):
             return f"expected a path without braces and angle brackets, found {path}; rename the file or folder"
         file = Path(path)
         # Many files lie in one folder, whose links are followed once.
-        cohort = self._cohort(file if file.is_symlink() or file.is_dir() else file.parent)
+        cohort = holding(file if file.is_symlink() or file.is_dir() else file.parent)
         if not cohort:
             return ""
-        other = "" if cohort == self._name else f", or make cohort {cohort!r} by a config of its own"
+        other = "" if cohort == name else f", or make cohort {cohort!r} by a config of its own"
         return (
             f"expected a file outside results/{cohort}, which the run writes, found {path}; move it, for example to "
             f"data{other}"
         )
 
-    def _cohort(self, path: Path) -> str:
-        """The cohort whose results a path lies in; empty: none."""
-        if path not in self._folder_of:
-            places = _places(path)
-            inside = (name for name, folder in self._folders if any(place.is_relative_to(folder) for place in places))
-            self._folder_of[path] = next(inside, "")
-        return self._folder_of[path]
+    return wrong
 
 
 def _places(path: Path) -> set[Path]:

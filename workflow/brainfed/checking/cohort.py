@@ -117,9 +117,9 @@ def check_further_measures(name: str, settings: CohortSettings) -> Iterator[Find
     wrong = [*unusable_measures(name, listing.subjects, settings)]
     if not wrong:
         with boundary(place, wrong.append):
-            found = read_measures(further_identities(name, listing.subjects, settings), settings)
+            measures = read_measures(further_identities(name, listing.subjects, settings), settings)
     yield from (found_at(place, error) for error in wrong)
-    lacking = () if wrong else tuple(sorted({*listing.with_series} - {*map(str, found.values.index)}))
+    lacking = () if wrong else tuple(sorted({*listing.with_series} - {*map(str, measures.values.index)}))
     if lacking:
         yield note(
             f"{len(lacking)} of {len(listing.with_series)} subjects with a scan have no whole FreeSurfer measures and "

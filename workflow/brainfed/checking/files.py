@@ -67,7 +67,7 @@ def list_table(name: str, settings: CohortSettings) -> tuple[Listing, Table] | l
     left_out = collected(place, _left_out, listing, settings)
     findings = collected(place, reading_remarks, listing.tables, settings)
     findings += [replace(_unlabelled(unknown, len(rows), settings), place=place)] if unknown else []
-    dropped = frozenset(subject for one in left_out if one.severity == "drops" for subject in one.subjects)
+    dropped = frozenset(subject for finding in left_out if finding.severity == "drops" for subject in finding.subjects)
     mean_fd = dict(zip(rows, people["mean_fd"].astype("float64"), strict=True))
     return listing, Table(listing.subjects, rows, mean_fd, (*findings, *left_out), dropped=dropped)
 

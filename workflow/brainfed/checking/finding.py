@@ -98,7 +98,7 @@ def gathered(findings: Iterable[Finding]) -> list[Finding]:
     for finding in findings:
         kinds.setdefault((finding.place, finding.severity, _kind(finding.sentence)), []).append(finding)
     places = list(dict.fromkeys(place for place, *_ in kinds))
-    return [_together(alike) for place in places for (held, *_), alike in kinds.items() if held == place]
+    return [_together(alike) for place in places for (own, *_), alike in kinds.items() if own == place]
 
 
 def as_text(findings: Sequence[Finding]) -> str:
@@ -147,10 +147,10 @@ def _kind(sentence: str) -> str:
 
 def _with_others(sentence: str, sentences: Sequence[str]) -> str:
     """A sentence that also names the other values found: one code or number may not hide the others."""
-    found = list(dict.fromkeys(hit.group(1) for hit in map(FOUND.search, sentences) if hit))
-    if len(found) < 2:
+    values = list(dict.fromkeys(hit.group(1) for hit in map(FOUND.search, sentences) if hit))
+    if len(values) < 2:
         return sentence
-    return FOUND.sub(lambda hit: f"{hit.group()} (also {named(found[1:])})", sentence, count=1)
+    return FOUND.sub(lambda hit: f"{hit.group()} (also {named(values[1:])})", sentence, count=1)
 
 
 def _together(alike: Sequence[Finding]) -> Finding:

@@ -229,18 +229,18 @@ def read_scans(
     mistakes: list[tuple[str, UserError]] = []
     left = math.inf if every else MOST_VOXELS
     exempt_libraries()
-    for one in _in_turn([one for one in listed if one.subject in content.looks]):
-        left -= content.looks[one.subject].voxels
+    for each in _in_turn([each for each in listed if each.subject in content.looks]):
+        left -= content.looks[each.subject].voxels
         if left < 0:
             break
         wrong: list[UserError] = []
-        with boundary(f"Subject {one.subject}, {one.series}", wrong.append):
-            extracted = _extracted(one, settings, atlas)
-            check_series(one.subject, extracted.series, settings.min_timepoints)
-        mistakes += [(one.subject, error) for error in wrong]
+        with boundary(f"Subject {each.subject}, {each.series}", wrong.append):
+            extracted = _extracted(each, settings, atlas)
+            check_series(each.subject, extracted.series, settings.min_timepoints)
+        mistakes += [(each.subject, error) for error in wrong]
         if not wrong:
-            rows.append(quality_row(one.subject, extracted, ""))
-            coverage[one.subject] = extracted.coverage
+            rows.append(quality_row(each.subject, extracted, ""))
+            coverage[each.subject] = extracted.coverage
     content.wrong += sorted(mistakes, key=itemgetter(0))
     for subject, _ in mistakes:
         content.looks.pop(subject, None)
@@ -262,12 +262,12 @@ def _in_turn(listed: Iterable[ListedSubject]) -> Iterator[ListedSubject]:
     return (one for turn in zip_longest(*of_site.values()) for one in turn if one is not None)
 
 
-def _extracted(one: ListedSubject, settings: CohortSettings, atlas: Atlas | ProbabilisticAtlas) -> RegionSeries:
-    tr = settings.tr.get(one.site)
-    if one.runs:
-        return extract_subject(one.subject, SubjectRuns(one.runs, tr), atlas, settings)
-    files = ScanFiles(str(one.series), one.confounds, tr)
-    return extract(one.subject, files, atlas, settings.extraction, settings.confound_columns)
+def _extracted(listed: ListedSubject, settings: CohortSettings, atlas: Atlas | ProbabilisticAtlas) -> RegionSeries:
+    tr = settings.tr.get(listed.site)
+    if listed.runs:
+        return extract_subject(listed.subject, SubjectRuns(listed.runs, tr), atlas, settings)
+    files = ScanFiles(str(listed.series), listed.confounds, tr)
+    return extract(listed.subject, files, atlas, settings.extraction, settings.confound_columns)
 
 
 def read_whole_header(subject: str, file: str) -> ScanHeader:

@@ -115,7 +115,7 @@ def look_at_all(everybody: Iterable[ListedSubject], look: Callable[[ListedSubjec
     `look` reads one subject's files and refuses their mistakes; it returns None where they cannot be read.
     """
     content = Content()
-    for listed in (one for one in everybody if one.has_series):
+    for listed in (each for each in everybody if each.has_series):
         wrong: list[UserError] = []
         seen = None
         with boundary(f"Subject {listed.subject}, {listed.series}", wrong.append):
@@ -218,7 +218,7 @@ def _exclude_known(
     """
     reasons: dict[str, str] = {}
     findings: list[Finding] = []
-    measured = {one.subject: _known(one, looks, mean_fd, settings) for one in people}
+    measured = {person.subject: _known(person, looks, mean_fd, settings) for person in people}
     for subject, row in measured.items():
         reasons[subject] = ""
         mistakes: list[UserError] = []
@@ -235,7 +235,7 @@ def _exclude_known(
         )
         findings.append(Finding("drops", place, sentence, subjects))
     findings += collected(place, _without_measure, measured, looks, settings)
-    stay = tuple(one for one in people if one.subject not in left)
+    stay = tuple(person for person in people if person.subject not in left)
     if people and not stay:
         sentence = (
             f"Cohort: expected a subject that the rules under `exclude` keep, found none among {len(people)}; "
@@ -275,7 +275,9 @@ def _without_measure(
     for name, rule in active_rules(settings.exclude).items():
         shown = rule.measure in REMEDIES
         unread = not shown and settings.source != "freesurfer"
-        of_rule = [row for one, row in measured.items() if not unread or (one in looks and looks[one].measures)]
+        of_rule = [
+            row for subject, row in measured.items() if not unread or (subject in looks and looks[subject].measures)
+        ]
         if of_rule and all(isnan(float(str(row[rule.measure]))) for row in of_rule):
             remedy = f"{REMEDIES[rule.measure]}, or take the limit out" if shown else "take the limit out"
             yield note(

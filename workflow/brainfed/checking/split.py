@@ -41,7 +41,7 @@ class SplitCheck:
         """Draw every split of the experiments; one that only a target uses does not stop a plain run."""
         for name in dict.fromkeys(experiment.regime.split for experiment in self.experiments):
             asking = [experiment for experiment in self.experiments if experiment.regime.split == name]
-            settings = max((experiment.split for experiment in asking), key=lambda one: one.repeats)
+            settings = max((experiment.split for experiment in asking), key=lambda each: each.repeats)
             targets = dict.fromkeys(experiment.group.removesuffix(QUICK) for experiment in asking)
             severity = _severity(asking)
             concerns = "" if severity == "stops" else f" This concerns `snakemake {' '.join(targets)}` alone."
@@ -74,7 +74,7 @@ class SplitCheck:
 
     def copies(self) -> list[Finding]:
         """Copies of one scan with different labels."""
-        scans = [(one.subject, one.twin, one.diagnosis) for one in self.checked.people]
+        scans = [(person.subject, person.twin, person.diagnosis) for person in self.checked.people]
         return refusals("", require_agreement, scans, self.target)
 
     def harmonisation(self) -> Iterator[Finding]:
@@ -82,7 +82,7 @@ class SplitCheck:
         one_site = len({person.site for person in self.checked.people}) == 1
         for experiment in self.experiments:
             left_out = experiment.split.validation == "leave_one_site_out"
-            variants = [one.name for one in experiment.variants if one.harmonises]
+            variants = [variant.name for variant in experiment.variants if variant.harmonises]
             if variants and (left_out or one_site):
                 reason, remedy = (
                     ("every subject is of one site", "")
@@ -123,10 +123,10 @@ class SplitCheck:
         """Variants that choose on further folds need sites enough to leave out."""
         sites = len({person.site for person in self.checked.people})
         for experiment in self.experiments:
-            short = [one for one in experiment.variants if sites < least_folds(one)]
+            short = [variant for variant in experiment.variants if sites < least_folds(variant)]
             if experiment.split.validation == "leave_one_site_out" and short and not experiment.group.endswith(QUICK):
                 sentence = (
-                    f"{experiment.name}: `choose: inner` of {named([one.name for one in short])} needs "
+                    f"{experiment.name}: `choose: inner` of {named([variant.name for variant in short])} needs "
                     f"{least_folds(short[0])} sites to leave out, found {sites}; set `choose: none`, or another "
                     "split.validation."
                 )
@@ -219,6 +219,6 @@ def _institutions(people: Sequence[Person], sites: Sequence[str], settings: Spli
     else:
         owner = institution_of_site(settings.groups, sites, {person.site for person in people})
         for group in sorted({owner[person.site] for person in people}):
-            held = [site for site in sites if owner.get(site) == group]
+            own_sites = [site for site in sites if owner.get(site) == group]
             members = [person for person in people if owner[person.site] == group]
-            yield members, held, replace(settings, groups={group: tuple(held)})
+            yield members, own_sites, replace(settings, groups={group: tuple(own_sites)})

@@ -143,13 +143,13 @@ class ClassWords:
 
         Of more than two classes a caption speaks of one class and all others, as `contrasts` do.
         """
-        two, one = self.count == 2, self.subjects[:-1]
+        two, singular = self.count == 2, self.subjects[:-1]
         return {
             "diagnosis": self.target,
             "diagnoses": self.targets,
-            "patient": self.one[1] if two else f"{one} of a class",
+            "patient": self.one[1] if two else f"{singular} of a class",
             "patients": self.many[1] if two else f"{self.subjects} of a class",
-            "control": self.one[0] if two else f"{one} of another class",
+            "control": self.one[0] if two else f"{singular} of another class",
             "controls": self.many[0] if two else "all others",
             "classes": self.listed,
             "subjects": self.subjects,

@@ -223,7 +223,7 @@ def variant_outline(layout: Layout, cohort: str, experiment: Experiment, variant
 
 
 def _possible(
-    twins: dict[str, dict[str, Any]], layout: Layout, cohort: str, experiment: Experiment
+    counterparts: dict[str, dict[str, Any]], layout: Layout, cohort: str, experiment: Experiment
 ) -> dict[str, dict[str, Any]]:
     """The counterparts, without advice to pool data sets of graphs that differ in features and classes.
 
@@ -231,21 +231,21 @@ def _possible(
     its own.
     """
     if layout.plan.project.study.site:
-        missing = twins.get("alone", {}).get("missing", "")
+        missing = counterparts.get("alone", {}).get("missing", "")
         advised = f"the coordinator adds {missing.removeprefix('add ')} to the study before it begins"
         if experiment.regime.unseen:
             advised = "a site that is left out has no model of its own"
         return {
-            side: twin | {"missing": advised} if missing.startswith("add ") else twin
-            for side, twin in twins.items()
+            side: counterpart | {"missing": advised} if missing.startswith("add ") else counterpart
+            for side, counterpart in counterparts.items()
             if side == "alone"
         }
     if len(layout.plan.project.cohorts[cohort].tudataset.names) < 2:
-        return twins
+        return counterparts
     reason = "data sets that differ in features and classes cannot be pooled"
     return {
-        side: twin | {"missing": reason} if side == "pooled" and twin["missing"] else twin
-        for side, twin in twins.items()
+        side: counterpart | {"missing": reason} if side == "pooled" and counterpart["missing"] else counterpart
+        for side, counterpart in counterparts.items()
     }
 
 

@@ -72,10 +72,10 @@ def main() -> None:
         except UserError as error:
             parser.exit(1, f"{path}: {error} Nothing is removed before every config is valid.\n")
     stale = stale_folders(plans, arguments.results)
-    with ExitStack() as held:
+    with ExitStack() as locks:
         if arguments.yes:
             try:
-                hold(held, (lock for plan in plans for lock in _locks(plan, arguments.results)))
+                hold(locks, (lock for plan in plans for lock in _locks(plan, arguments.results)))
             except UserError as error:
                 parser.exit(1, f"{error} Nothing is removed.\n")
         for path in stale:

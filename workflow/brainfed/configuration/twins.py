@@ -104,10 +104,10 @@ def _model(variant: Variant, method: Method) -> tuple[dict[str, Any], str]:
     return {key: value for key, value in model.items() if key in known}, ", ".join(cannot)
 
 
-def _stages(variant: Variant, twin: Method, *, pooled: bool) -> dict[str, dict[str, Any]]:
+def _stages(variant: Variant, counterpart: Method, *, pooled: bool) -> dict[str, dict[str, Any]]:
     """Settings of the stages that a counterpart of this method shares."""
     settings = variant.stage_settings()
-    return {kind.key: kind.shared(settings[kind.key], pooled=pooled) for kind in kinds_of(twin)}
+    return {kind.key: kind.shared(settings[kind.key], pooled=pooled) for kind in kinds_of(counterpart)}
 
 
 def _epochs(variant: Variant, *, pooled: bool = False) -> int:
@@ -120,9 +120,13 @@ def _epochs(variant: Variant, *, pooled: bool = False) -> int:
     return int(settings.get("epochs", settings.get("rounds", 0) * settings.get(each, 0)))
 
 
-def _length(variant: Variant, twin: Variant, *, pooled: bool) -> str:
-    own, others = _epochs(variant, pooled=pooled), _epochs(twin)
-    return "" if own == others or not others else f"{variant.name} trains for {own} epochs, {twin.name} for {others}."
+def _length(variant: Variant, counterpart: Variant, *, pooled: bool) -> str:
+    own, others = _epochs(variant, pooled=pooled), _epochs(counterpart)
+    return (
+        ""
+        if own == others or not others
+        else f"{variant.name} trains for {own} epochs, {counterpart.name} for {others}."
+    )
 
 
 def _definition(
@@ -145,12 +149,12 @@ def _definition(
 
 
 def _changed_stages(
-    variant: Variant, plain: Variant | None, twin: Method, *, pooled: bool
+    variant: Variant, plain: Variant | None, counterpart: Method, *, pooled: bool
 ) -> dict[str, dict[str, Any]]:
     """Settings of the shared stages that differ from the plain variant's, or from the defaults."""
     stages: dict[str, dict[str, Any]] = {}
-    for kind in kinds_of(twin):
-        usual = plain.stage_settings()[kind.key] if plain else defaults_of(kind.settings_class(twin))
+    for kind in kinds_of(counterpart):
+        usual = plain.stage_settings()[kind.key] if plain else defaults_of(kind.settings_class(counterpart))
         shared = kind.shared(variant.stage_settings()[kind.key], pooled=pooled)
         if changed := {key: value for key, value in shared.items() if value != usual[key]}:
             stages[kind.key] = kind.shortened(changed)

@@ -443,26 +443,26 @@ def _duplicate(first: Row, second: Row, columns: ColumnSettings) -> str:
     if first.table != second.table:
         where = f"line {first.line} and in {second.table}, line {second.line}"
     found = f"{first.table}: expected every subject once, found {first.subject!r} in {where}"
-    one, other = _whole_row(first), _whole_row(second)
-    differing = [name for name in one if name in other and one[name] != other[name]]
+    cells, others = _whole_row(first), _whole_row(second)
+    differing = [name for name in cells if name in others and cells[name] != others[name]]
     if not differing:
         return f"{found}, which are equal; remove one."
     if columns.site in differing and columns.subject_prefix is None:
         return (
-            f"{found}, which differ in {columns.site!r} ({one[columns.site]}, {other[columns.site]}); if the sites "
+            f"{found}, which differ in {columns.site!r} ({cells[columns.site]}, {others[columns.site]}); if the sites "
             f"number their patients alike, set `columns.subject_prefix: {columns.site}`, else remove the row that is "
             "wrong."
         )
     visit = next((name for name in differing if name not in columns.named and VISIT.search(name)), None)
     if visit is not None:
         return (
-            f"{found}, which differ in {visit!r} ({one[visit]}, {other[visit]}); if the table has several rows a "
-            f"subject, choose one with `rows: {{{visit}: [{one[visit]}]}}`, else remove the row that is wrong."
+            f"{found}, which differ in {visit!r} ({cells[visit]}, {others[visit]}); if the table has several rows a "
+            f"subject, choose one with `rows: {{{visit}: [{cells[visit]}]}}`, else remove the row that is wrong."
         )
     name = next((name for name in differing if name in columns.named), differing[0])
     return (
-        f"{found}, which differ in {name!r} ({one[name]}, {other[name]}); remove the row that is wrong, or choose with "
-        "`rows` by a column that tells them apart."
+        f"{found}, which differ in {name!r} ({cells[name]}, {others[name]}); remove the row that is wrong, or choose "
+        "with `rows` by a column that tells them apart."
     )
 
 

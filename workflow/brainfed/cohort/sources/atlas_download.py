@@ -49,10 +49,10 @@ def fetch_atlases(names: Sequence[str], folder: str | Path, progress: Callable[[
     for done, name in enumerate(names, start=1):
         image, table = Path(folder) / f"{name}.nii.gz", Path(folder) / f"{name}.tsv"
         if not (image.is_file() and table.is_file()):
-            found, regions = parcellation_of(name, _fetch(name, Path(folder)))
+            labels, regions = parcellation_of(name, _fetch(name, Path(folder)))
             write_tsv(table, regions, keep_names=True)
             with atomic(image) as temporary:
-                temporary.write_bytes(gzip.compress(found.to_bytes(), mtime=0))
+                temporary.write_bytes(gzip.compress(labels.to_bytes(), mtime=0))
             logger.info("%s: %d regions", name, len(regions))
         progress(done, len(names), "atlas")
 

@@ -93,16 +93,16 @@ def _checked_folder(name: str, where: str, settings: CohortSettings) -> Path:
 
 def _participants_table(where: str, folder: Path) -> str:
     above = [folder, *list(folder.parents)[:LEVELS_ABOVE]]
-    found = next((level / TABLE for level in above if (level / TABLE).is_file()), None)
-    if found is None and not any(folder.glob("sub-*")):
+    table = next((level / TABLE for level in above if (level / TABLE).is_file()), None)
+    if table is None and not any(folder.glob("sub-*")):
         below = sorted(child for child in folder.glob("*/") if any(child.glob("sub-*")))
         remedy = f"set bids.derivatives to {below[0]}, which has some" if below else "fix bids.derivatives"
         raise UserError(f"{where}: expected folders sub-* of fMRIPrep's output in {folder}, found none; {remedy}.")
-    if found is None:
+    if table is None:
         raise UserError(
             f"{where}: expected {TABLE} in {folder} or in the data set above it, found none; name it under `phenotype`."
         )
-    return str(found)
+    return str(table)
 
 
 def _label(row: Row, settings: CohortSettings) -> str | None:

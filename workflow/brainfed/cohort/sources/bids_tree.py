@@ -137,8 +137,8 @@ def _read_tree(root: Path, where: str) -> dict[Path, list[BidsFile]]:
     while waiting:
         folder = waiting.pop()
         try:
-            with os.scandir(folder) as found:
-                entries = sorted(found, key=lambda entry: entry.name)
+            with os.scandir(folder) as listed:
+                entries = sorted(listed, key=lambda entry: entry.name)
         except OSError as error:
             raise UserError(
                 f"{where}: expected a folder that can be read, found {error}; fix its permissions."

@@ -262,11 +262,11 @@ def _refuse_few(
     if settings.institutions == "consecutive":
         other += ", or raise `block`"
     if settings.validation == "holdout":
-        found = members.loc[members["diagnosis"] >= 0, "group"].nunique()
-        if found < settings.least_people:
+        people = members.loc[members["diagnosis"] >= 0, "group"].nunique()
+        if people < settings.least_people:
             raise UserError(
                 f"splits: institution {institution} needs at least {settings.least_people} different labelled subjects "
-                f"for `validation: holdout`, one that trains and one that is tested, it has {found}; {other}."
+                f"for `validation: holdout`, one that trains and one that is tested, it has {people}; {other}."
             )
         return
     if words.target == "class" and settings.share is None:
@@ -274,12 +274,12 @@ def _refuse_few(
     for code, title in words.many.items():
         if code not in wanted:
             continue
-        found = members.loc[members["diagnosis"] == code, "group"].nunique()
-        if found < folds:
+        people = members.loc[members["diagnosis"] == code, "group"].nunique()
+        if people < folds:
             needs = f"splits: institution {institution} needs at least {folds} different {title} for {folds} folds"
             if code not in anywhere:
                 raise UserError(f"{needs}, the whole cohort has none; fix codes.{words.target} or the table.")
-            raise UserError(f"{needs}, it has {found}; {'lower `folds`, or ' if folds > 2 else ''}{other}.")
+            raise UserError(f"{needs}, it has {people}; {'lower `folds`, or ' if folds > 2 else ''}{other}.")
 
 
 def _refuse_untestable(

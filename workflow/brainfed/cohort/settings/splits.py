@@ -150,9 +150,10 @@ def institution_of_site(
     for name, members in groups.items():
         for site in members:
             if site not in sites:
-                raise UserError(
-                    f"splits: group {name} names the site {site}, which the cohort lacks; {_nearest(site, sites)}."
-                )
+                by_upper = {known.upper(): known for known in sites}
+                near = difflib.get_close_matches(site.upper(), by_upper, n=1)
+                meant = f"did you mean {by_upper[near[0]]}" if near else f"it has {', '.join(sorted(sites))}"
+                raise UserError(f"splits: group {name} names the site {site}, which the cohort lacks; {meant}.")
             if site in owner:
                 raise UserError(
                     f"splits: the site {site} stands in the groups {owner[site]} and {name}; keep it in one of them."
@@ -165,9 +166,3 @@ def institution_of_site(
             f"{'is' if len(left_out) == 1 else 'are'} in none; add to `groups`."
         )
     return owner
-
-
-def _nearest(site: str, sites: Collection[str]) -> str:
-    by_upper = {known.upper(): known for known in sites}
-    near = difflib.get_close_matches(site.upper(), by_upper, n=1)
-    return f"did you mean {by_upper[near[0]]}" if near else f"it has {', '.join(sorted(sites))}"

@@ -53,7 +53,7 @@ def list_bids(name: str, settings: CohortSettings) -> Listing:
     known = {_label(row, settings) for row in everybody}
     unlisted = tuple(f"sub-{label}" for label in runs if label not in known)
     _check_space(where, settings, runs)
-    return Listing(name, settings.atlas, tables, *atlas_files(settings), subjects, unlisted)
+    return Listing(settings.atlas, tables, *atlas_files(settings), subjects, unlisted)
 
 
 def _check_space(where: str, settings: CohortSettings, runs: Mapping[str, Sequence[BidsRun]]) -> None:

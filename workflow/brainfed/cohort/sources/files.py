@@ -209,7 +209,6 @@ class Listing:
     the pattern, or, with source bids, subjects with images.
     """
 
-    cohort: str
     atlas: str
     tables: tuple[str, ...]
     parcellation: str | None

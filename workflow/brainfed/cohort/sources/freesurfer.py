@@ -158,7 +158,7 @@ def list_freesurfer(name: str, settings: CohortSettings) -> Listing:
     subjects = tuple(_listed(name, row, settings) for row in rows)
     for mistake in _absent(name, subjects, settings):
         raise mistake
-    return Listing(name, settings.atlas, settings.tables, None, None, subjects)
+    return Listing(settings.atlas, settings.tables, None, None, subjects)
 
 
 def _unmet(name: str, settings: CohortSettings) -> Iterator[UserError]:

@@ -137,14 +137,14 @@ def simulated_subjects(settings: CohortSettings) -> dict[str, str]:
     return {f"sub-{number:04d}": site for number, site in enumerate(sites, start=1)}
 
 
-def list_simulated(name: str, settings: CohortSettings, folder: str) -> Listing:
+def list_simulated(settings: CohortSettings, folder: str) -> Listing:
     """The subjects of a simulated cohort, whose files will lie in `folder`."""
     subjects = []
     for subject, site in simulated_subjects(settings).items():
         scan, shard = f"{folder}/{subject}_bold.nii.gz", shard_name(subject, settings.shards)
         subjects.append(ListedSubject(subject, site, scan, None, "", shard, file=subject))
     files = (f"{folder}/atlas.nii.gz", f"{folder}/atlas.tsv")
-    return Listing(name, settings.atlas, (f"{folder}/participants.tsv",), *files, tuple(subjects))
+    return Listing(settings.atlas, (f"{folder}/participants.tsv",), *files, tuple(subjects))
 
 
 # Files of data sets in the text format of the TU Dortmund collection; no file is opened.
@@ -207,7 +207,7 @@ def list_graphs(name: str, settings: CohortSettings) -> Listing:
     folders = {data_set: str(raw_folder(source, data_set)) for data_set in source.names}
     people = ((row, read_participant(row, own)) for row in graph_rows(tables, own.classes))
     subjects = tuple(list_row(row, person, own, "", folders[person.site]) for row, person in people)
-    return Listing(name, settings.atlas, tables, None, None, subjects)
+    return Listing(settings.atlas, tables, None, None, subjects)
 
 
 # List the subjects of a cohort and the paths of their series before any job runs (no checkpoint needed).
@@ -234,7 +234,7 @@ def list_cohort(name: str, settings: CohortSettings, root: str = "results", coho
 
 def _listing(name: str, settings: CohortSettings, root: str) -> Listing:
     if settings.source == "simulate":
-        return list_simulated(name, settings, f"{root}/{name}/simulated")
+        return list_simulated(settings, f"{root}/{name}/simulated")
     if settings.source == "bids":
         return list_bids(name, settings)
     if settings.source == "freesurfer":
@@ -249,7 +249,7 @@ def _listing(name: str, settings: CohortSettings, root: str) -> Listing:
     unlisted = unlisted_files(str(settings.series), named_series(name, subjects, settings, below), below)
     for mistake in absent_files(name, subjects, settings, unlisted):
         raise mistake
-    return Listing(name, settings.atlas, settings.tables, *atlas_files(settings), subjects, unlisted)
+    return Listing(settings.atlas, settings.tables, *atlas_files(settings), subjects, unlisted)
 
 
 def named_series(

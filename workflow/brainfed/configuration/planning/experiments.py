@@ -136,11 +136,6 @@ class _Axis(NamedTuple):
     key: str
     values: list[Any]
 
-    @property
-    def word(self) -> str:
-        """The key in a variant's name: `k`, and `thickness-weight` for one of several views."""
-        return "-".join([*self.place[2:], self.key.replace("_", "-")])
-
 
 def _expanded(name: str, definition: Mapping[str, Any]) -> dict[str, Definition]:
     where = f"variants.{name}"
@@ -189,7 +184,8 @@ def _product(where: str, name: str, definition: Mapping[str, Any], axes: Sequenc
         suffix = ""
         for axis, value in zip(axes, values, strict=True):
             reduce(getitem, axis.place, single)[axis.key] = value
-            suffix += f"-{axis.word}{_label(value)}"
+            # `k`, and `thickness-weight` for one of several views.
+            suffix += "-" + "-".join([*axis.place[2:], axis.key.replace("_", "-")]) + _label(value)
         if name + suffix in expanded:
             raise UserError(f"{where}: expected different values to sweep, found {name + suffix!r} twice.")
         expanded[name + suffix] = single

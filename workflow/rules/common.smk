@@ -151,9 +151,7 @@ COHORTS = {
     name: CohortInputs(name, PROJECT.cohorts[name], listing)
     for name, listing in LISTINGS.items()
 }
-PHENOTYPE_TABLES = [
-    path for listing in LISTINGS.values() for path in listing.tables
-]
+PHENOTYPE_TABLES = [path for listing in LISTINGS.values() for path in listing.tables]
 
 
 REPORTS = {
@@ -347,7 +345,9 @@ def lists_of_issues():
     return [f"results/{cohort}/cohort/issues.tsv" for cohort in cohorts]
 
 
-def files_of_variants(name, chosen=lambda experiment: experiment.variants, repeats=None):
+def files_of_variants(
+    name, chosen=lambda experiment: experiment.variants, repeats=None
+):
     """One file of every training that a job's experiment compares, or of those of the chosen variants."""
 
     def files(wildcards):

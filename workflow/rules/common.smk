@@ -56,6 +56,7 @@ from brainfed.configuration.layout.layout import (
     method_file,
     model_file,
     participants_file,
+    result_files,
     split_file,
     stage_pattern,
     table_pattern,
@@ -69,18 +70,15 @@ from brainfed.configuration.loading import (
 )
 from brainfed.configuration.outline import (
     PAPER_FIGURES,
-    clustered_experiments,
-    clustered_histories,
     clustered_variants,
+    cuts,
     drawn_graphs,
-    experiments_that_cut,
-    explained_experiments,
-    explained_files,
+    experiments_with,
     explained_variants,
     figure_outline,
     groups_drawn_as,
     ledger_variants,
-    local_twins,
+    local_counterparts,
     outline_files,
     report_files,
     report_outline,
@@ -148,7 +146,7 @@ for cohort in PLAN.project.cohorts:
 PROJECT = PLAN.project
 LAYOUT = Layout(PLAN, LISTINGS)
 COHORTS = {name: CohortInputs(name, PROJECT.cohorts[name], listing) for name, listing in LISTINGS.items()}
-PHENOTYPE_TABLES = [path for inputs in COHORTS.values() for path in inputs.phenotype_tables]
+PHENOTYPE_TABLES = [path for listing in LISTINGS.values() for path in listing.tables]
 
 
 REPORTS = {page: [PLAN.experiments[name] for name in names] for page, names in reports_of(PLAN).items()}
@@ -353,9 +351,15 @@ def experiment_of(wildcards):
     return PLAN.experiments[wildcards.experiment]
 
 
-def method_files(name):
-    """One file of every training that a job's experiment compares."""
-    return lambda wc: LAYOUT.method_files(wc.cohort, experiment_of(wc), name)
+def files_of_variants(name, chosen=lambda experiment: experiment.variants, repeats=None):
+    """One file of every training that a job's experiment compares, or of those of the chosen variants."""
+
+    def files(wildcards):
+        experiment = experiment_of(wildcards)
+        variants = chosen(experiment)
+        return result_files(wildcards.cohort, experiment, name, variants, repeats)
+
+    return files
 
 
 def names_of_variants(wildcards):

@@ -3,7 +3,7 @@
 
 rule score_experiment:
     input:
-        predictions=method_files("predictions.parquet"),
+        predictions=files_of_variants("predictions.parquet"),
         splits=lambda wc: LAYOUT.splits(wc.cohort, experiment_of(wc)),
         participants=lambda wc: LAYOUT.labels_beside(wc.cohort, experiment_of(wc)),
     output:
@@ -38,7 +38,7 @@ rule score_experiment:
 rule score_institutions:
     input:
         runs=table_pattern("-runs"),
-        histories=lambda wc: clustered_histories(wc.cohort, experiment_of(wc)),
+        histories=files_of_variants("history.parquet", clustered_variants),
     output:
         table=shown_table("-clients", "institutions", "gain of institutions"),
     log:
@@ -46,7 +46,7 @@ rule score_institutions:
     benchmark:
         "results/{cohort}/benchmarks/score_institutions/{experiment}.tsv"
     wildcard_constraints:
-        experiment=either(clustered_experiments(PLAN)),
+        experiment=either(experiments_with(PLAN, clustered_variants)),
     conda:
         "../envs/brainfed.yaml"
     resources:
@@ -56,7 +56,7 @@ rule score_institutions:
             code=code_of("scripts/score_institutions.py"),
             variants=lambda wc: [variant.name for variant in clustered_variants(experiment_of(wc))],
             repeats=lambda wc: experiment_of(wc).repeats,
-            twins=lambda wc: local_twins(experiment_of(wc)),
+            twins=lambda wc: local_counterparts(experiment_of(wc)),
         ),
     message:
         "Scoring institutions, {wildcards.experiment} ({wildcards.cohort})"
@@ -66,8 +66,8 @@ rule score_institutions:
 
 rule audit_experiment:
     input:
-        predictions=method_files("predictions.parquet"),
-        members=method_files("members.parquet"),
+        predictions=files_of_variants("predictions.parquet"),
+        members=files_of_variants("members.parquet"),
         included="results/{cohort}/cohort/included.parquet",
     output:
         table=shown_table("-audit", "audit", "attacks on membership"),

@@ -135,7 +135,7 @@ rule draw_scopes:
     benchmark:
         "results/{cohort}/benchmarks/draw_scopes/{experiment}.tsv"
     wildcard_constraints:
-        experiment=either(experiments_that_cut(PLAN)),
+        experiment=either(experiments_with(PLAN, cuts)),
     conda:
         "../envs/brainfed.yaml"
     resources:
@@ -152,7 +152,7 @@ rule draw_scopes:
 
 rule draw_experiment:
     input:
-        predictions=method_files("predictions.parquet"),
+        predictions=files_of_variants("predictions.parquet"),
         splits=lambda wc: (
             LAYOUT.splits(wc.cohort, experiment_of(wc)) if experiment_of(wc).split.trains_untested else []
         ),
@@ -160,7 +160,7 @@ rule draw_experiment:
         included="results/{cohort}/cohort/included.parquet",
         quality="results/{cohort}/cohort/quality.parquet",
         ledgers=lambda wc: outline_files(ledgers_of(wc)),
-        histories=method_files("history.parquet"),
+        histories=files_of_variants("history.parquet"),
         runs=table_pattern("-runs"),
         tests=table_pattern("-tests"),
         gain=table_pattern("-gain"),
@@ -228,7 +228,7 @@ rule draw_leakage:
 
 rule draw_clusters:
     input:
-        histories=lambda wc: clustered_histories(wc.cohort, experiment_of(wc), repeats=1),
+        histories=files_of_variants("history.parquet", clustered_variants, repeats=1),
     output:
         clusters=drawn_scores("clusters", "clusters", category="Learning"),
     log:
@@ -236,7 +236,7 @@ rule draw_clusters:
     benchmark:
         "results/{cohort}/benchmarks/draw_clusters/{experiment}.tsv"
     wildcard_constraints:
-        experiment=either(clustered_experiments(PLAN)),
+        experiment=either(experiments_with(PLAN, clustered_variants)),
     conda:
         "../envs/brainfed.yaml"
     resources:
@@ -256,8 +256,8 @@ rule draw_clusters:
 
 rule draw_patterns:
     input:
-        patterns=lambda wc: explained_files(wc.cohort, experiment_of(wc)),
-        predictions=lambda wc: explained_files(wc.cohort, experiment_of(wc), "predictions.parquet"),
+        patterns=files_of_variants("patterns.safetensors", explained_variants),
+        predictions=files_of_variants("predictions.parquet", explained_variants),
         parcellation=lambda wc: COHORTS[wc.cohort].atlas_file("parcellation"),
         labels=lambda wc: COHORTS[wc.cohort].atlas_file("labels"),
         truth=lambda wc: truth_file(wc.cohort, PROJECT.cohorts[wc.cohort]),
@@ -271,7 +271,7 @@ rule draw_patterns:
     benchmark:
         "results/{cohort}/benchmarks/draw_patterns/{experiment}.tsv"
     wildcard_constraints:
-        experiment=either(explained_experiments(PLAN)),
+        experiment=either(experiments_with(PLAN, explained_variants)),
     conda:
         "../envs/brainfed.yaml"
     resources:
@@ -298,7 +298,7 @@ rule follow_subjects:
         measures="results/{cohort}/cohort/quality.parquet",
         issues="results/{cohort}/cohort/issues.tsv",
         series=lambda wc: COHORTS[wc.cohort].series_files(),
-        predictions=method_files("predictions.parquet"),
+        predictions=files_of_variants("predictions.parquet"),
     output:
         subjects="results/{cohort}/tables/{experiment}-subjects.json",
     log:

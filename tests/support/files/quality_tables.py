@@ -3,6 +3,8 @@
 import numpy as np
 import pandas as pd
 
+from brainfed.cohort.quality.measures import crossings_of_inclusion, measure_scans, with_motion
+
 
 def people_table(subjects, diagnosis, **columns):
     """Participants with series at one site; a diagnosis of None is unknown."""
@@ -21,3 +23,14 @@ def quality_table(subjects, **columns):
         "checksum": list(subjects), "resampled": "", "suspicion": "", "problem": "",
     }  # fmt: skip
     return pd.DataFrame({"subject": list(subjects)} | usual | columns)
+
+
+def measure(participants, quality, coverage, min_coverage, connectivity=None):
+    """The measures of scans with the motion of the participants, as two jobs make them."""
+    scans = measure_scans(participants["subject"], quality, coverage, min_coverage, connectivity)
+    return with_motion(scans, participants)
+
+
+def crossings_of_checksums(people, subjects):
+    """What crosses institutions in the search for identical scans of these subjects."""
+    return crossings_of_inclusion(people[people["subject"].isin(subjects)].assign(checksum="1"), "timeseries")

@@ -3,7 +3,6 @@
 from brainfed.cohort.phenotype.ingest import ingest
 from brainfed.cohort.quality.inclusion import include, join_quality
 from brainfed.cohort.quality.issues import list_issues
-from brainfed.cohort.quality.measures import measure
 from brainfed.cohort.sources.listing import list_cohort
 from brainfed.imaging.extraction.bids_extraction import SubjectRuns, extract_bids_shard, extract_shard
 from brainfed.imaging.extraction.extraction import ScanFiles
@@ -12,6 +11,7 @@ from brainfed.imaging.scans.atlas import load_atlas
 from brainfed.imaging.series.shards import ShardFiles, read_shard
 from brainfed.runtime.artefacts import read_arrays, read_table
 from brainfed.runtime.errors import UserError
+from support.files.quality_tables import measure
 
 
 def parts_of(folder, name="part"):
@@ -54,7 +54,7 @@ def of_the_run(folder, settings):
     out = parts_of(folder)
     try:
         listing = list_cohort("c", settings)
-        participants = ingest(listing.phenotype, settings, listing.absences)
+        participants = ingest(listing.tables, settings, listing.absences)
         write_part(listing, [one for one in listing.subjects if one.has_series], settings, out)
         measured = measured_scans(participants, read_table(out.quality), read_table(out.coverage), settings)
         included = include(measured, settings)

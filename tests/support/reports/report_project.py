@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from brainfed.cohort.classes import ClassWords, class_words
-from brainfed.cohort.quality.measures import crossings_of_checksums, crossings_of_likeness, measure
+from brainfed.cohort.quality.measures import crossings_of_likeness
 from brainfed.cohort.settings.cohort import FlagSettings
 from brainfed.configuration.loading import shipped_settings
 from brainfed.configuration.outline import EXPERIMENT_FIGURES
@@ -42,6 +42,7 @@ from brainfed.reporting.outline import ReportOutline, read_experiment, read_outl
 from brainfed.reporting.tables.follow import write_followed
 from brainfed.reporting.variants import read_variant
 from brainfed.runtime.artefacts import canonical_json, write_arrays, write_table, write_text, write_tsv
+from support.files.quality_tables import crossings_of_checksums, measure
 from support.processes.made_once import made_once
 from support.reports.report_experiments import crossing, write_fused
 

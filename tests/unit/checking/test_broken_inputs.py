@@ -66,7 +66,7 @@ def _work(cohort, settings, done):
     done.problems |= listing.absences
     if done.sentences:
         return
-    participants = ingest(listing.phenotype, settings, listing.absences)
+    participants = ingest(listing.tables, settings, listing.absences)
     quality, coverage = (
         pd.concat([read_table(getattr(out, kind)) for out in files.values()]) for kind in ("quality", "coverage")
     )

@@ -188,7 +188,7 @@ def test_every_repeat_is_drawn_as_its_job_draws_it(config, seeds):
                 continue
             expected = [repeat]
             break
-        found = [one.sentence for one in SplitCheck(Checked((), people, ("a",), 4), experiments, "c", seed).splits()]
+        found = [one.sentence for one in SplitCheck(Checked((), people, ("a",), 4), experiments, seed).splits()]
         assert [int(re.search(r"This is repeat (\d)\.", one)[1]) for one in found] == expected
         verdicts.update(expected or ["drawn"])
         for works in (int(one[1]) for sentence in found if (one := re.search(r"`folds: (\d)` works", sentence))):
@@ -307,7 +307,7 @@ def test_an_interrupted_download_of_abide_is_found(tmp_path, monkeypatch):
 def test_people_are_few_below_fifty_or_ten_of_a_class(controls, patients, few):
     people = tuple(Person(f"s{one}", "a", int(one < patients), f"s{one}", 100) for one in range(controls + patients))
     experiment = SimpleNamespace(split=SplitSettings(), default=True)
-    assert bool([*SplitCheck(Checked((), people, ("a",), 10), [experiment], "here").few()]) == few
+    assert bool([*SplitCheck(Checked((), people, ("a",), 10), [experiment]).few()]) == few
 
 
 @pytest.mark.parametrize(

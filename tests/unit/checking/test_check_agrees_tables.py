@@ -208,7 +208,7 @@ def of_the_run(settings):
     """The participants, or the sentence that stops the run."""
     try:
         listing = list_cohort("c", settings)
-        return ingest(listing.phenotype, settings, listing.absences), ""
+        return ingest(listing.tables, settings, listing.absences), ""
     except UserError as error:
         return None, str(error)
 

@@ -41,12 +41,12 @@ def test_connectomes_of_one_region_are_refused(regions, default, severities):
     methods = EXPERIMENTS["methods"] | {"default": default}
     content = {"project": "p", "cohorts": {"ours": {"source": "simulate"}}, "experiments": {"methods": methods}}
     experiments = [load_plan(content).experiments["methods"]]
-    found = list(SplitCheck(Checked((), (), (), regions), experiments, "here").connectomes())
+    found = list(SplitCheck(Checked((), (), (), regions), experiments).connectomes())
     assert [finding.severity for finding in found] == severities
     assert all("methods: expected two regions or more" in finding.sentence for finding in found)
     others = {"methods": {"variants": ["majority"], "reference": "majority"}}
     experiments = [load_plan(content | {"experiments": others}).experiments["methods"]]
-    assert not list(SplitCheck(Checked((), (), (), 1), experiments, "").connectomes())
+    assert not list(SplitCheck(Checked((), (), (), 1), experiments).connectomes())
 
 
 @pytest.mark.usefixtures("reader")
@@ -114,7 +114,7 @@ def test_a_data_set_without_a_class_is_found_fine(target, count):
     split = SplitSettings(institutions="sites", folds=5)
     asked = SimpleNamespace(regime=SimpleNamespace(split="sites"), split=split, default=True, group="mix")
     checked = Checked((), people, tuple(labels), 0)
-    assert len([*SplitCheck(checked, [asked], "cohort mix", 7, ("a", "b", "c"), target).splits()]) == count
+    assert len([*SplitCheck(checked, [asked], 7, ("a", "b", "c"), target).splits()]) == count
 
 
 STUDY_OF_B = {"sites": ["a", "b"], "site": "b", "address": "hub.example.org:9092"}

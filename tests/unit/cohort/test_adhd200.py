@@ -110,7 +110,7 @@ def test_brown_needs_no_institution_and_an_absent_series_elsewhere_no_other_one(
     settings = release.project.cohorts[LABELLED]
     series_path(tmp_path, "3", "2003").unlink()
     checked = check_cohort(LABELLED, settings)
-    assert not list(SplitCheck(checked, [release.experiments["site-groups"]], "splits").splits())
+    assert not list(SplitCheck(checked, [release.experiments["site-groups"]]).splits())
     people = participants(LABELLED, settings)
     assert "Brown" in set(people["site"])
     assert divided(people, release)["institution"].value_counts().to_dict() == MADE_UP | {"client-2": 15}

@@ -54,7 +54,7 @@ def test_the_cohort_is_ad_and_mci_at_baseline(adni):
         ("5", "22", "5"),
         ("6", "22", "6"),
     ]
-    people = ingest(listing.phenotype, adni, listing.absences).set_index("subject")
+    people = ingest(listing.tables, adni, listing.absences).set_index("subject")
     assert people["diagnosis"].to_dict() == {"3": 1, "4": 0, "5": 0, "6": 1}
     assert people["sex"].tolist() == ["male", "female", "female", "female"]
     assert people["age"].isna().to_dict() == {"3": False, "4": False, "5": False, "6": True}

@@ -7,10 +7,9 @@ import pytest
 
 from brainfed.cohort.phenotype.ingest import ingest
 from brainfed.cohort.phenotype.participant import displacement_problem, mean_displacement
-from brainfed.cohort.quality.measures import measure
 from brainfed.cohort.settings.cohort import CohortSettings, ColumnSettings
 from support.files.bids_dataset import confounds
-from support.files.quality_tables import people_table, quality_table
+from support.files.quality_tables import measure, people_table, quality_table
 from support.files.run_of_cohort import decide
 
 SUBJECTS = ("01", "02", "03")

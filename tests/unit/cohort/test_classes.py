@@ -99,12 +99,12 @@ def test_the_check_names_a_site_of_one_class_and_a_cohort_of_one(tmp_path):
     settings = CohortSettings(
         **{**vars(SETTINGS), "phenotype": str(table(tmp_path, [1, 2, 1, 3])), "on_invalid": "drop"}
     )
-    roster, _ = read_roster("ours", settings, "place")
-    told = [finding.sentence for finding in remarks(roster.participants, settings, "place")]
+    _, participants, _ = read_roster("ours", settings, "place")
+    told = [finding.sentence for finding in remarks(participants, settings)]
     assert any("site a: all 2 subjects are AD subjects" in sentence for sentence in told)
     settings = CohortSettings(**{**vars(settings), "phenotype": str(table(tmp_path, [2, 2]))})
-    roster, _ = read_roster("ours", settings, "place")
-    (told,) = [finding.sentence for finding in remarks(roster.participants, settings, "place")]
+    _, participants, _ = read_roster("ours", settings, "place")
+    (told,) = [finding.sentence for finding in remarks(participants, settings)]
     assert "expected CN, MCI and AD subjects, found MCI subjects only" in told
 
 

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from brainfed.cohort.quality.inclusion import RULES, exclusion, exclusion_kind
 from brainfed.cohort.quality.issues import reason_kind
-from brainfed.cohort.quality.measures import MEASURES, measure
+from brainfed.cohort.quality.measures import MEASURES
 from brainfed.cohort.settings.cohort import CohortSettings, ExclusionSettings
 from brainfed.cohort.settings.splits import SplitSettings
 from brainfed.cohort.sources.files import Absence
 from brainfed.cohort.splits.institutions import split
 from brainfed.reporting.tables.flow import flow_steps
 from brainfed.runtime.streams import Streams
-from support.files.quality_tables import people_table, quality_table
+from support.files.quality_tables import measure, people_table, quality_table
 from support.files.run_of_cohort import decide
 
 GOOD = dict.fromkeys(MEASURES, 0.0) | {

@@ -9,7 +9,7 @@ import pytest
 
 from brainfed.cohort.phenotype.participant import read_participant
 from brainfed.cohort.phenotype.table import read_phenotype_table
-from brainfed.cohort.settings.cohort import CodeSettings, ColumnSettings
+from brainfed.cohort.settings.cohort import CodeSettings, CohortSettings, ColumnSettings
 from brainfed.runtime.errors import UserError
 
 HEADER = "participant_id,site,age,sex,diagnosis"
@@ -32,8 +32,12 @@ def complaint(folder, content, columns=COLUMNS):
     return str(caught.value)
 
 
+def cohort(columns):
+    return CohortSettings(source="timeseries", columns=columns)
+
+
 def ages(rows, columns=COLUMNS):
-    return [read_participant(row.table, row, columns, CodeSettings()).age for row in rows]
+    return [read_participant(row, cohort(columns)).age for row in rows]
 
 
 def test_leading_zeros_of_ids_stay_and_distinguish_two_subjects(tmp_path):
@@ -59,8 +63,8 @@ def test_decimal_commas_are_read_where_no_number_has_a_point(tmp_path, separator
     text = f"{HEADER},fd\ns1,a,20!5,male,patient,0!125\ns2,a,30,male,control,\n".replace(",", separator)
     rows = read(tmp_path, text.replace("!", ","), columns)
     assert ages(rows, columns) == [20.5, 30.0]
-    assert read_participant("t", rows[0], columns, CodeSettings()).mean_fd == 0.125
-    assert math.isnan(read_participant("t", rows[1], columns, CodeSettings()).mean_fd)
+    assert read_participant(rows[0], cohort(columns)).mean_fd == 0.125
+    assert math.isnan(read_participant(rows[1], cohort(columns)).mean_fd)
 
 
 def test_a_table_with_points_and_commas_is_refused_at_its_comma(tmp_path):
@@ -224,7 +228,7 @@ def test_a_table_without_sites_names_its_remedy_and_never_another_meaning(tmp_pa
     assert "Set columns.site to the name that the table has, or to null if all subjects come from one site." in sentence
     columns = ColumnSettings(site=None)
     (row,) = read(tmp_path, content, columns)
-    assert read_participant(row.table, row, columns, CodeSettings()).site == "single-site"
+    assert read_participant(row, cohort(columns)).site == "single-site"
 
 
 @pytest.mark.parametrize(

@@ -6,21 +6,18 @@ import yaml
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.sources.listing import list_cohort
 from brainfed.configuration.layout.cohort_inputs import CohortInputs
-from brainfed.configuration.layout.layout import Layout
+from brainfed.configuration.layout.layout import Layout, result_files
 from brainfed.configuration.loading import load_plan
 from brainfed.configuration.outline import (
-    clustered_experiments,
-    clustered_histories,
     clustered_variants,
+    cuts,
     drawn_graphs,
     experiment_outline,
-    experiments_that_cut,
-    explained_experiments,
-    explained_files,
+    experiments_with,
     explained_variants,
     figure_outline,
     groups_drawn_as,
-    local_twins,
+    local_counterparts,
     outline_files,
     report_files,
     report_outline,
@@ -113,7 +110,7 @@ def test_graphs_inside_institutions_are_drawn_first_one_a_repeat():
 
 def test_scopes_are_those_of_the_graph_that_is_cut_and_of_the_institutions_own():
     layout, _ = laid_out()
-    assert experiments_that_cut(layout.plan) == ["methods", "methods-quick"]
+    assert experiments_with(layout.plan, cuts) == ["methods", "methods-quick"]
     files = scope_inputs(layout, layout.plan.experiments["methods"], "ours")
     assert "/graphs/global-cut-k10-" in files["cut"]
     assert ["/graphs/local-k10-" in path for path in files["own"]] == [True]
@@ -151,22 +148,25 @@ def plan(clustered):
 
 
 def test_experiments_with_a_clustered_variant_are_scored_twice(plan):
-    assert [name for name in clustered_experiments(plan) if not name.endswith("-quick")] == ["clustered"]
+    assert [name for name in experiments_with(plan, clustered_variants) if not name.endswith("-quick")] == ["clustered"]
     assert [variant.name for variant in clustered_variants(plan.experiments["clustered"])] == ["early", "gcfl-plus"]
 
 
 def test_histories_are_in_order_of_variants_and_inside_them_of_repeats(plan):
     experiment = plan.experiments["clustered"]
-    every = [path.split("/")[4:6] for path in clustered_histories("ours", experiment)]
+    every = [
+        path.split("/")[4:6]
+        for path in result_files("ours", experiment, "history.parquet", clustered_variants(experiment))
+    ]
     assert every == [["early", "repeat-0"], ["early", "repeat-1"], ["gcfl-plus", "repeat-0"], ["gcfl-plus", "repeat-1"]]
-    first = clustered_histories("ours", experiment, repeats=1)
+    first = result_files("ours", experiment, "history.parquet", clustered_variants(experiment), repeats=1)
     assert [path.split("/")[4:] for path in first] == [
         ["early", "repeat-0", "history.parquet"], ["gcfl-plus", "repeat-0", "history.parquet"]
     ]  # fmt: skip
 
 
 def test_federated_variants_are_compared_with_self_training(plan):
-    assert local_twins(plan.experiments["clustered"]) == dict.fromkeys(
+    assert local_counterparts(plan.experiments["clustered"]) == dict.fromkeys(
         ["fedavg-gin", "early", "gcfl-plus"], "selftrain"
     )
 
@@ -220,12 +220,15 @@ def test_the_reference_and_the_federated_linear_models_are_explained(variants, r
 def test_shuffled_diagnoses_have_no_pattern_to_show():
     assert explained(["ridge-central"], reference="ridge-central", labels="permuted") == []
     plan = explained_plan(["ridge-central"], reference="ridge-central", labels="permuted")
-    assert explained_experiments(plan) == []
+    assert experiments_with(plan, explained_variants) == []
 
 
 def test_files_are_in_the_order_of_variants_and_repeats():
     experiment = explained_plan(["federated-0", "ridge-central"]).experiments["methods"]
-    parts = [path.split("/")[4:6] for path in explained_files("ours", experiment)]
+    parts = [
+        path.split("/")[4:6]
+        for path in result_files("ours", experiment, "patterns.safetensors", explained_variants(experiment))
+    ]
     names = [(variant, f"repeat-{repeat}") for variant in ("ridge-central", "federated-0") for repeat in (0, 1)]
     assert [tuple(part) for part in parts] == names
 

@@ -40,12 +40,10 @@ class EchoSettings:
 
 class Echo(StageKind):
     name = key = folder = role = shown = "echo"
+    settings = EchoSettings
     parents = ("features", "graph")
     reads = "echoes"
     manual = "keys of echo | 3 | None."
-
-    def settings_class(self, method):
-        return EchoSettings
 
     def slug(self, stage):
         return f"echo-{stage.settings.depth}"

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.cohort.quality.measures import crossings_of_checksums, crossings_of_inclusion, crossings_of_likeness
+from brainfed.cohort.quality.measures import crossings_of_inclusion, crossings_of_likeness
 from brainfed.engines.crossings import in_order, sizes_of
 from brainfed.federation.ledger import ENTRY_BYTES, OF_SUBJECTS, Ledger, UndeclaredCrossing
 from brainfed.federation.sharing import of_institutions
@@ -37,6 +37,7 @@ from brainfed.inpainting.settings import SIZE_TENSORS, CentroidSettings, FedSage
 from brainfed.methods.registry import METHODS
 from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.runtime.streams import Streams
+from support.files.quality_tables import crossings_of_checksums
 from support.samples.inpainting_inputs import inpainting_inputs
 from support.samples.method_inputs import diagnosis_of, method_inputs, relabelled
 from support.samples.quick_methods import METHOD_OF, in_tiers, in_tiers_by_split, outcome_of, topology_of

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from brainfed.checking.files import alike_sites, list_table, read_table
-from brainfed.checking.finding import Finding, boundary, collected, found_at, named, place_of, refusals
+from brainfed.checking.finding import Finding, boundary, collected, failures, found_at, named, note, place_of, refusals
 from brainfed.checking.people import Checked, Content, Look, Person, concluded, look_at_all, silent_regions
 from brainfed.cohort.phenotype.ingest import ingest
 from brainfed.cohort.settings.cohort import CohortSettings
@@ -26,11 +26,11 @@ def check_cohort(name: str, settings: CohortSettings, *, every_scan: bool = Fals
     place = place_of(name, "files")
     failed: list[Finding] = []
     checked, beside = Checked((), (), (), 0), False
-    with boundary(f"Cohort {name!r}", lambda error: failed.append(found_at(place, error))):
+    with failures(place, failed, f"Cohort {name!r}"):
         beside = bool(further_measures(settings)) and not settings.simulates_thickness
         checked = SOURCES[settings.source](name, without_further(settings) if beside else settings, every_scan)
     if settings.source not in ("simulate", "tudataset"):
-        failed += collected(place, alike_sites, checked.sites, place_of(name, "phenotype table"))
+        failed += collected(place_of(name, "phenotype table"), alike_sites, checked.sites)
     further = collected(place_of(name, "measures"), check_further_measures, name, settings) if beside else []
     return replace(checked, findings=(*failed, *checked.findings, *further))
 
@@ -43,7 +43,7 @@ def check_series(name: str, settings: CohortSettings, _: bool) -> Checked:
     if isinstance(table, list):
         return Checked((*mistakes, *table), (), (), series.regions)
     content = look_at_all(table.listed, series.look)
-    content.notes += collected(place, series.remarks, content.looks, place)
+    content.notes += collected(place, series.remarks, content.looks)
     checked = concluded(name, settings, place, table, content, series.regions)
     return replace(checked, findings=(*mistakes, *checked.findings))
 
@@ -51,9 +51,7 @@ def check_series(name: str, settings: CohortSettings, _: bool) -> Checked:
 class SeriesCheck:
     """Reads the region series of a cohort as the jobs read them: part by part, by the same reader.
 
-    Attributes:
-        mistakes: those of the region table; the series are then read without it.
-        regions: number of regions, 0 where it is not known.
+    After `mistakes` in the region table the series are read without it; `regions` is their number, 0 if not known.
     """
 
     def __init__(self, name: str, settings: CohortSettings) -> None:
@@ -82,14 +80,14 @@ class SeriesCheck:
         measures = {"silent_regions": silent, "barely_seen_regions": barely, "coverage": 1 - silent / series.shape[1]}
         return Look(len(series), checksum(series), measures=measures)
 
-    def remarks(self, looks: Mapping[str, Look], place: str) -> Iterator[Finding]:
+    def remarks(self, looks: Mapping[str, Look]) -> Iterator[Finding]:
         """Parts that name their regions differently, and subjects with regions without a signal."""
         parts = (
             (reader.first_file or shard, reader.regions, shard in self._used)
             for shard, reader in sorted(self._readers.items())
         )
-        yield from refusals(place, shared_regions, parts)
-        yield from silent_regions(looks, self.regions, self._settings, place)
+        yield from refusals("", shared_regions, parts)
+        yield from silent_regions(looks, self.regions, self._settings)
 
 
 def check_measures(name: str, settings: CohortSettings, _: bool) -> Checked:
@@ -99,13 +97,13 @@ def check_measures(name: str, settings: CohortSettings, _: bool) -> Checked:
         return Checked(tuple(listed), (), (), 0)
     listing, table = listed
     identities = {one.subject: str(one.series) for one in listing.subjects if one.has_series}
-    content, failed = Content(), list[UserError]()
-    with boundary(place, failed.append):
+    content, failed = Content(), list[Finding]()
+    with failures(place, failed):
         measures = read_measures(identities, settings)
         content.looks = {str(subject): Look(0, str(subject)) for subject in measures.values.index}
         content.wrong = [(subject, UserError(problem)) for subject, problem in sorted(measures.problems.items())]
         content.notes = [Finding("notes", place, remark) for remark in measures.remarks]
-    content.notes += [found_at(place, error) for error in failed]
+    content.notes += failed
     return concluded(name, settings, place, table, content)
 
 
@@ -119,15 +117,15 @@ def check_further_measures(name: str, settings: CohortSettings) -> Iterator[Find
     wrong = [*unusable_measures(name, listing.subjects, settings)]
     if not wrong:
         with boundary(place, wrong.append):
-            found = read_measures(further_identities(name, listing.subjects, settings), settings)
+            measures = read_measures(further_identities(name, listing.subjects, settings), settings)
     yield from (found_at(place, error) for error in wrong)
-    lacking = () if wrong else tuple(sorted({*listing.with_series} - {*map(str, found.values.index)}))
+    lacking = () if wrong else tuple(sorted({*listing.with_series} - {*map(str, measures.values.index)}))
     if lacking:
-        sentence = (
+        yield note(
             f"{len(lacking)} of {len(listing.with_series)} subjects with a scan have no whole FreeSurfer measures and "
-            f"lack this view: {named(lacking)}."
+            f"lack this view: {named(lacking)}.",
+            lacking,
         )
-        yield Finding("notes", place, sentence, lacking)
 
 
 def without_further(settings: CohortSettings) -> CohortSettings:
@@ -141,7 +139,7 @@ def check_graphs(name: str, settings: CohortSettings, _: bool) -> Checked:
     wrong = [*missing_graphs(f"Cohort {name!r}", settings.tudataset, settings.fetch)]
     if not wrong:
         with boundary(place, wrong.append):
-            graphs = ingest(list_graphs(name, settings).phenotype, settings, {})
+            graphs = ingest(list_graphs(name, settings).tables, settings, {})
     if wrong:
         return Checked(tuple(found_at(place, mistake) for mistake in wrong), (), (), 0)
     rows = graphs[["subject", "site", "diagnosis"]].itertuples(index=False)

@@ -2,11 +2,10 @@
 
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 
-from brainfed.checking.finding import Finding, boundary, collected, found_at, named, place_of, severity_of
+from brainfed.checking.finding import Finding, boundary, collected, found_at, named, note, place_of, severity_of
 from brainfed.checking.people import NAMED_NONE, Table
 from brainfed.cohort.classes import class_words
 from brainfed.cohort.phenotype.ingest import ingest
@@ -32,31 +31,23 @@ from brainfed.runtime.errors import Refuse, UserError, pass_over
 from brainfed.runtime.records.contents import dated_ahead
 
 
-@dataclass(frozen=True)
-class Roster:
-    """The rows that can be used; `complete` if all can."""
-
-    listed: tuple[ListedSubject, ...]
-    participants: Mapping[str, Participant]
-    complete: bool
-
-
 def read_table(name: str, settings: CohortSettings) -> Table | list[Finding]:
     """The table of a cohort whose `series` are a pattern; findings alone where there is no table or pattern."""
     files, place = place_of(name, "files"), place_of(name, "phenotype table")
-    missing = collected(files, _missing, name, settings, files)
+    missing = [found_at(files, mistake) for mistake in missing_inputs(name, settings)]
     if settings.series is None or not settings.tables or not all(map(os.path.isfile, settings.tables)):
         return missing
-    roster, findings = read_roster(name, settings, place)
-    if roster.listed:
-        findings += collected(place, reading_remarks, settings.tables, settings, place)
-    findings += [*missing, *collected(files, check_files, name, roster.listed, settings, files)]
-    if roster.complete:
-        findings += collected(place, remarks, roster.participants, settings, place)
-        findings += collected(files, check_orphans, roster.listed, settings, files)
-    rows = {subject: (person.site, person.diagnosis) for subject, person in roster.participants.items()}
-    mean_fd = {subject: person.mean_fd for subject, person in roster.participants.items()}
-    return Table(roster.listed, rows, mean_fd, tuple(findings), roster.complete)
+    listed, participants, findings = read_roster(name, settings, place)
+    complete = not findings
+    if listed:
+        findings += collected(place, reading_remarks, settings.tables, settings)
+    findings += [*missing, *collected(files, check_files, name, listed, settings)]
+    if complete:
+        findings += collected(place, remarks, participants, settings)
+        findings += collected(files, check_orphans, name, listed, settings)
+    rows = {subject: (person.site, person.diagnosis) for subject, person in participants.items()}
+    mean_fd = {subject: person.mean_fd for subject, person in participants.items()}
+    return Table(tuple(listed), rows, mean_fd, tuple(findings), complete)
 
 
 def list_table(name: str, settings: CohortSettings) -> tuple[Listing, Table] | list[Finding]:
@@ -65,25 +56,26 @@ def list_table(name: str, settings: CohortSettings) -> tuple[Listing, Table] | l
     wrong: list[UserError] = []
     with boundary(place, wrong.append):
         listing = list_cohort(name, replace(settings, on_invalid="drop"))
-        people = ingest(listing.phenotype, settings, listing.absences, listing.motion_tables).set_index("subject")
+        people = ingest(listing.tables, settings, listing.absences, listing.motion_tables).set_index("subject")
     if wrong:
         return [found_at(place, error) for error in wrong]
-    tables = (listing.phenotype,) if isinstance(listing.phenotype, str) else listing.phenotype
     rows = {
         str(subject): (site, int(label) if label >= 0 else None)
         for subject, site, label in people[["site", "diagnosis"]].astype({"diagnosis": "float64"}).itertuples()
     }
     unknown = [subject for subject, (_, label) in rows.items() if label is None]
-    left_out = [*_left_out(listing, place, settings)]
-    findings = collected(place, reading_remarks, tables, settings, place)
-    findings += [_unlabelled(unknown, len(rows), settings, place)] if unknown else []
-    dropped = frozenset(subject for one in left_out if one.severity == "drops" for subject in one.subjects)
+    left_out = collected(place, _left_out, listing, settings)
+    findings = collected(place, reading_remarks, listing.tables, settings)
+    findings += [replace(_unlabelled(unknown, len(rows), settings), place=place)] if unknown else []
+    dropped = frozenset(subject for finding in left_out if finding.severity == "drops" for subject in finding.subjects)
     mean_fd = dict(zip(rows, people["mean_fd"].astype("float64"), strict=True))
     return listing, Table(listing.subjects, rows, mean_fd, (*findings, *left_out), dropped=dropped)
 
 
-def read_roster(name: str, settings: CohortSettings, place: str) -> tuple[Roster, list[Finding]]:
-    """Read the whole table of a cohort; rows that no job could read become findings."""
+def read_roster(
+    name: str, settings: CohortSettings, place: str
+) -> tuple[list[ListedSubject], dict[str, Participant], list[Finding]]:
+    """The subjects and participants of the rows that a job can read, and a finding for every other row."""
     findings: list[Finding] = []
 
     def refuse(error: UserError, *subjects: str) -> None:
@@ -97,13 +89,11 @@ def read_roster(name: str, settings: CohortSettings, place: str) -> tuple[Roster
     for row in _rows(settings, refuse):
         mistakes: list[UserError] = []
         with boundary(f"{row.table}, line {row.line}", mistakes.append):
-            participants[row.subject] = read_participant(
-                row.table, row, settings.columns, settings.codes, settings.target, settings.classes
-            )
+            participants[row.subject] = read_participant(row, settings)
             listed.append(list_subject(name, row, settings, below))
         for error in mistakes:
             refuse(error, row.subject)
-    return Roster(tuple(listed), participants, not findings), findings
+    return listed, participants, findings
 
 
 def _rows(settings: CohortSettings, refuse: Refuse) -> list[Row]:
@@ -112,9 +102,8 @@ def _rows(settings: CohortSettings, refuse: Refuse) -> list[Row]:
     return []
 
 
-def reading_remarks(tables: Sequence[str], settings: CohortSettings, place: str) -> Iterator[Finding]:
+def reading_remarks(tables: Sequence[str], settings: CohortSettings) -> Iterator[Finding]:
     """Notes on cells that do not mean what they spell: codes read as missing, ids read without `.0`."""
-    note = partial(Finding, "notes", place)
     rows = cohort_rows(tables, settings, pass_over)
     usual = {"n/a", *settings.missing}
     codes = sorted({code for row in rows for code in row.absent.values()} - usual)
@@ -127,14 +116,12 @@ def reading_remarks(tables: Sequence[str], settings: CohortSettings, place: str)
             concerned,
         )
     if settings.columns.site is None and rows:
-        sentence = f"columns.site is none: all {len(rows)} subjects come from one site, called {ONE_SITE}."
-        yield note(sentence)
-    names = settings.columns.ids
-    if rows and all(f"{row.label}.0" in map(row.cells.get, names) for row in rows):
+        yield note(f"columns.site is none: all {len(rows)} subjects come from one site, called {ONE_SITE}.")
+    if rows and all(f"{row.label}.0" in map(row.cells.get, settings.columns.ids) for row in rows):
         yield note(f"all ids end in `.0`, as {rows[0].label}.0, and are read without it: {rows[0].label}.")
 
 
-def alike_sites(sites: Sequence[str], place: str) -> Iterator[Finding]:
+def alike_sites(sites: Sequence[str]) -> Iterator[Finding]:
     """A note on sites whose names differ in case, blanks and punctuation alone."""
     spelled: dict[str, list[str]] = {}
     for site in sites:
@@ -142,17 +129,14 @@ def alike_sites(sites: Sequence[str], place: str) -> Iterator[Finding]:
     for group in spelled.values():
         numbers = not any(map(str.isalpha, "".join(group)))
         if len(group) > 1 and not numbers:
-            yield Finding(
-                "notes",
-                place,
+            yield note(
                 f"sites {', '.join(map(repr, group))} differ in spelling alone and count as {len(group)}; if they are "
                 f"one, give each the same name under `codes.site`, as `{group[1]}: {group[0]}`.",
             )
 
 
-def remarks(participants: Mapping[str, Participant], settings: CohortSettings, place: str) -> Iterator[Finding]:
+def remarks(participants: Mapping[str, Participant], settings: CohortSettings) -> Iterator[Finding]:
     """Notes on unknown values, classes and sites; a cohort of one class stops the run."""
-    note = partial(Finding, "notes", place)
     if not participants:
         return
     words = class_words(settings.target, settings.classes)
@@ -160,22 +144,19 @@ def remarks(participants: Mapping[str, Participant], settings: CohortSettings, p
         values = {subject: getattr(person, field) for subject, person in participants.items()}
         without = tuple(subject for subject, value in values.items() if value is None or value != value)
         if without and field == "diagnosis":
-            yield _unlabelled(without, len(participants), settings, place)
+            yield _unlabelled(without, len(participants), settings)
         elif without:
-            sentence = f"{len(without)} of {len(participants)} subjects have no {field}: {named(without)}."
-            yield note(sentence, without)
+            yield note(f"{len(without)} of {len(participants)} subjects have no {field}: {named(without)}.", without)
     labels: dict[str, list[int]] = {person.site: [] for person in participants.values()}
     for person in participants.values():
         labels[person.site] += [] if person.diagnosis is None else [person.diagnosis]
     classes = {label for of_site in labels.values() for label in of_site}
     if len(classes) == 1:
-        (only,) = classes
-        yield Finding(
-            "stops",
-            place,
-            f"{settings.tables[0]}: expected {words.listed}, found {words.many[only]} only; "
-            f"fix codes.{settings.target} or the table.",
+        sentence = (
+            f"{settings.tables[0]}: expected {words.listed}, found {words.many[min(classes)]} only; "
+            f"fix codes.{settings.target} or the table."
         )
+        yield Finding("stops", "", sentence)
     for site, of_site in sorted(labels.items()) if len(classes) != 1 else ():
         if len(set(of_site)) == 1:
             who = f"all {len(of_site)} subjects are" if len(of_site) > 1 else "its only subject is one of the"
@@ -187,31 +168,23 @@ def remarks(participants: Mapping[str, Participant], settings: CohortSettings, p
         yield note(f"tr: the cohort has no site {', '.join(unknown)}; fix the name, or remove it.")
 
 
-def _unlabelled(without: Sequence[str], total: int, settings: CohortSettings, place: str) -> Finding:
+def _unlabelled(without: Sequence[str], total: int, settings: CohortSettings) -> Finding:
     """Subjects without a label, which stay in unsupervised steps or leave."""
     known = f"{len(without)} of {total} subjects have no {settings.target}"
     if settings.unlabelled == "keep":
-        return Finding("notes", place, f"{known}: {named(without)}.", tuple(without))
-    return Finding("drops", place, f"{known} and are left out (`unlabelled: drop`): {named(without)}.", tuple(without))
+        return note(f"{known}: {named(without)}.", without)
+    return Finding("drops", "", f"{known} and are left out (`unlabelled: drop`): {named(without)}.", tuple(without))
 
 
-def _missing(name: str, settings: CohortSettings, place: str) -> Iterator[Finding]:
-    """Files of the settings that do not exist."""
-    return (found_at(place, mistake) for mistake in missing_inputs(name, settings))
-
-
-def check_files(name: str, listed: Sequence[ListedSubject], settings: CohortSettings, place: str) -> Iterator[Finding]:
+def check_files(name: str, listed: Sequence[ListedSubject], settings: CohortSettings) -> Iterator[Finding]:
     """Rows whose files are absent, not named, or another row's."""
-    note = partial(Finding, "notes", place)
     if not listed:
         return
-    yield from _absent(name, listed, settings, place)
+    yield from _absent(name, listed, settings)
     for mistake in unusable_paths(name, settings.tables, settings, listed):
-        yield found_at(place, mistake)
-    unnamed = tuple(one.subject for one in listed if one.absence == "no series")
-    if unnamed:
-        sentence = f"{len(unnamed)} of {len(listed)} rows name no file and are left out: {named(unnamed)}."
-        yield note(sentence, unnamed)
+        yield found_at("", mistake)
+    if unnamed := [one.subject for one in listed if one.absence == "no series"]:
+        yield note(f"{len(unnamed)} of {len(listed)} rows name no file and are left out: {named(unnamed)}.", unnamed)
     owners: dict[str, list[str]] = {}
     for one in listed:
         if one.has_series:
@@ -221,15 +194,15 @@ def check_files(name: str, listed: Sequence[ListedSubject], settings: CohortSett
             yield note(
                 f"{path}: expected one subject, found {len(subjects)} ({named(subjects)}), which count as twins; fix "
                 "columns.file or the pattern if they are several people.",
-                tuple(subjects),
+                subjects,
             )
 
 
-def _absent(name: str, listed: Sequence[ListedSubject], settings: CohortSettings, place: str) -> Iterator[Finding]:
+def _absent(name: str, listed: Sequence[ListedSubject], settings: CohortSettings) -> Iterator[Finding]:
     """A cohort without any file, as the job refuses it; else every absent file, with the names of its subjects."""
     none_at_all = [*absent_files(name, listed, replace(settings, on_invalid="drop"))]
-    yield from (found_at(place, mistake) for mistake in none_at_all)
     if none_at_all:
+        yield from (found_at("", mistake) for mistake in none_at_all)
         return
     wanted = [one for one in listed if one.absence != EXCLUDED and one.series is not None]
     for kind in ("series", "confounds"):
@@ -240,55 +213,49 @@ def _absent(name: str, listed: Sequence[ListedSubject], settings: CohortSettings
         remedy = ("" if settings.fetch else "bring the files, ") + remedy_for(settings, kind)
         folders = [file for file in files if Path(file).is_dir()]
         found = f"a folder at {folders[0]}" if folders else none_but(str(files[0]))
-        yield Finding(
-            severity_of(settings),
-            place,
+        sentence = (
             f"Cohort {name!r}: expected the {kind} file {files[0]} of subject {subjects[0]}, found "
             f"{found} ({len(without)} of {len(wanted)} are absent: {named(subjects)}); {remedy}, "
-            f"or {'set `on_invalid: drop`' if settings.on_invalid == 'error' else 'take the rows out of the table'}.",
-            subjects,
+            f"or {'set `on_invalid: drop`' if settings.on_invalid == 'error' else 'take the rows out of the table'}."
         )
+        yield Finding(severity_of(settings), "", sentence, subjects)
 
 
-def check_orphans(listed: Sequence[ListedSubject], settings: CohortSettings, place: str) -> Iterator[Finding]:
+def check_orphans(name: str, listed: Sequence[ListedSubject], settings: CohortSettings) -> Iterator[Finding]:
     """Files that the pattern finds and no row names; `listed` are all rows."""
     pattern = str(settings.series)
     below = files_below(pattern)
-    orphans = unlisted_files(pattern, named_series(place, listed, settings, below), below)
+    orphans = unlisted_files(pattern, named_series(name, listed, settings, below), below)
     if orphans:
-        yield Finding(
-            "notes",
-            place,
+        yield note(
             f"{settings.series}: {len(orphans)} files belong to no row of the table, the first is {orphans[0]}; add "
             "rows, or fix the ids if they should be found.",
         )
 
 
-def _left_out(listing: Listing, place: str, settings: CohortSettings) -> Iterator[Finding]:
+def _left_out(listing: Listing, settings: CohortSettings) -> Iterator[Finding]:
     """Rows without files to use, by reason, and files without a row."""
-    note = partial(Finding, "notes", place)
     total, wanted = len(listing.subjects), wanted_files(settings) if settings.source == "bids" else {}
     for reason in sorted(set(listing.absences.values()) - {EXCLUDED}):
         subjects = tuple(subject for subject, absence in listing.absences.items() if absence == reason)
         if reason in NAMED_NONE:
-            sentence = f"{len(subjects)} of {total} rows are left out ({reason}): {named(subjects)}."
-            yield note(sentence, subjects)
+            yield note(f"{len(subjects)} of {total} rows are left out ({reason}): {named(subjects)}.", subjects)
             continue
         dropping = settings.on_invalid == "drop"
         pattern = f", {wanted[reason][1]} in {settings.bids.derivatives}" if reason in wanted else ""
         remedy = "they are left out" if dropping else "bring the files, or leave them out with on_invalid: drop"
         sentence = f"{len(subjects)} of {total} subjects: {reason}{pattern} ({named(subjects)}); {remedy}."
-        yield Finding(severity_of(settings), place, sentence, subjects)
+        yield Finding(severity_of(settings), "", sentence, subjects)
     if listing.unlisted:
         more = len(listing.unlisted)
         strangers = "1 subject with files has" if more == 1 else f"{more} subjects with files have"
         yield note(
             f"{strangers} no row in the table, the first is "
-            f"{listing.unlisted[0]}; add rows, or fix the ids if they should be found.",
+            f"{listing.unlisted[0]}; add rows, or fix the ids if they should be found."
         )
 
 
-def check_dates(name: str, settings: CohortSettings, place: str) -> Iterator[Finding]:
+def check_dates(name: str, settings: CohortSettings) -> Iterator[Finding]:
     """Tables and files that are dated after now, as by a scanner's or a server's clock."""
     try:
         listing = list_cohort(name, settings)
@@ -302,14 +269,14 @@ def check_dates(name: str, settings: CohortSettings, place: str) -> Iterator[Fin
     if settings.kind == "morphometry" or further_measures(settings):
         files += inputs.stats_files()
     if said := dated_ahead(dict.fromkeys(files)):
-        yield Finding("notes", place, f"{said[0].upper()}{said[1:]}")
+        yield note(f"{said[0].upper()}{said[1:]}")
 
 
-def check_others(name: str, settings: CohortSettings, cohorts: Collection[str], place: str) -> Iterator[Finding]:
+def check_others(name: str, settings: CohortSettings, cohorts: Collection[str]) -> Iterator[Finding]:
     """Files that lie where the run writes another of its `cohorts`; those in its own results are found with it."""
     try:
         listing = list_cohort(name, replace(settings, on_invalid="drop"))
     except UserError:
         return
-    tables = CohortInputs(name, settings, listing).phenotype_tables
-    yield from (found_at(place, error) for error in unusable_paths(name, tables, settings, listing.subjects, cohorts))
+    wrong = unusable_paths(name, listing.tables, settings, listing.subjects, cohorts)
+    yield from (found_at("", error) for error in wrong)

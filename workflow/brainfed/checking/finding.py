@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, ParamSpec
 
 from brainfed.cohort.settings.cohort import CohortSettings
@@ -20,19 +20,17 @@ FOUND = re.compile(r"\bfound ('[^']*')")
 
 @dataclass(frozen=True)
 class Finding:
-    """One sentence about one place.
-
-    Attributes:
-        severity: whether the run stops, goes on without a subject, or goes on.
-        place: heading that it stands under.
-        sentence: what, where, expected against found, what to do.
-        subjects: those concerned; empty: no single subject.
-    """
+    """One sentence about one place: what, where, expected against found, what to do; the subjects, if any."""
 
     severity: Severity
     place: str
     sentence: str
     subjects: tuple[str, ...] = ()
+
+
+def note(sentence: str, subjects: Sequence[str] = ()) -> Finding:
+    """What is worth knowing; `collected` gives its place."""
+    return Finding("notes", "", sentence, tuple(subjects))
 
 
 class UnexpectedError(UserError):
@@ -43,11 +41,8 @@ class UnexpectedError(UserError):
 def boundary(where: str, refuse: Refuse) -> Iterator[None]:
     """Give what fails inside to `refuse`, as one sentence, and go on behind it; interrupts pass.
 
-    Everything that a check reads is read in here, by the function of the job that will read it.
-
-    Args:
-        where: what is read, as the sentence on an unexpected failure begins.
-        refuse: called with the mistake.
+    Everything that a check reads is read in here, by the function of the job that will read it. `where` begins the
+    sentence on an unexpected failure: what is read.
     """
     try:
         yield
@@ -62,22 +57,29 @@ def found_at(place: str, error: UserError, severity: Severity = "stops", subject
     return Finding("stops" if isinstance(error, UnexpectedError) else severity, place, str(error), subjects)
 
 
+@contextmanager
+def failures(place: str, findings: list[Finding], where: str = "") -> Iterator[None]:
+    """Add the finding of what fails inside; `where` as of `boundary`, by default the place."""
+    with boundary(where or place, lambda error: findings.append(found_at(place, error))):
+        yield
+
+
 def collected(
     place: str, check: Callable[Given, Iterable[Finding]], *given: Given.args, **named: Given.kwargs
 ) -> list[Finding]:
-    """All findings of a check, and one more if it fails on the way."""
-    held: list[Finding] = []
-    with boundary(place, lambda error: held.append(found_at(place, error))):
-        held.extend(check(*given, **named))
-    return held
+    """All findings of a check, at this place unless they have their own, and one more if it fails on the way."""
+    findings: list[Finding] = []
+    with failures(place, findings):
+        findings.extend(replace(finding, place=finding.place or place) for finding in check(*given, **named))
+    return findings
 
 
 def refusals(place: str, job: Callable[Given, object], *given: Given.args, **named: Given.kwargs) -> list[Finding]:
     """The finding of a job's function that refuses what it is given; none where it takes it."""
-    held: list[Finding] = []
-    with boundary(place, lambda error: held.append(found_at(place, error))):
+    findings: list[Finding] = []
+    with failures(place, findings):
         job(*given, **named)
-    return held
+    return findings
 
 
 def place_of(cohort: str, part: str) -> str:
@@ -96,7 +98,7 @@ def gathered(findings: Iterable[Finding]) -> list[Finding]:
     for finding in findings:
         kinds.setdefault((finding.place, finding.severity, _kind(finding.sentence)), []).append(finding)
     places = list(dict.fromkeys(place for place, *_ in kinds))
-    return [_together(alike) for place in places for (held, *_), alike in kinds.items() if held == place]
+    return [_together(alike) for place in places for (own, *_), alike in kinds.items() if own == place]
 
 
 def as_text(findings: Sequence[Finding]) -> str:
@@ -145,10 +147,10 @@ def _kind(sentence: str) -> str:
 
 def _with_others(sentence: str, sentences: Sequence[str]) -> str:
     """A sentence that also names the other values found: one code or number may not hide the others."""
-    found = list(dict.fromkeys(hit.group(1) for hit in map(FOUND.search, sentences) if hit))
-    if len(found) < 2:
+    values = list(dict.fromkeys(hit.group(1) for hit in map(FOUND.search, sentences) if hit))
+    if len(values) < 2:
         return sentence
-    return FOUND.sub(lambda hit: f"{hit.group()} (also {named(found[1:])})", sentence, count=1)
+    return FOUND.sub(lambda hit: f"{hit.group()} (also {named(values[1:])})", sentence, count=1)
 
 
 def _together(alike: Sequence[Finding]) -> Finding:

@@ -6,7 +6,7 @@ A cohort has one image a subject (nifti), or fMRIPrep's runs with brain masks, s
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import zip_longest
 from operator import itemgetter
 from pathlib import Path
@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from brainfed.checking.files import list_table, read_table
-from brainfed.checking.finding import Finding, boundary, collected, found_at, named, place_of
+from brainfed.checking.finding import Finding, boundary, collected, failures, named, note, place_of
 from brainfed.checking.people import Checked, Content, Look, concluded, look_at_all, silent_regions
 from brainfed.cohort.quality.inclusion import RULES, active_rules
 from brainfed.cohort.quality.measures import measure_scans
@@ -63,10 +63,7 @@ def check_images(name: str, settings: CohortSettings, *, every_scan: bool) -> Ch
     mistakes: list[Finding] = []
     atlas = None
     if files.parcellation is not None and all(Path(path).is_file() for path in files if path is not None):
-        with boundary(
-            f"Parcellation {files.parcellation}, region table {files.labels}",
-            lambda error: mistakes.append(found_at(of_atlas, error)),
-        ):
+        with failures(of_atlas, mistakes, f"Parcellation {files.parcellation}, region table {files.labels}"):
             atlas = load_atlas(settings.atlas, files.parcellation, files.labels)
     regions = len(atlas.regions) if atlas else 0
     bids = settings.source == "bids"
@@ -79,7 +76,7 @@ def check_images(name: str, settings: CohortSettings, *, every_scan: bool) -> Ch
     content = look_at_all(table.listed, lambda listed, refuse: look(listed, settings, space, refuse))
     if atlas is not None:
         read_scans(content, table.listed, settings, atlas, every=every_scan)
-    content.notes += collected(place, remarks, content.looks, table.listed, settings, space, place)
+    content.notes += collected(place, remarks, content.looks, table.listed, settings, space)
     checked = concluded(name, settings, place, table, content, regions)
     return replace(checked, findings=(*mistakes, *checked.findings))
 
@@ -106,11 +103,7 @@ class Space:
         return None if self.atlas is None else grid_of(self.atlas)
 
     def place(self, subject: str, file: str, header: ScanHeader) -> None:
-        """Compare one image's grid with the atlas.
-
-        Raises:
-            UserError: it shares no voxel with it.
-        """
+        """Compare one image's grid with the atlas; a UserError if they share no voxel."""
         if self.atlas is None or self.placed is None:
             return
         grid = header.shape[:3]
@@ -228,32 +221,26 @@ def read_scans(
 ) -> None:
     """Extract the region series of subjects without mistakes as the jobs do, those of all sites in turn.
 
-    Looks get their measures; those at scans that cannot be used leave for the mistakes.
-
-    Args:
-        content: the looks at the headers.
-        listed: the cohort's subjects.
-        settings: of the cohort.
-        atlas: of the cohort.
-        every: whether to go on beyond `MOST_VOXELS`.
+    Looks get their measures; those at scans that cannot be used leave for the mistakes. `every` goes on beyond
+    `MOST_VOXELS`.
     """
     rows: list[dict[str, object]] = []
     coverage: dict[str, NDArray[np.float64]] = {}
     mistakes: list[tuple[str, UserError]] = []
     left = math.inf if every else MOST_VOXELS
     exempt_libraries()
-    for one in _in_turn([one for one in listed if one.subject in content.looks]):
-        left -= content.looks[one.subject].voxels
+    for each in _in_turn([each for each in listed if each.subject in content.looks]):
+        left -= content.looks[each.subject].voxels
         if left < 0:
             break
         wrong: list[UserError] = []
-        with boundary(f"Subject {one.subject}, {one.series}", wrong.append):
-            found = _extracted(one, settings, atlas)
-            check_series(one.subject, found.series, settings.min_timepoints)
-        mistakes += [(one.subject, error) for error in wrong]
+        with boundary(f"Subject {each.subject}, {each.series}", wrong.append):
+            extracted = _extracted(each, settings, atlas)
+            check_series(each.subject, extracted.series, settings.min_timepoints)
+        mistakes += [(each.subject, error) for error in wrong]
         if not wrong:
-            rows.append(quality_row(one.subject, found, ""))
-            coverage[one.subject] = found.coverage
+            rows.append(quality_row(each.subject, extracted, ""))
+            coverage[each.subject] = extracted.coverage
     content.wrong += sorted(mistakes, key=itemgetter(0))
     for subject, _ in mistakes:
         content.looks.pop(subject, None)
@@ -275,12 +262,12 @@ def _in_turn(listed: Iterable[ListedSubject]) -> Iterator[ListedSubject]:
     return (one for turn in zip_longest(*of_site.values()) for one in turn if one is not None)
 
 
-def _extracted(one: ListedSubject, settings: CohortSettings, atlas: Atlas | ProbabilisticAtlas) -> RegionSeries:
-    tr = settings.tr.get(one.site)
-    if one.runs:
-        return extract_subject(one.subject, SubjectRuns(one.runs, tr), atlas, settings)
-    files = ScanFiles(str(one.series), one.confounds, tr)
-    return extract(one.subject, files, atlas, settings.extraction, settings.confound_columns)
+def _extracted(listed: ListedSubject, settings: CohortSettings, atlas: Atlas | ProbabilisticAtlas) -> RegionSeries:
+    tr = settings.tr.get(listed.site)
+    if listed.runs:
+        return extract_subject(listed.subject, SubjectRuns(listed.runs, tr), atlas, settings)
+    files = ScanFiles(str(listed.series), listed.confounds, tr)
+    return extract(listed.subject, files, atlas, settings.extraction, settings.confound_columns)
 
 
 def read_whole_header(subject: str, file: str) -> ScanHeader:
@@ -290,7 +277,8 @@ def read_whole_header(subject: str, file: str) -> ScanHeader:
         UserError: the file is absent, cut off or no NIfTI, the image is not 4D, or the affine is singular.
     """
     header = read_header(subject, file)
-    if not _is_whole(header):
+    # A gzip file ends with the length of its content.
+    if header.voxels.endswith(".gz") and gzip_trailer(header.voxels)[1] != header.size % 2**32:
         read_scan(subject, file)
     return header
 
@@ -308,18 +296,12 @@ def _unread(unread: int, total: int, settings: CohortSettings) -> str:
     )
 
 
-def _is_whole(header: ScanHeader) -> bool:
-    """Whether a gzip file, which ends with the length of its content, is as long as its header says."""
-    return not header.voxels.endswith(".gz") or gzip_trailer(header.voxels)[1] == header.size % 2**32
-
-
 def remarks(
-    looks: Mapping[str, Look], listed: Sequence[ListedSubject], settings: CohortSettings, space: Space, place: str
+    looks: Mapping[str, Look], listed: Sequence[ListedSubject], settings: CohortSettings, space: Space
 ) -> Iterator[Finding]:
     """Notes on the images together: unread voxels, repetition times, two high-passes, other grids, a part of the brain,
     regions without a signal.
     """
-    note = partial(Finding, "notes", place)
     unread = tuple(subject for subject, look in looks.items() if look.measures is None)
     if unread and space.atlas is not None:
         yield note(_unread(len(unread), len(looks), settings), unread)
@@ -373,7 +355,7 @@ def remarks(
             f"{len(absent)} of {len(space.atlas.regions)} regions of the region table have no voxel in the "
             f"parcellation and are empty in every subject: {named(absent)}; take their rows out of the table.",
         )
-    yield from silent_regions(looks, len(space.atlas.regions) if space.atlas else 0, settings, place)
+    yield from silent_regions(looks, len(space.atlas.regions) if space.atlas else 0, settings)
     volumes = np.array([look.timepoints for look in looks.values()])
     if len(volumes) and volumes.max() > 2 * volumes.min():
         yield note(

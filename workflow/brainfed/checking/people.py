@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isnan, nan
 
-from brainfed.checking.finding import Finding, boundary, found_at, named, severity_of
+from brainfed.checking.finding import Finding, boundary, collected, found_at, named, note, severity_of
 from brainfed.cohort.quality.inclusion import RULES, active_rules, exclusion_kind, reason_to_leave
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.sources.files import EXCLUDED, Absence, ListedSubject
@@ -18,13 +18,7 @@ REMEDIES = {"mean_fd": "name its column under `columns.mean_fd`", "kept_seconds"
 
 @dataclass(frozen=True)
 class Person:
-    """One subject whose data can be used.
-
-    Attributes:
-        diagnosis: 1 patient, 0 control, None unknown.
-        twin: the same for subjects with the same data.
-        timepoints: length of the series, 0 where it is not known.
-    """
+    """One subject whose data can be used; of its files as `Look`. `diagnosis`: 1 patient, 0 control, None unknown."""
 
     subject: str
     site: str
@@ -118,12 +112,10 @@ class Content:
 def look_at_all(everybody: Iterable[ListedSubject], look: Callable[[ListedSubject, Refuse], Look | None]) -> Content:
     """The looks at subjects without mistakes, and the mistakes of the others.
 
-    Args:
-        everybody: subjects, with a file or without.
-        look: reads one subject's files and refuses their mistakes; None where they cannot be read.
+    `look` reads one subject's files and refuses their mistakes; it returns None where they cannot be read.
     """
     content = Content()
-    for listed in (one for one in everybody if one.has_series):
+    for listed in (each for each in everybody if each.has_series):
         wrong: list[UserError] = []
         seen = None
         with boundary(f"Subject {listed.subject}, {listed.series}", wrong.append):
@@ -139,13 +131,7 @@ def concluded(
 ) -> Checked:
     """The people of a cohort once the mistakes that stop the run are fixed, with all findings.
 
-    Args:
-        name: of the cohort.
-        settings: of the cohort.
-        place: heading of the findings on files.
-        table: the rows and the files that they name.
-        content: of these files.
-        regions: of the parcellation, 0 where it is not known.
+    `place` is the heading of findings on the `content` of files, `regions` the number of regions (0: not known).
     """
     fixed = {one.subject: Look(0, one.subject) for one in table.listed if one.absence not in (*NAMED_NONE, EXCLUDED)}
     known = fixed | content.looks if settings.on_invalid == "error" else content.looks
@@ -157,8 +143,10 @@ def concluded(
     severity = severity_of(settings)
     findings = [*table.findings]
     findings += [found_at(place, error, severity, (subject,)) for subject, error in content.wrong]
-    findings += [*_nobody_left(name, place, settings, len(everybody), len(people), table.dropped, content)]
-    findings += [*content.notes, *_twins_among(place, people)]
+    dropped = {subject for subject, _ in content.wrong} | table.dropped
+    if sentence := _nobody_left(settings.target, len(everybody), len(people), len(dropped)):
+        findings.append(Finding("stops", place, f"Cohort {name!r}: {sentence}"))
+    findings += [*content.notes, *collected(place, _duplicates_among, people)]
     stay, excluded, reasons = _exclude_known(place, people, content.looks, table.mean_fd, settings)
     reasons |= {subject: str(error) for subject, error in reversed(content.wrong)}
     reasons |= {one.subject: one.absence for one in table.listed if one.absence}
@@ -172,58 +160,44 @@ def concluded(
     return Checked((*findings, *excluded), stay if table.complete else (), sites, regions, leavers)
 
 
-def silent_regions(looks: Mapping[str, Look], regions: int, settings: CohortSettings, place: str) -> Iterator[Finding]:
+def silent_regions(looks: Mapping[str, Look], regions: int, settings: CohortSettings) -> Iterator[Finding]:
     """A note on subjects whose regions without a signal are set to 0."""
     silent = {subject: int((look.measures or {}).get("silent_regions", 0)) for subject, look in looks.items()}
     subjects = tuple(sorted(subject for subject, count in silent.items() if count))
     if subjects and settings.constant_regions == "impute_zero":
-        sentence = (
+        yield note(
             f"{len(subjects)} subjects have regions without a signal, constant or missing throughout, up to "
             f"{max(silent.values())} of {regions}: {named(subjects)}; their correlations are set to 0 "
-            "(`constant_regions`)."
+            "(`constant_regions`).",
+            subjects,
         )
-        yield Finding("notes", place, sentence, subjects)
 
 
-def _nobody_left(
-    name: str,
-    place: str,
-    settings: CohortSettings,
-    everybody: int,
-    people: int,
-    absent: frozenset[str],
-    content: Content,
-) -> Iterator[Finding]:
-    """What stops a run of a cohort without a usable subject."""
-    dropped = {subject for subject, _ in content.wrong} | absent
+def _nobody_left(target: str, everybody: int, people: int, dropped: int) -> str:
+    """What stops a run of a cohort without a usable subject; empty where there is one."""
     if dropped and not everybody:
-        yield Finding(
-            "stops",
-            place,
-            f"Cohort {name!r}: expected a usable subject, found that `on_invalid: drop` leaves out all {len(dropped)}; "
-            "fix the files, or the settings that they are checked against.",
+        return (
+            f"expected a usable subject, found that `on_invalid: drop` leaves out all {dropped}; fix the files, or the "
+            "settings that they are checked against."
         )
     if everybody and not people:
-        yield Finding(
-            "stops",
-            place,
-            f"Cohort {name!r}: expected a subject whose {settings.target} is known, found none among {everybody}; fix "
-            f"columns.{settings.target}, its codes or the table.",
+        return (
+            f"expected a subject whose {target} is known, found none among {everybody}; fix columns.{target}, its "
+            "codes or the table."
         )
+    return ""
 
 
-def _twins_among(place: str, people: Sequence[Person]) -> Iterator[Finding]:
+def _duplicates_among(people: Sequence[Person]) -> Iterator[Finding]:
     """One finding for every group of subjects with the same data."""
     groups: dict[str, list[Person]] = {}
     for person in people:
         groups.setdefault(person.twin, []).append(person)
-    for group in (held for held in groups.values() if len(held) > 1):
+    for group in (members for members in groups.values() if len(members) > 1):
         several = len({person.diagnosis for person in group} - {None}) > 1
         contradiction = ", with different diagnoses: at least one file or row is wrong" if several else ""
-        subjects = tuple(person.subject for person in group)
-        yield Finding(
-            "notes",
-            place,
+        subjects = [person.subject for person in group]
+        yield note(
             f"Subjects {', '.join(subjects)}: expected data of their own, found the same in all{contradiction}; they "
             "will share an institution and a fold; remove all but one if they are one person, or fix a file that was "
             "copied.",
@@ -244,7 +218,7 @@ def _exclude_known(
     """
     reasons: dict[str, str] = {}
     findings: list[Finding] = []
-    measured = {one.subject: _known(one, looks, mean_fd, settings) for one in people}
+    measured = {person.subject: _known(person, looks, mean_fd, settings) for person in people}
     for subject, row in measured.items():
         reasons[subject] = ""
         mistakes: list[UserError] = []
@@ -260,8 +234,8 @@ def _exclude_known(
             f"{left[subjects[0]]}."
         )
         findings.append(Finding("drops", place, sentence, subjects))
-    findings += _without_measure(place, measured, looks, settings)
-    stay = tuple(one for one in people if one.subject not in left)
+    findings += collected(place, _without_measure, measured, looks, settings)
+    stay = tuple(person for person in people if person.subject not in left)
     if people and not stay:
         sentence = (
             f"Cohort: expected a subject that the rules under `exclude` keep, found none among {len(people)}; "
@@ -295,18 +269,18 @@ def _known(
 
 
 def _without_measure(
-    place: str, measured: Mapping[str, Mapping[str, object]], looks: Mapping[str, Look], settings: CohortSettings
+    measured: Mapping[str, Mapping[str, object]], looks: Mapping[str, Look], settings: CohortSettings
 ) -> Iterator[Finding]:
     """Limits on what nobody has, which exclude nobody; tables and headers do not show what is measured in a scan."""
     for name, rule in active_rules(settings.exclude).items():
         shown = rule.measure in REMEDIES
         unread = not shown and settings.source != "freesurfer"
-        of_rule = [row for one, row in measured.items() if not unread or (one in looks and looks[one].measures)]
+        of_rule = [
+            row for subject, row in measured.items() if not unread or (subject in looks and looks[subject].measures)
+        ]
         if of_rule and all(isnan(float(str(row[rule.measure]))) for row in of_rule):
             remedy = f"{REMEDIES[rule.measure]}, or take the limit out" if shown else "take the limit out"
-            yield Finding(
-                "notes",
-                place,
+            yield note(
                 f"`exclude.{name}` has nothing to judge by and excludes nobody: expected a subject with a known "
-                f"{rule.words}, found none among {len(of_rule)}; {remedy}.",
+                f"{rule.words}, found none among {len(of_rule)}; {remedy}."
             )

@@ -9,7 +9,7 @@ from typing import Any
 
 from brainfed.checking.cohort import check_cohort
 from brainfed.checking.files import check_dates, check_others
-from brainfed.checking.finding import Finding, boundary, collected, found_at, gathered, named, place_of, refusals
+from brainfed.checking.finding import Finding, collected, failures, gathered, named, note, place_of, refusals
 from brainfed.checking.people import Checked
 from brainfed.checking.split import SplitCheck
 from brainfed.cohort.settings.cohort import CohortSettings
@@ -36,9 +36,6 @@ class UsableConfig:
     """The parts of a config that are valid.
 
     Attributes:
-        cohorts: by name.
-        experiments: resolved.
-        seed: of every random stream.
         coordinates: whether it is the coordinator's of a study between sites, whose data are at the sites.
         sites: of a study between sites, in order.
         site: the one whose config it is; empty: none.
@@ -59,33 +56,29 @@ def check_project(
 ) -> list[Finding]:
     """All mistakes that tables and files show, as far as one does not hide another.
 
-    Region series are read as the jobs read them; of images the headers, and the voxels of some subjects of each site.
-
-    Args:
-        config: path of the config.
-        results: folder of the results, for the disk that they need.
-        few: note also that few people are tested, which no file shows to be a mistake.
-        every_scan: read the voxels of all images.
+    Region series are read as the jobs read them; of images the headers, and the voxels of some subjects of each site,
+    or of `every_scan`. `few` notes also that few people are tested, which no file shows to be a mistake; the disk needs
+    room at `results`.
     """
     usable, findings = UsableConfig({}, (), 0), list[Finding]()
-    with boundary(str(config), lambda error: findings.append(found_at(CONFIG, error))):
+    with failures(CONFIG, findings, str(config)):
         usable, findings = check_config(config)
-    found: list[Finding] = []
+    of_cohorts: list[Finding] = []
     needed: dict[str, int] = {}
     for name, settings in usable.cohorts.items():
         if usable.coordinates and settings.source != "simulate":
-            found.append(Finding("notes", place_of(name, "files"), AT_THE_SITES))
+            of_cohorts.append(Finding("notes", place_of(name, "files"), AT_THE_SITES))
             continue
         checked = check_cohort(name, settings, every_scan=every_scan)
         files = place_of(name, "files")
-        found += [*checked.findings, *collected(files, check_dates, name, settings, files)]
+        of_cohorts += [*checked.findings, *collected(files, check_dates, name, settings)]
         if len(usable.cohorts) > 1:
-            found += collected(files, check_others, name, settings, usable.cohorts, files)
+            of_cohorts += collected(files, check_others, name, settings, usable.cohorts)
         experiments = [experiment for experiment in usable.experiments if name in experiment.cohorts]
-        found += _check_splits(name, settings, checked, experiments, usable, few=few)
-        with boundary(place_of(name, "results"), lambda error: findings.append(found_at(DISK, error))):
+        of_cohorts += _check_splits(name, settings, checked, experiments, usable, few=few)
+        with failures(DISK, findings, place_of(name, "results")):
             needed[name] = needed_bytes(checked, experiments)
-    return [*findings, *gathered(found), *collected(DISK, check_disk, needed, results)]
+    return [*findings, *gathered(of_cohorts), *collected(DISK, check_disk, needed, results)]
 
 
 def _check_splits(
@@ -98,22 +91,22 @@ def _check_splits(
     few: bool,
 ) -> list[Finding]:
     """What the draws of institutions and folds refuse, and what the experiments lack in this cohort."""
-    place, connectomes = place_of(name, "institutions and folds"), place_of(name, "connectomes")
-    check = SplitCheck(checked, experiments, place, usable.seed, settings.classes, settings.target, study=usable.sites)
-    found: list[Finding] = []
+    place = place_of(name, "institutions and folds")
+    check = SplitCheck(checked, experiments, usable.seed, settings.classes, settings.target, study=usable.sites)
+    findings: list[Finding] = []
     if usable.site and checked.people:
-        found += refusals(place, require_own, sorted({person.site for person in checked.people}), usable.site)
-    if checked.people and not found:
+        findings += refusals(place, require_own, sorted({person.site for person in checked.people}), usable.site)
+    if checked.people and not findings:
         for part in (check.splits, check.public, check.sites_left_out):
-            found += collected(place, part)
+            findings += collected(place, part)
         if usable.site and usable.plan:
-            found += collected(place, check.released, usable.plan)
+            findings += collected(place, check.released, usable.plan)
         if settings.refuses_contradictions:
-            found += collected(place, check.copies)
+            findings += collected(place, check.copies)
         if few:
-            found += collected(place, check.few)
-    found += collected(place, check.harmonisation)
-    return [*found, *collected(connectomes, SplitCheck(checked, experiments, connectomes).connectomes)]
+            findings += collected(place, check.few)
+    findings += collected(place, check.harmonisation)
+    return [*findings, *collected(place_of(name, "connectomes"), check.connectomes)]
 
 
 def needed_bytes(checked: Checked, experiments: Sequence[Experiment]) -> int:
@@ -136,8 +129,8 @@ def needed_bytes(checked: Checked, experiments: Sequence[Experiment]) -> int:
 
 def check_disk(needed: Mapping[str, int], results: Path) -> list[Finding]:
     """Compare the bytes that the cohorts need, less those that they hold, with the free space for results."""
-    held = {name: sum(path.stat().st_size for path in (results / name).rglob("*.safetensors")) for name in needed}
-    missing = sum(max(0, size - held[name]) for name, size in needed.items())
+    present = {name: sum(path.stat().st_size for path in (results / name).rglob("*.safetensors")) for name in needed}
+    missing = sum(max(0, size - present[name]) for name, size in needed.items())
     standing = next(folder for folder in (results.absolute(), *results.absolute().parents) if folder.is_dir())
     free = shutil.disk_usage(standing).free
     if missing <= free:
@@ -153,26 +146,25 @@ def check_config(path: Path) -> tuple[UsableConfig, list[Finding]]:
     """Validate a config as the workflow does, and collect all mistakes."""
     try:
         content = extended(read_config(path))
-        if _site(content):
+        written = content.get("study")
+        study = written if isinstance(written, Mapping) else {}
+        if study.get("site"):
             resolve(STUDY_FILE)(path)
     except UserError as error:
         return UsableConfig({}, (), 0), [Finding("stops", CONFIG, str(error))]
+    coordinates = bool(study.get("sites")) and not study.get("site")
     sentences = mistakes(ProjectSettings, content, "config")
     if sentences:
-        usable = UsableConfig(_valid_cohorts(content), (), 0, _coordinates(content), site=_site(content))
+        usable = UsableConfig(_valid_cohorts(content), (), 0, coordinates, site=str(study.get("site") or ""))
     else:
         project = validate(ProjectSettings, content, "config")
         experiments, sentences = _experiments(project)
-        study = project.study
-        usable = UsableConfig(
-            project.cohorts, experiments, project.seed, _coordinates(content), study.ordered, study.site
-        )
+        sites, site = project.study.ordered, project.study.site
+        usable = UsableConfig(project.cohorts, experiments, project.seed, coordinates, sites, site)
         if not sentences:
             plan = make_plan(project)
-            return replace(usable, plan=plan), [
-                *(refusals(CONFIG, resolve(STUDY_KEPT), path, plan) if study.site else ()),
-                *_idle_variants(project, experiments),
-            ]
+            findings = refusals(CONFIG, resolve(STUDY_KEPT), path, plan) if site else []
+            return replace(usable, plan=plan), findings + collected(CONFIG, _idle_variants, project, experiments)
     return usable, [Finding("stops", CONFIG, sentence) for sentence in sentences]
 
 
@@ -181,30 +173,16 @@ def _idle_variants(project: ProjectSettings, experiments: Sequence[Experiment]) 
     used = {variant.name for experiment in experiments for variant in experiment.variants}
     idle = [name for name, definition in project.variants.items() if used.isdisjoint(expand({name: definition}).single)]
     if idle:
-        sentence = (
+        yield note(
             f"variants: no experiment lists {named(idle)}; add them to `variants` of one, else nothing trains them."
         )
-        yield Finding("notes", CONFIG, sentence)
-
-
-def _coordinates(content: Mapping[str, Any]) -> bool:
-    """Whether a config names the sites of a study and none as its own."""
-    study = content.get("study")
-    return isinstance(study, Mapping) and bool(study.get("sites")) and not study.get("site")
-
-
-def _site(content: Mapping[str, Any]) -> str:
-    """The site whose config it is, before the rest of it is valid."""
-    study = content.get("study")
-    return str(study.get("site") or "") if isinstance(study, Mapping) else ""
 
 
 def _valid_cohorts(content: Mapping[str, Any]) -> dict[str, CohortSettings]:
-    held = content.get("cohorts")
-    cohorts = held if isinstance(held, Mapping) else {}
+    cohorts = content.get("cohorts")
     return {
         str(name): validate(CohortSettings, values, str(name))
-        for name, values in cohorts.items()
+        for name, values in (cohorts.items() if isinstance(cohorts, Mapping) else ())
         if not mistakes(CohortSettings, values, str(name))
     }
 
@@ -246,6 +224,7 @@ def _without(broken: Sequence[str], settings: ExperimentSettings) -> ExperimentS
 
 
 def _valid_variants(project: ProjectSettings) -> tuple[dict[str, dict[str, Any]], list[str]]:
+    """The definitions that are valid, and why the others are not."""
     valid: dict[str, dict[str, Any]] = {}
     sentences: list[str] = []
     for name, definition in project.variants.items():

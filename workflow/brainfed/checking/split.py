@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from brainfed.checking.finding import Finding, Severity, named, refusals
+from brainfed.checking.finding import Finding, Severity, named, note, refusals
 from brainfed.checking.people import Checked, Person
 from brainfed.cohort.classes import Target, class_words
 from brainfed.cohort.settings.splits import SplitSettings, institution_of_site
@@ -16,7 +16,7 @@ from brainfed.cohort.splits.public import draw_public
 from brainfed.cohort.splits.training_labels import require_agreement
 from brainfed.configuration.planning.experiments import Experiment
 from brainfed.configuration.planning.plan import Plan, least_folds
-from brainfed.configuration.project import TWIN
+from brainfed.configuration.project import QUICK
 from brainfed.configuration.stages.stage import Stage
 from brainfed.configuration.study_settings import RELEASED
 from brainfed.evaluation.metrics import sd_of_chance
@@ -31,21 +31,10 @@ FEW_PEOPLE, FEW_OF_ONE = 50, 10
 
 @dataclass(frozen=True)
 class SplitCheck:
-    """The splits of one cohort.
-
-    Attributes:
-        checked: its people.
-        experiments: those with this cohort.
-        place: heading of the findings.
-        seed: of every random stream.
-        classes: names of the diagnoses; empty: patients and controls.
-        target: what the cohort learns.
-        study: sites of a study between sites, in order.
-    """
+    """The splits of the people and experiments of one cohort; `study` are the sites of a study, in order."""
 
     checked: Checked
     experiments: Sequence[Experiment]
-    place: str
     seed: int = 0
     classes: Sequence[str] = ()
     target: Target = "diagnosis"
@@ -55,12 +44,12 @@ class SplitCheck:
         """Draw every split of the experiments; one that only a target uses does not stop a plain run."""
         for name in dict.fromkeys(experiment.regime.split for experiment in self.experiments):
             asking = [experiment for experiment in self.experiments if experiment.regime.split == name]
-            settings = max((experiment.split for experiment in asking), key=lambda one: one.repeats)
-            targets = dict.fromkeys(experiment.group.removesuffix(TWIN) for experiment in asking)
+            settings = max((experiment.split for experiment in asking), key=lambda each: each.repeats)
+            targets = dict.fromkeys(experiment.group.removesuffix(QUICK) for experiment in asking)
             severity = _severity(asking)
             concerns = "" if severity == "stops" else f" This concerns `snakemake {' '.join(targets)}` alone."
             for sentence in self._mistakes(settings):
-                yield Finding(severity, self.place, sentence + concerns)
+                yield Finding(severity, "", sentence + concerns)
 
     def public(self) -> Iterator[Finding]:
         """Draw the public subjects of every split and ratio, up to the first repeat that lacks some."""
@@ -72,7 +61,7 @@ class SplitCheck:
         included, participants = self._tables(self.checked.people, self.checked.sites)
         listed = participants.dropna(subset=["subject"])
         for reading in asking.values():
-            longest, stage = max(reading, key=lambda one: one[0].split.repeats)
+            longest, stage = max(reading, key=lambda each: each[0].split.repeats)
             try:
                 for repeat in range(longest.split.repeats):
                     streams = Streams(self.seed, repeat)
@@ -82,21 +71,21 @@ class SplitCheck:
                         break
                     draw_public(drawn, listed, included, stage.settings, streams, self.target, self.classes)
             except UserError as error:
-                readers = dict.fromkeys(experiment.group.removesuffix(TWIN) for experiment, _ in reading)
+                readers = dict.fromkeys(experiment.group.removesuffix(QUICK) for experiment, _ in reading)
                 severity = _severity([experiment for experiment, _ in reading])
-                yield Finding(severity, self.place, f"{', '.join(readers)}: {error}")
+                yield Finding(severity, "", f"{', '.join(readers)}: {error}")
 
     def copies(self) -> list[Finding]:
         """Copies of one scan with different labels."""
-        scans = [(one.subject, one.twin, one.diagnosis) for one in self.checked.people]
-        return refusals(self.place, require_agreement, scans, self.target)
+        scans = [(person.subject, person.twin, person.diagnosis) for person in self.checked.people]
+        return refusals("", require_agreement, scans, self.target)
 
     def harmonisation(self) -> Iterator[Finding]:
         """ComBat without two sites in an institution, as sites are left out in turn or the cohort has one."""
         one_site = len({person.site for person in self.checked.people}) == 1
         for experiment in self.experiments:
             left_out = experiment.split.validation == "leave_one_site_out"
-            variants = [one.name for one in experiment.variants if one.harmonises]
+            variants = [variant.name for variant in experiment.variants if variant.harmonises]
             if variants and (left_out or one_site):
                 reason, remedy = (
                     ("every subject is of one site", "")
@@ -106,11 +95,9 @@ class SplitCheck:
                         "use split.validation: folds with split.institutions random or site_groups, or ",
                     )
                 )
-                yield Finding(
-                    "notes",
-                    self.place,
+                yield note(
                     f"{experiment.name}: features.harmonise changes nothing for {named(variants)}, as {reason}; "
-                    f"{remedy}set features.harmonise to none.",
+                    f"{remedy}set features.harmonise to none."
                 )
 
     def few(self) -> Iterator[Finding]:
@@ -118,13 +105,13 @@ class SplitCheck:
         words = class_words(self.target, self.classes)
         if words.count != 2 or self.target == "class":
             return
-        held = [sum(person.diagnosis == code for person in self.checked.people) for code in (0, 1)]
+        of_class = [sum(person.diagnosis == code for person in self.checked.people) for code in (0, 1)]
         noted: set[str] = set()
         for settings in (experiment.split for experiment in self.experiments if experiment.default):
             part = settings.tested if settings.validation == "holdout" else 1.0
             if settings.share is not None and settings.draws_institutions:
                 part *= settings.share * settings.count
-            controls, patients = (round(part * count) for count in held)
+            controls, patients = (round(part * count) for count in of_class)
             fewest, tested = min(controls, patients), controls + patients
             if not fewest or (tested >= FEW_PEOPLE and fewest >= FEW_OF_ONE):
                 continue
@@ -133,22 +120,20 @@ class SplitCheck:
                 f"{tested} people are tested, {controls} {words.many[0]} and {patients} {words.many[1]}: "
                 f"guessing alone gives AUCs from {0.5 - reach:.2f} to {0.5 + reach:.2f} on as many."
             )
-        for sentence in sorted(noted):
-            yield Finding("notes", self.place, sentence)
+        yield from map(note, sorted(noted))
 
     def sites_left_out(self) -> Iterator[Finding]:
         """Variants that choose on further folds need sites enough to leave out."""
         sites = len({person.site for person in self.checked.people})
         for experiment in self.experiments:
-            short = [one for one in experiment.variants if sites < least_folds(one)]
-            if experiment.split.validation == "leave_one_site_out" and short and not experiment.group.endswith(TWIN):
-                yield Finding(
-                    _severity([experiment]),
-                    self.place,
-                    f"{experiment.name}: `choose: inner` of {named([one.name for one in short])} needs "
+            short = [variant for variant in experiment.variants if sites < least_folds(variant)]
+            if experiment.split.validation == "leave_one_site_out" and short and not experiment.group.endswith(QUICK):
+                sentence = (
+                    f"{experiment.name}: `choose: inner` of {named([variant.name for variant in short])} needs "
                     f"{least_folds(short[0])} sites to leave out, found {sites}; set `choose: none`, or another "
-                    "split.validation.",
+                    "split.validation."
                 )
+                yield Finding(_severity([experiment]), "", sentence)
 
     def released(self, plan: Plan) -> list[Finding]:
         """What `brainfed join` refuses of one site of a study: it has too few subjects for what the study releases."""
@@ -162,7 +147,7 @@ class SplitCheck:
                     people = split(*tables, experiment.split, streams, self.target, self.classes, study.ordered)
                     drawn[name, repeat] = people["fold"].to_numpy()
             folds = drawn
-        return refusals(self.place, resolve(RELEASED), plan, labelled, folds)
+        return refusals("", resolve(RELEASED), plan, labelled, folds)
 
     def connectomes(self) -> Iterator[Finding]:
         """Variants whose graphs would have no edge; a number of regions that is not known is 0."""
@@ -172,7 +157,7 @@ class SplitCheck:
         try:
             require_connections(self.checked.regions, ", ".join(experiment.name for experiment in reading))
         except UserError as error:
-            yield Finding(_severity(reading), self.place, str(error))
+            yield Finding(_severity(reading), "", str(error))
 
     def _mistakes(self, settings: SplitSettings) -> list[str]:
         """Why a split cannot be drawn, institution by institution where they are named."""
@@ -233,6 +218,6 @@ def _institutions(people: Sequence[Person], sites: Sequence[str], settings: Spli
     else:
         owner = institution_of_site(settings.groups, sites, {person.site for person in people})
         for group in sorted({owner[person.site] for person in people}):
-            held = [site for site in sites if owner.get(site) == group]
+            own_sites = [site for site in sites if owner.get(site) == group]
             members = [person for person in people if owner[person.site] == group]
-            yield members, held, replace(settings, groups={group: tuple(held)})
+            yield members, own_sites, replace(settings, groups={group: tuple(own_sites)})

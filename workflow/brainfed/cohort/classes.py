@@ -5,8 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-# The classes that a cohort's target has: their names, and the codes that mean them.
-
 Target = Literal["diagnosis", "sex", "class"]
 Sex = Literal["male", "female"]
 Diagnosis = Literal["patient", "control"]
@@ -21,13 +19,7 @@ NO_COVARIATES = "covariates of methods are not supported yet"
 
 
 def check_class_names(classes: Sequence[str], target: Target, *, simulated: bool) -> None:
-    """Raise `ValueError` unless `classes` may be the diagnoses of a cohort.
-
-    Args:
-        classes: their names.
-        target: what the cohort learns.
-        simulated: whether its subjects are made up.
-    """
+    """Raise `ValueError` unless `classes` may be the diagnoses of a cohort."""
     if target == "sex":
         raise ValueError(f"classes: expected target diagnosis, found {target}; leave classes out")
     if simulated:
@@ -42,10 +34,7 @@ def check_class_names(classes: Sequence[str], target: Target, *, simulated: bool
 def check_meanings(codes: Mapping[str, str], classes: Sequence[str], *, needed: bool) -> None:
     """Raise `ValueError` where a diagnosis code means no class, or, where they are `needed`, a class has no code.
 
-    Args:
-        codes: diagnosis code -> its meaning.
-        classes: names of the diagnoses; empty: control and patient.
-        needed: whether every class is to have a code.
+    `codes` has the meaning of each; without `classes` they are control and patient.
     """
     known = tuple(classes) or CLASSES["diagnosis"]
     allowed = (*known, *NO_CLASS)
@@ -64,8 +53,6 @@ def check_meanings(codes: Mapping[str, str], classes: Sequence[str], *, needed: 
                 f"`codes: {{diagnosis: {{1: {name}}}}}`, with a code for each of {', '.join(known)}"
             )
 
-
-# Names of a target and of its classes.
 
 SUBJECTS, GRAPHS = " subjects", " graphs"
 """End the plural of a class that the config names."""
@@ -156,13 +143,13 @@ class ClassWords:
 
         Of more than two classes a caption speaks of one class and all others, as `contrasts` do.
         """
-        two, one = self.count == 2, self.subjects[:-1]
+        two, singular = self.count == 2, self.subjects[:-1]
         return {
             "diagnosis": self.target,
             "diagnoses": self.targets,
-            "patient": self.one[1] if two else f"{one} of a class",
+            "patient": self.one[1] if two else f"{singular} of a class",
             "patients": self.many[1] if two else f"{self.subjects} of a class",
-            "control": self.one[0] if two else f"{one} of another class",
+            "control": self.one[0] if two else f"{singular} of another class",
             "controls": self.many[0] if two else "all others",
             "classes": self.listed,
             "subjects": self.subjects,
@@ -173,24 +160,17 @@ class ClassWords:
 
 PLURALS: dict[Target, str] = {"diagnosis": "diagnoses", "sex": "sexes", "class": "classes"}
 CLASS_WORDS: dict[Target, ClassWords] = {
-    "diagnosis": ClassWords(
-        "diagnosis", {0: "control", 1: "patient"}, {0: "controls", 1: "patients"}, PLURALS["diagnosis"]
-    ),
-    "sex": ClassWords("sex", {0: "female", 1: "male"}, {0: "females", 1: "males"}, PLURALS["sex"]),
+    target: ClassWords(target, dict(enumerate(names)), {n: f"{name}s" for n, name in enumerate(names)}, PLURALS[target])
+    for target, names in CLASSES.items()
+    if names
 }
 DIAGNOSIS_WORDS = CLASS_WORDS["diagnosis"]
 
 
 def class_words(target: Target, classes: Sequence[str] = ()) -> ClassWords:
-    """Words of a target.
-
-    Args:
-        target: `diagnosis`, `sex` or `class`.
-        classes: names of the diagnoses, or of the classes of graphs, in the order of their codes; empty: patients and
-            controls.
-    """
+    """Words of a target; `classes` are its names in the order of their codes, empty: patients and controls."""
     if not classes:
         return CLASS_WORDS[target]
     ending = GRAPHS if target == "class" else SUBJECTS
-    one = {code: f"{name}{ending.removesuffix('s')}" for code, name in enumerate(classes)}
-    return ClassWords(target, one, {code: f"{name}{ending}" for code, name in enumerate(classes)}, PLURALS[target])
+    many = {code: f"{name}{ending}" for code, name in enumerate(classes)}
+    return ClassWords(target, {code: word.removesuffix("s") for code, word in many.items()}, many, PLURALS[target])

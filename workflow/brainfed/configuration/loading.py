@@ -12,7 +12,7 @@ import yaml
 from brainfed.cohort.settings.cohort import expanded
 from brainfed.configuration.planning.experiments import Experiment, swept_values
 from brainfed.configuration.planning.plan import Plan, make_plan
-from brainfed.configuration.project import PAPER, TWIN, ProjectSettings, defaults_of
+from brainfed.configuration.project import PAPER, QUICK, ProjectSettings, defaults_of
 from brainfed.configuration.stages.registry import kinds_of
 from brainfed.configuration.validation import validate
 from brainfed.methods.method import Method
@@ -72,14 +72,7 @@ def _rewritten(node: yaml.Node, key: str) -> Iterator[tuple[str, yaml.ScalarNode
 
 
 def refuse_rewritten(arguments: Iterable[str]) -> None:
-    """Refuse values of Snakemake's `--config` that it reads as other numbers than they spell.
-
-    Args:
-        arguments: as given, KEY=VALUE.
-
-    Raises:
-        UserError: a value such as 010, 1_0 or inf.
-    """
+    """Refuse (UserError) values of Snakemake's `--config` (KEY=VALUE) that it reads as other numbers: 010, 1_0, inf."""
     for argument in arguments:
         text = argument.partition("=")[2].strip().strip("\"'").strip()  # Snakemake takes quotes off, too.
         try:
@@ -143,25 +136,18 @@ def _fault(error: yaml.MarkedYAMLError) -> str:
     return f"{where}: expected YAML, found an error ({within}{problem}); fix the line or the one above."
 
 
-# The shipped settings of a method, which distinguish ablations and a paper's numbers from changed settings.
-
-
 def shipped_settings(method: Method) -> dict[str, Any]:
-    """Every default of a method, its own (`rounds`) and its stages' (`graph.k`)."""
+    """Every default of a method, its own (`rounds`) and its stages' (`graph.k`), from which ablations differ."""
     stages = {kind.key: asdict(kind.settings_class(method)(**kind.of_method(method))) for kind in kinds_of(method)}
     return flat_settings(defaults_of(method.settings), stages)
 
 
-# Targets: every experiment, all of the paper's, and each again with one repeat.
-
-
 def targets_of(plan: Plan) -> dict[str, tuple[str, ...]]:
     """Target -> its experiments: one, a sweep of splits, or all that a plain run leaves out."""
-    targets: dict[str, tuple[str, ...]] = {}
-    for group in dict.fromkeys(experiment.group for experiment in plan.experiments.values()):
-        targets[group] = tuple(experiment.name for experiment in plan.group(group))
+    groups = dict.fromkeys(experiment.group for experiment in plan.experiments.values())
+    targets = {group: tuple(experiment.name for experiment in plan.group(group)) for group in groups}
     named = [group for group, experiment in plan.project.experiments.items() if not experiment.default]
-    for ending in ("", TWIN) if named else ():
+    for ending in ("", QUICK) if named else ():
         targets[PAPER + ending] = tuple(name for group in named for name in targets[group + ending])
     return targets
 
@@ -176,7 +162,7 @@ def reports_of(plan: Plan) -> dict[str, tuple[str, ...]]:
 def config_of(plan: Plan, experiments: Sequence[Experiment]) -> dict[str, Any]:
     """The resolved config with these experiments alone, and with the variants that they name."""
     config = asdict(plan.project)
-    shown = {experiment.group.removesuffix(TWIN) for experiment in experiments}
+    shown = {experiment.group.removesuffix(QUICK) for experiment in experiments}
     named = {f"{name}-" for experiment in experiments for name in experiment.settings.variants}
     config["experiments"] = {name: value for name, value in config["experiments"].items() if name in shown}
     config["variants"] = {
@@ -189,11 +175,9 @@ def config_of(plan: Plan, experiments: Sequence[Experiment]) -> dict[str, Any]:
 
 def swept_split(plan: Plan, experiment: Experiment) -> dict[str, Any]:
     """The swept keys of its group's split, with this experiment's values; empty without a sweep."""
-    written = plan.project.experiments[experiment.group.removesuffix(TWIN)].split
-    return {key: experiment.settings.split[key] for key in swept_values(written)}
+    split = plan.project.experiments[experiment.group.removesuffix(QUICK)].split
+    return {key: experiment.settings.split[key] for key in swept_values(split)}
 
-
-# From the dictionary that Snakemake read to a plan, or one sentence with the change to make.
 
 PATHS = frozenset(
     ("phenotype", "series", "confounds", "parcellation", "labels", "derivatives", "tables", "subjects_dir", "folder")
@@ -204,11 +188,7 @@ NESTED = ("bids", "freesurfer", "tudataset")
 
 
 def load_plan(config: Mapping[str, Any], files: Iterable[str | Path] = ()) -> Plan:
-    """Validate a whole config and resolve its stages.
-
-    Args:
-        config: the keys that Snakemake read.
-        files: the files that it read, in which it accepts duplicate keys.
+    """The plan of the keys that Snakemake read, and of the files that it read, in which it accepts duplicate keys.
 
     Raises:
         UserError: names the key, the value found, what is allowed and the nearest valid name.
@@ -225,8 +205,6 @@ def extended(config: Mapping[str, Any], above: tuple[Path, ...] = ()) -> dict[st
         UserError: such a file does not exist, holds no keys, or extends itself by way of `above`; or no path is named.
     """
     own: dict[str, Any] = composed({key: value for key, value in config.items() if key != "extends"})
-    if "extends" not in config:
-        return own
     base: dict[str, Any] = {}
     for path in extends(config):
         if path.resolve() in above:
@@ -239,7 +217,7 @@ def extended(config: Mapping[str, Any], above: tuple[Path, ...] = ()) -> dict[st
     return overlay(base, own)
 
 
-def composed(held: Any, place: tuple[str, ...] = ()) -> Any:
+def composed(content: Any, place: tuple[str, ...] = ()) -> Any:
     """Keys and text of a config in the composed form of Unicode (NFC), as cells of tables: one letter has one spelling.
 
     Paths stay as typed, as files have their names.
@@ -247,36 +225,31 @@ def composed(held: Any, place: tuple[str, ...] = ()) -> Any:
     Raises:
         UserError: two keys are one name.
     """
-    if isinstance(held, str):
-        return unicodedata.normalize("NFC", held)
-    if isinstance(held, list):
-        return [composed(value, place) for value in held]
-    if not isinstance(held, Mapping):
-        return held
-    made: dict[Any, Any] = {}
-    for key, value in held.items():
+    if isinstance(content, str):
+        return unicodedata.normalize("NFC", content)
+    if isinstance(content, list):
+        return [composed(value, place) for value in content]
+    if not isinstance(content, Mapping):
+        return content
+    own: dict[Any, Any] = {}
+    for key, value in content.items():
         name = composed(key)
         here = (*place, str(name))
-        if name in made:
+        if name in own:
             raise UserError(
                 f"config: {'.'.join(here)}: expected every key once, found two that Unicode spells apart; remove one."
             )
-        made[name] = value if _is_path(here) else composed(value, here)
-    return made
+        own[name] = value if _is_path(here) else composed(value, here)
+    return own
 
 
 def _is_path(place: tuple[str, ...]) -> bool:
-    """Whether a key holds paths of a cohort."""
-    held = place[2:-1]
-    return place[0] == "cohorts" and place[-1] in PATHS and (len(place) == 3 or (len(held) == 1 and held[0] in NESTED))
+    """Whether a key holds paths of a cohort: `cohorts.NAME.series`, `cohorts.NAME.bids.derivatives`."""
+    return place[0] == "cohorts" and place[-1] in PATHS and place[2:-1] in {(), *((part,) for part in NESTED)}
 
 
 def extends(config: Mapping[str, Any]) -> list[Path]:
-    """The files that a config lies over, the last on top.
-
-    Raises:
-        UserError: `extends` names no path.
-    """
+    """The files that a config lies over, the last on top; a UserError if `extends` names no path."""
     if "extends" not in config:
         return []
     named = config["extends"]
@@ -287,11 +260,7 @@ def extends(config: Mapping[str, Any]) -> list[Path]:
 
 
 def read_config(path: Path) -> Mapping[str, Any]:
-    """The keys of a YAML file.
-
-    Raises:
-        UserError: the file does not exist, is no YAML, holds no keys, or a key twice.
-    """
+    """The keys of a YAML file; a UserError if there is no file, no YAML, no key, or a key twice."""
     if not path.is_file():
         raise UserError(f"{path}: expected a config here, found no file; give its path from {Path.cwd()}.")
     content = read_yaml(path)

@@ -231,11 +231,7 @@ def _with_inner_parts(title: str, kind: type, around: tuple[str, type] | None = 
 def section(title: str, kind: type, around: tuple[str, type] | None = None, level: str = "##") -> str:
     """The table of a part's keys under its heading, the path of its keys.
 
-    Args:
-        title: the heading.
-        kind: the settings dataclass.
-        around: title and dataclass of the part that holds it; keys that both have are not printed again.
-        level: mark of the heading.
+    `around` is title and dataclass of the part that holds it; keys that both have are not printed again.
     """
     lead = f"{EXPERIMENTS if kind is ExperimentSettings else ''}{_summary(kind)}"
     listed, outer = rows(kind, f"{title}."), rows(around[1], f"{around[0]}.") if around else ()
@@ -319,13 +315,13 @@ def _entry(method: Method, shared: list[type]) -> str:
     links = {kind.name: link(kind.section(method)) for kind in registry.kinds_of(method)}
     reads = [registry.kind_of(name).reads.format(**links) for name in method.needs]
     titles = [title_of(kind) for kind in classes_of(method) if kind in shared]
-    held = [link(title, title.removeprefix(SHARED.format(""))) for title in titles]
+    tables = [link(title, title.removeprefix(SHARED.format(""))) for title in titles]
     own = own_rows(method, shared)
     sentences = [
         " ".join([f"**{method.title}.**", *summaries().get(method.name, ())]),
         f"Reads {' and '.join(reads) or 'no imaging'}.",
-        *([f"Shared keys: {', '.join(held)}."] if held else []),
-        *([] if held or own else ["No keys."]),
+        *([f"Shared keys: {', '.join(tables)}."] if tables else []),
+        *([] if tables or own else ["No keys."]),
         *_variants(method),
     ]
     return f"### {HEADING.format(method.name)}\n\n{' '.join(sentences)}\n" + (f"\n{table(own)}" if own else "")
@@ -334,14 +330,14 @@ def _entry(method: Method, shared: list[type]) -> str:
 @cache
 def summaries() -> dict[str, list[str]]:
     """Method -> the lines of the first paragraph below its declaration, a string that no job reads."""
-    found: dict[str, list[str]] = {}
+    paragraphs: dict[str, list[str]] = {}
     for module in {module for name, module in sys.modules.items() if DECLARATION.fullmatch(name)}:
         for declared, below in pairwise(ast.parse(inspect.getsource(module)).body):
             match declared, below:
                 case ast.Assign(targets=[ast.Name(id=name)]), ast.Expr(value=ast.Constant(value=str(text))):
                     if isinstance(method := vars(module)[name], Method):
-                        found[method.name] = inspect.cleandoc(text).partition("\n\n")[0].splitlines()
-    return found
+                        paragraphs[method.name] = inspect.cleandoc(text).partition("\n\n")[0].splitlines()
+    return paragraphs
 
 
 def _variants(method: Method) -> Iterator[str]:

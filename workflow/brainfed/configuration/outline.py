@@ -1,13 +1,13 @@
 """What the report reads: the files of a cohort, of an experiment and of a variant, as one document."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.configuration.layout.at_a_site import sets_added_up
 from brainfed.configuration.layout.cohort_inputs import CohortInputs
-from brainfed.configuration.layout.layout import Layout, beside, cohort_file, method_file, split_file, timing_of
+from brainfed.configuration.layout.layout import Layout, beside, cohort_file, result_files, split_file, timing_of
 from brainfed.configuration.loading import config_of, reports_of, shipped_settings, swept_split
 from brainfed.configuration.planning.experiments import Experiment, Variant
 from brainfed.configuration.planning.figures import knows_truth, scopes_of
@@ -16,43 +16,32 @@ from brainfed.configuration.stages import registry
 from brainfed.configuration.stages.stage import Stage
 from brainfed.configuration.twins import find_twins, topology_of, twins_of
 
-# What figures of scores against traffic read: the variants of an experiment with the ledgers of their first repeat.
-
 
 def ledger_variants(layout: Layout, cohort: str, experiment: Experiment) -> list[dict[str, Any]]:
-    """Fields of the variants; `costs` and `inpainting` name the first repeat's ledgers alone."""
-    found = []
+    """Fields of the variants of an experiment for figures of scores against traffic.
+
+    `costs` and `inpainting` name the ledgers of the first repeat alone.
+    """
+    fields = []
     for variant in experiment.variants:
         whole = variant_outline(layout, cohort, experiment, variant)
         generators = whole["inpainting"]["costs"][:1]
-        own = {"costs": whole["costs"][:1], "inpainting": {"costs": generators} if generators else {}}
-        found.append({**shown_variant(variant, experiment), **own})
-    return found
+        ledgers = {"costs": whole["costs"][:1], "inpainting": {"costs": generators} if generators else {}}
+        fields.append(shown_variant(variant, experiment) | ledgers)
+    return fields
 
 
-# The variants of an experiment whose server parts the institutions into clusters, and what is read of them.
+def experiments_with(plan: Plan, wanted: Callable[[Experiment], object]) -> list[str]:
+    """Names of the experiments for which `wanted` returns something: variants to cluster, a graph to cut."""
+    return [name for name, experiment in plan.experiments.items() if wanted(experiment)]
 
 
 def clustered_variants(experiment: Experiment) -> list[Variant]:
-    """In the order of the config."""
+    """The variants whose server parts the institutions into clusters, in the order of the config."""
     return [variant for variant in experiment.variants if variant.method.capabilities.clusters]
 
 
-def clustered_experiments(plan: Plan) -> list[str]:
-    """The experiments with such a variant."""
-    return [name for name, experiment in plan.experiments.items() if clustered_variants(experiment)]
-
-
-def clustered_histories(cohort: str, experiment: Experiment, repeats: int | None = None) -> list[str]:
-    """Histories of these variants, every repeat of the first variant first; the first `repeats` of each."""
-    return [
-        method_file(cohort, experiment.regime.name, variant.name, repeat, "history.parquet")
-        for variant in clustered_variants(experiment)
-        for repeat in range(repeats or experiment.repeats)
-    ]
-
-
-def local_twins(experiment: Experiment) -> dict[str, str]:
+def local_counterparts(experiment: Experiment) -> dict[str, str]:
     """Federated variant -> the same model trained in every institution alone, for those that have it."""
     return {name: sides["alone"] for name, sides in twins_of(experiment).items() if "alone" in sides}
 
@@ -96,12 +85,9 @@ def figures_of(kind: str, graphs: bool) -> list[str]:
     """The figures of a cohort with this kind of features; `graphs`: whether its population graphs are drawn."""
     if kind == "graphs":
         return [*GRAPH_COHORT_FIGURES]
-    scanned = kind == "connectivity"
-    return [
-        *(COHORT_FIGURES if scanned else MEASURED_COHORT_FIGURES),
-        *(CONNECTIVITY_FIGURES if scanned else MEASURE_FIGURES),
-        *(GRAPH_FIGURES if graphs else ()),
-    ]
+    of_scans = (*COHORT_FIGURES, *CONNECTIVITY_FIGURES)
+    own = of_scans if kind == "connectivity" else (*MEASURED_COHORT_FIGURES, *MEASURE_FIGURES)
+    return [*own, *(GRAPH_FIGURES if graphs else ())]
 
 
 # The graphs of a cohort that figures draw, and those that explain the scopes of a graph.
@@ -109,16 +95,12 @@ def figures_of(kind: str, graphs: bool) -> list[str]:
 
 def graph_experiment(plan: Plan, cohort: str) -> Experiment | None:
     """The experiment that provides the drawn graphs: the first of a default run, else one with the fewest repeats."""
-    shown = [
-        experiment
-        for experiment in plan.experiments.values()
-        if cohort in experiment.cohorts and any(variant.stage("graph") for variant in experiment.variants)
-    ]
-    return min(
-        shown,
-        key=lambda experiment: (not experiment.default, 0 if experiment.default else experiment.repeats),
-        default=None,
-    )
+    shown = [each for each in plan.experiments.values() if cohort in each.cohorts and _has_graphs([each])]
+    return min(shown, key=lambda each: (not each.default, 0 if each.default else each.repeats), default=None)
+
+
+def _has_graphs(experiments: Sequence[Experiment]) -> bool:
+    return any(variant.stage("graph") for experiment in experiments for variant in experiment.variants)
 
 
 def drawn_graphs(layout: Layout, cohort: str) -> list[tuple[str, str, str]]:
@@ -126,11 +108,8 @@ def drawn_graphs(layout: Layout, cohort: str) -> list[tuple[str, str, str]]:
     experiment = graph_experiment(layout.plan, cohort)
     if experiment is None:
         return []
-    held = [graph for variant in experiment.variants if (graph := variant.stage("graph")) is not None]
-    ordered = sorted(
-        {graph.name: graph for graph in held}.values(),
-        key=lambda graph: (graph.settings.shuffle, graph.settings.scope == "global"),
-    )
+    graphs = {graph.name: graph for variant in experiment.variants if (graph := variant.stage("graph"))}
+    ordered = sorted(graphs.values(), key=lambda graph: (graph.settings.shuffle, graph.settings.scope == "global"))
     return [
         (graph.name, layout.files_of(graph, cohort, repeat)[0], split_file(cohort, graph.split, repeat))
         for graph in ordered
@@ -152,17 +131,13 @@ def scope_inputs(layout: Layout, experiment: Experiment, cohort: str) -> dict[st
 def scopes_experiment(plan: Plan, cohort: str, experiments: Sequence[Experiment]) -> Experiment | None:
     """The experiment that provides the graphs of the scopes: one with both, else that of the other figures."""
     shown = [experiment for experiment in experiments if cohort in experiment.cohorts]
-    of_graphs = graph_experiment(plan, cohort)
-    candidates = [
-        *(one for one in shown if all(scopes_of(one.variants))),
-        *([of_graphs] if of_graphs else []),
-    ]
-    return next((one for one in candidates if scopes_of(one.variants)[0]), None)
+    candidates = [*(each for each in shown if all(scopes_of(each.variants))), graph_experiment(plan, cohort)]
+    return next((each for each in candidates if each and cuts(each)), None)
 
 
-def experiments_that_cut(plan: Plan) -> list[str]:
-    """The experiments with a graph that is cut between institutions."""
-    return [name for name, experiment in plan.experiments.items() if scopes_of(experiment.variants)[0]]
+def cuts(experiment: Experiment) -> bool:
+    """Whether an experiment has a graph that is cut between institutions."""
+    return scopes_of(experiment.variants)[0] is not None
 
 
 # The linear models of an experiment with a shown pattern, and what the job that shows it reads.
@@ -192,27 +167,10 @@ def _leaves_patterns(variant: Variant) -> bool:
     return variant.method.capabilities.patterns and not any(variant.settings[key] == value for key, value in without)
 
 
-def explained_experiments(plan: Plan) -> list[str]:
-    """The experiments with a shown pattern."""
-    return [name for name, experiment in plan.experiments.items() if explained_variants(experiment)]
-
-
-def explained_files(cohort: str, experiment: Experiment, name: str = "patterns.safetensors") -> list[str]:
-    """One file of the shown variants, every repeat of the first variant first."""
-    return [
-        method_file(cohort, experiment.regime.name, variant.name, repeat, name)
-        for variant in explained_variants(experiment)
-        for repeat in range(experiment.repeats)
-    ]
-
-
 def truth_file(cohort: str, settings: CohortSettings) -> str | list[str]:
     """The planted connections of a simulated cohort of two classes; empty for any other."""
     planted = settings.source == "simulate" and not settings.classes
     return f"results/{cohort}/simulated/truth.json" if planted else []
-
-
-# Outline of one row of a table; builtins only.
 
 
 def shown_variant(variant: Variant, experiment: Experiment) -> dict[str, Any]:
@@ -235,8 +193,7 @@ def variant_outline(layout: Layout, cohort: str, experiment: Experiment, variant
     """Fields of a variant in a report, and the files of its results and stages."""
 
     def own(name: str) -> list[str]:
-        regime = experiment.regime.name
-        return [method_file(cohort, regime, variant.name, repeat, name) for repeat in range(experiment.repeats)]
+        return result_files(cohort, experiment, name, [variant])
 
     files = {
         kind.name: layout.files_of_repeats(variant.stage(kind.name), cohort, experiment.repeats)
@@ -266,29 +223,29 @@ def variant_outline(layout: Layout, cohort: str, experiment: Experiment, variant
 
 
 def _possible(
-    twins: dict[str, dict[str, Any]], layout: Layout, cohort: str, experiment: Experiment
+    counterparts: dict[str, dict[str, Any]], layout: Layout, cohort: str, experiment: Experiment
 ) -> dict[str, dict[str, Any]]:
-    """The twins, without advice to pool data sets of graphs that differ in features and classes.
+    """The counterparts, without advice to pool data sets of graphs that differ in features and classes.
 
     A site of a study has no pooled data, and only the coordinator adds a variant. One that is left out has no model of
     its own.
     """
     if layout.plan.project.study.site:
-        missing = twins.get("alone", {}).get("missing", "")
+        missing = counterparts.get("alone", {}).get("missing", "")
         advised = f"the coordinator adds {missing.removeprefix('add ')} to the study before it begins"
         if experiment.regime.unseen:
             advised = "a site that is left out has no model of its own"
         return {
-            side: twin | {"missing": advised} if missing.startswith("add ") else twin
-            for side, twin in twins.items()
+            side: counterpart | {"missing": advised} if missing.startswith("add ") else counterpart
+            for side, counterpart in counterparts.items()
             if side == "alone"
         }
     if len(layout.plan.project.cohorts[cohort].tudataset.names) < 2:
-        return twins
+        return counterparts
     reason = "data sets that differ in features and classes cannot be pooled"
     return {
-        side: twin | {"missing": reason} if side == "pooled" and twin["missing"] else twin
-        for side, twin in twins.items()
+        side: counterpart | {"missing": reason} if side == "pooled" and counterpart["missing"] else counterpart
+        for side, counterpart in counterparts.items()
     }
 
 
@@ -296,9 +253,9 @@ def _timings(layout: Layout, cohort: str, experiment: Experiment, stage: Stage |
     """Timings of what a split needs of a stage, and of the features that it joins or starts from."""
     if stage is None or layout.has_graphs(cohort):
         return []
-    same = [*(own for own in stage.parents if own.kind is stage.kind), stage]
-    needed = (layout.files_of_repeats(own, cohort, experiment.repeats) for own in same if own.split)
-    return list(dict.fromkeys(timing_of(path) for files in needed for path in files))
+    needed = [own for own in (*stage.parents, stage) if own.kind is stage.kind and own.split]
+    files = (path for own in needed for path in layout.files_of_repeats(own, cohort, experiment.repeats))
+    return list(dict.fromkeys(map(timing_of, files)))
 
 
 def _fidelity(cohort: str, experiment: Experiment, variant: Variant) -> list[str]:
@@ -309,14 +266,11 @@ def _fidelity(cohort: str, experiment: Experiment, variant: Variant) -> list[str
     return [f"results/{cohort}/fidelity/{name}/repeat-{repeat}.json" for repeat in range(experiment.repeats)]
 
 
-# Outline of one experiment of a cohort, or of a figure of the paper; builtins only.
-
-
 def experiment_outline(layout: Layout, cohort: str, experiment: Experiment) -> dict[str, Any]:
     """The fields of `reporting.outline.ExperimentOutline`."""
     tables = f"results/{cohort}/tables/{experiment.name}"
-    explained = ("patterns", "planted", "views") if explained_variants(experiment) else ()
-    clustered = ("clients",) if clustered_variants(experiment) else ()
+    further = ["patterns", "planted", "views"] if explained_variants(experiment) else []
+    further += ["clients"] if clustered_variants(experiment) else []
     labels = layout.labels_beside(cohort, experiment)
     return {
         "name": experiment.name,
@@ -336,12 +290,7 @@ def experiment_outline(layout: Layout, cohort: str, experiment: Experiment) -> d
         **({} if layout.plan.project.cohorts[cohort].one_task else {"pooled": False}),
         "tables": {
             "summary": f"{tables}.tsv",
-            "runs": f"{tables}-runs.tsv",
-            "tests": f"{tables}-tests.tsv",
-            "gain": f"{tables}-gain.tsv",
-            "confusion": f"{tables}-confusion.tsv",
-            "audit": f"{tables}-audit.tsv",
-            **{name: f"{tables}-{name}.tsv" for name in (*explained, *clustered)},
+            **{name: f"{tables}-{name}.tsv" for name in ("runs", "tests", "gain", "confusion", "audit", *further)},
         },
         "figures": _figures(cohort, experiment),
         "variants": [variant_outline(layout, cohort, experiment, variant) for variant in experiment.variants],
@@ -367,7 +316,7 @@ def figure_outline(layout: Layout, cohort: str, name: str) -> dict[str, Any]:
 
 def groups_drawn_as(plan: Plan, kind: str) -> list[str]:
     """The experiments with a figure of this kind; a sweep counts as one."""
-    return sorted({one.group for one in plan.experiments.values() if one.settings.figure == kind})
+    return sorted({each.group for each in plan.experiments.values() if each.settings.figure == kind})
 
 
 def _title(plan: Plan, experiment: Experiment) -> str:
@@ -389,17 +338,13 @@ def _figures(cohort: str, experiment: Experiment) -> dict[str, str]:
     return drawn
 
 
-# Outline of a whole report for `reporting.outline`, and its files; builtins only.
-
 JOBS_THAT_COMPARE = ("scans", "included")
 
 
 def cohort_outline(layout: Layout, inputs: CohortInputs, experiments: Sequence[Experiment]) -> dict[str, Any]:
     """The fields of `reporting.outline.CohortOutline`: one cohort and its experiments among these."""
     cohort, settings, listing = inputs.name, inputs.settings, inputs.listing
-    has_graphs = graph_experiment(layout.plan, cohort) is not None and any(
-        variant.stage("graph") for experiment in experiments for variant in experiment.variants
-    )
+    has_graphs = graph_experiment(layout.plan, cohort) is not None and _has_graphs(experiments)
     folder = f"results/{cohort}/figures"
     drawn = {name: f"{folder}/{name}.svg" for name in figures_of(settings.kind, has_graphs)}
     scopes = scopes_experiment(layout.plan, cohort, experiments) if has_graphs else None

@@ -18,8 +18,6 @@ from brainfed.inpainting.settings import FusingSettings, InpaintingSettings
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.settings import setting
 
-# Default values of settings dataclasses, which one start of Snakemake asks for hundreds of times.
-
 Protocol = Literal["transductive", "inductive"]
 Labels = Literal["true", "permuted"]
 Figure = Literal[
@@ -28,7 +26,7 @@ Figure = Literal[
 
 
 def defaults_of(kind: type[Any]) -> Mapping[str, Any]:
-    """All defaults of a settings dataclass as builtins, not to be changed."""
+    """All defaults of a settings dataclass as builtins, not to be changed; a start asks for them hundreds of times."""
     # To mypy a `type[Any]` is not hashable.
     return _defaults_of(cast(Hashable, kind))
 
@@ -36,9 +34,6 @@ def defaults_of(kind: type[Any]) -> Mapping[str, Any]:
 @cache
 def _defaults_of(kind: Any) -> Mapping[str, Any]:
     return MappingProxyType(asdict(kind()))
-
-
-# The shape of a whole config: cohorts, the stages' defaults, variants, experiments, the report.
 
 
 @dataclass(frozen=True)
@@ -167,7 +162,7 @@ Value = TypeVar("Value")
 ALLOWED = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 MAX_LENGTH = 150
 """Characters of a name: a file name may have 255, and endings follow."""
-RESERVED_COHORTS = ("reports",)
+REPORTS = "reports"
 PAPER = "paper"
 """The target of all experiments that a plain run leaves out."""
 
@@ -177,13 +172,13 @@ RESERVED_EXPERIMENTS = ("all", "site", "tables", "models", PAPER)
 RULE_FILES = Path(__file__).parents[2] / "rules"
 RULE = re.compile(r"^ *(?:use rule \w+ as|rule) (\w+)", re.MULTILINE)
 
-TWIN = "-quick"
+QUICK = "-quick"
 """Ends the name of the same experiment with one repeat."""
 
 TABLE_ENDINGS = (
     "-runs", "-tests", "-gain", "-confusion", "-clients", "-audit", "-patterns", "-planted", "-views",
 )  # fmt: skip
-"""An experiment writes NAME.tsv and a table for each of these; rules name their tables by `paths.table_pattern`."""
+"""An experiment writes NAME.tsv and a table for each of these; rules name their tables by `layout.table_pattern`."""
 FILES = (".tsv", ".json", ".svg")
 """Endings of files that lie beside the folders of experiments."""
 
@@ -204,7 +199,7 @@ def rule_names() -> frozenset[str]:
     return frozenset(RULE.findall("\n".join(file.read_text(encoding="utf-8") for file in files)))
 
 
-def made_rules(project: ProjectSettings) -> Iterator[str]:
+def _made_rules(project: ProjectSettings) -> Iterator[str]:
     """The names of the rules that the workflow makes in loops."""
     yield from (f"draw_{figure}" for figure in get_args(Figure) if figure != "none")
     for cohort, settings in project.cohorts.items():
@@ -222,26 +217,21 @@ def check_names(project: ProjectSettings) -> None:
     for cohort, settings in project.cohorts.items():
         if settings.kind == "connectivity":
             check_name(f"cohorts.{cohort}.atlas", settings.atlas)
-    named: dict[str, Mapping[str, object]] = {
-        "cohorts": project.cohorts,
-        "variants": project.variants,
-        "experiments": project.experiments,
-    }
-    for key, table in named.items():
+    for key in ("cohorts", "variants", "experiments"):
+        table: Mapping[str, object] = getattr(project, key)
         if not table and key != "variants":
             raise UserError(f"config: {key}: expected at least one, found none; add it.")
         for name in table:
             check_name(key, name)
-    for name in RESERVED_COHORTS:
-        if name in project.cohorts:
-            raise UserError(f"config: cohorts.{name}: results/{name} holds the reports; rename the cohort.")
-    rules = {*rule_names(), *made_rules(project)}
+    if REPORTS in project.cohorts:
+        raise UserError(f"config: cohorts.{REPORTS}: results/{REPORTS} holds the reports; rename the cohort.")
+    rules = {*rule_names(), *_made_rules(project)}
     for name in project.experiments:
         if name in RESERVED_EXPERIMENTS or name in rules:
             raise UserError(f"config: experiments.{name}: `snakemake {name}` is another target; rename it.")
-        if name.endswith(TWIN):
+        if name.endswith(QUICK):
             raise UserError(
-                f"config: experiments.{name}: a name may not end in {TWIN}, which names the same experiment with one "
+                f"config: experiments.{name}: a name may not end in {QUICK}, which names the same experiment with one "
                 "repeat; rename it."
             )
         for ending in (*TABLE_ENDINGS, *FILES):
@@ -253,11 +243,7 @@ def check_names(project: ProjectSettings) -> None:
 
 
 def known(name: str, table: Mapping[str, Value], where: str, kind: str) -> Value:
-    """The entry of that name.
-
-    Raises:
-        UserError: there is none; with the nearest name and all the others.
-    """
+    """The entry of that name; a UserError if there is none, with the nearest name and all the others."""
     if name not in table:
         raise UserError(
             f"{where}: expected the name of a {kind}, found {name!r}{nearest(name, list(table))} Write one of: "
@@ -267,11 +253,7 @@ def known(name: str, table: Mapping[str, Value], where: str, kind: str) -> Value
 
 
 def check_name(key: str, name: str) -> None:
-    """Refuse a name that cannot be a part of a path and of a rule's wildcards.
-
-    Raises:
-        UserError: it has other characters, or too many.
-    """
+    """Refuse (UserError) a name that cannot be a part of a path and of a rule's wildcards."""
     if not ALLOWED.fullmatch(name) or len(name) > MAX_LENGTH:
         raise UserError(
             f"config: {key}: expected a name of letters, digits, `-`, `_` and `.`, at most {MAX_LENGTH}, found "

@@ -20,9 +20,8 @@ from brainfed.runtime.scheduling.one_run import hold
 
 
 def stage_folders() -> list[str]:
-    """The files under `results/{cohort}` in folders that a plan names."""
-    stages = (folder for kind in registry.KINDS for folder in (kind.folder, *kind.further))
-    return [*stages, "splits", "methods", "models"]
+    """The folders under `results/{cohort}` with folders that a plan names."""
+    return [*(name for kind in registry.KINDS for name in (kind.folder, *kind.further)), "splits", "methods", "models"]
 
 
 def kept_folders(plan: Plan, results: Path) -> Iterator[Path]:
@@ -31,7 +30,7 @@ def kept_folders(plan: Plan, results: Path) -> Iterator[Path]:
         folder = results / cohort
         for kind in registry.KINDS:
             for stage in plan.stages[kind.name].values():
-                yield from (folder / held for held in kind.folders(stage))
+                yield from (folder / own for own in kind.folders(stage))
         yield from (folder / "splits" / name for name in plan.splits)
         for experiment in plan.experiments.values():
             yield from (folder / "methods" / experiment.regime.name / variant.name for variant in experiment.variants)
@@ -44,8 +43,8 @@ def stale_folders(plans: Sequence[Plan], results: Path) -> list[Path]:
     cohorts = {name for plan in plans for name in plan.project.cohorts}
     parents = {parent for path in kept for parent in path.parents}
     stale = []
-    for stage in stage_folders():
-        for path in sorted(path for name in cohorts for path in results.glob(f"{name}/{stage}/*")):
+    for folder in stage_folders():
+        for path in sorted(path for name in cohorts for path in results.glob(f"{name}/{folder}/*")):
             if path not in kept and path not in parents:
                 stale.append(path)
             elif path not in kept:
@@ -73,10 +72,10 @@ def main() -> None:
         except UserError as error:
             parser.exit(1, f"{path}: {error} Nothing is removed before every config is valid.\n")
     stale = stale_folders(plans, arguments.results)
-    with ExitStack() as held:
+    with ExitStack() as locks:
         if arguments.yes:
             try:
-                hold(held, (lock for plan in plans for lock in _locks(plan, arguments.results)))
+                hold(locks, (lock for plan in plans for lock in _locks(plan, arguments.results)))
             except UserError as error:
                 parser.exit(1, f"{error} Nothing is removed.\n")
         for path in stale:

@@ -1,8 +1,8 @@
-"""The twins of a federated variant in its experiment: the same model, trained alone and on pooled data.
+"""The counterparts of a federated variant in its experiment: the same model, trained alone and on pooled data.
 
-A twin reads the same features, compares people in the same graph but for its scope, and has the same settings of the
-model. Settings of the federation (rounds, noise, selection) are no part of a model. A variant without a twin in
-its experiment has none: no other model stands in for it.
+A counterpart reads the same features, compares people in the same graph but for its scope, and has the same settings of
+the model. Settings of the federation (rounds, noise, selection) are no part of a model. No other model stands in for a
+counterpart that the experiment lacks.
 """
 
 import json
@@ -20,9 +20,7 @@ from brainfed.methods.registry import METHODS, SHIPPED_VARIANTS
 Side = Literal["alone", "pooled"]
 SIDES: tuple[Side, ...] = ("alone", "pooled")
 OPTIMISER = {"learning_rate", "weight_decay"}
-"""Settings of the federation that shape the model too, where its twin is trained by gradient."""
-
-
+"""Settings of the federation that shape the model too, where its counterpart is trained by gradient."""
 SITE_EFFECTS = (
     "The federated method z-scores features inside each institution, its pooled twin over everybody: their difference "
     "includes the effect of removing what differs between sites."
@@ -31,34 +29,34 @@ POISON = "Its twins train on honest data."
 
 
 def find_twins(variant: Variant, variants: Sequence[Variant]) -> dict[str, dict[str, Any]]:
-    """Side -> the fields of `reporting.variants.Twin`, whose name is empty where the experiment has no twin.
+    """Side -> the fields of `reporting.variants.Twin`; its name is empty where the experiment has no counterpart.
 
-    Args:
-        variant: of the experiment; one that is not federated has no twins.
-        variants: all of the experiment.
+    `variants` are all of the experiment. A variant that is not federated has no counterparts.
     """
-    twins = variant.method.comparison
-    if twins is None:
+    comparison = variant.method.comparison
+    if comparison is None:
         return {}
-    differs = twins.differs if twins.differs_under.items() <= variant.settings.items() else ""
-    scaled = {"pooled": SITE_EFFECTS} if variant.settings.get("standardise") == "institution" else {}
+    differs = comparison.differs if comparison.differs_under.items() <= variant.settings.items() else ""
+    scaled = SITE_EFFECTS if variant.settings.get("standardise") == "institution" else ""
     poisoned = variant.settings.get("attack", "none") != "none" and variant.settings["attacked"] > 0
+    reasons = {"alone": [differs], "pooled": [differs, scaled]}
     return {
         side: {
-            **_twin(variant, variants, side, [differs, scaled.get(side, ""), POISON if poisoned else ""]),
-            "other_model": twins.other_model,
+            **_counterpart(variant, variants, side, [*reasons[side], POISON if poisoned else ""]),
+            "other_model": comparison.other_model,
         }
         for side in SIDES
     }
 
 
 def twins_of(experiment: Experiment) -> dict[str, dict[str, str]]:
-    """Federated variant -> side -> its twin among the experiment's variants; sides without one are left out."""
-    found = {variant.name: find_twins(variant, experiment.variants) for variant in experiment.variants}
-    named = {
-        name: {side: str(twin["name"]) for side, twin in twins.items() if twin["name"]} for name, twins in found.items()
-    }
-    return {name: sides for name, sides in named.items() if sides}
+    """Federated variant -> side -> its counterpart in the experiment; sides without one are left out."""
+    named = {}
+    for variant in experiment.variants:
+        sides = find_twins(variant, experiment.variants).items()
+        if own := {side: str(fields["name"]) for side, fields in sides if fields["name"]}:
+            named[variant.name] = own
+    return named
 
 
 def topology_of(variant: Variant) -> str:
@@ -67,7 +65,7 @@ def topology_of(variant: Variant) -> str:
     return str(variant.settings["training"]) if topology == "setting" else topology
 
 
-def _twin(variant: Variant, variants: Sequence[Variant], side: Side, differs: Sequence[str]) -> dict[str, Any]:
+def _counterpart(variant: Variant, variants: Sequence[Variant], side: Side, differs: Sequence[str]) -> dict[str, Any]:
     shipped, pooled = str(getattr(variant.method.comparison, side)), side == "pooled"
     settings = {key: value for key, value in SHIPPED_VARIANTS[shipped].items() if key not in stage_keys()}
     method = METHODS[str(settings.pop("method"))]
@@ -92,9 +90,10 @@ def _twin(variant: Variant, variants: Sequence[Variant], side: Side, differs: Se
 
 
 def _model(variant: Variant, method: Method) -> tuple[dict[str, Any], str]:
-    """The settings that a twin must share, and those that it lacks; empty where it has all."""
-    twins = variant.method.comparison
-    federation = {field.name for field in fields(FederationSettings)} - OPTIMISER | set(twins.apart if twins else ())
+    """The settings that a counterpart must share, and those that it lacks; empty where it has all."""
+    comparison = variant.method.comparison
+    apart = comparison.apart if comparison else ()
+    federation = {field.name for field in fields(FederationSettings)} - OPTIMISER | {*apart}
     known, usual = {field.name for field in fields(method.settings)}, defaults_of(variant.method.settings)
     model = {key: value for key, value in variant.settings.items() if key not in federation}
     cannot = [
@@ -105,25 +104,29 @@ def _model(variant: Variant, method: Method) -> tuple[dict[str, Any], str]:
     return {key: value for key, value in model.items() if key in known}, ", ".join(cannot)
 
 
-def _stages(variant: Variant, twin: Method, *, pooled: bool) -> dict[str, dict[str, Any]]:
-    """Settings of the stages that a twin of this method shares."""
-    held = variant.stage_settings()
-    return {kind.key: kind.shared(held[kind.key], pooled=pooled) for kind in kinds_of(twin)}
+def _stages(variant: Variant, counterpart: Method, *, pooled: bool) -> dict[str, dict[str, Any]]:
+    """Settings of the stages that a counterpart of this method shares."""
+    settings = variant.stage_settings()
+    return {kind.key: kind.shared(settings[kind.key], pooled=pooled) for kind in kinds_of(counterpart)}
 
 
 def _epochs(variant: Variant, *, pooled: bool = False) -> int:
     """Epochs of training in all; 0 where a model is fitted to its end.
 
-    A server that trains a model of its own has epochs of its own, which its twin on pooled data shares.
+    A server that trains a model of its own has epochs of its own, which its counterpart on pooled data shares.
     """
     settings = variant.settings
     each = "global_epochs" if pooled and "global_epochs" in settings else "local_epochs"
     return int(settings.get("epochs", settings.get("rounds", 0) * settings.get(each, 0)))
 
 
-def _length(variant: Variant, twin: Variant, *, pooled: bool) -> str:
-    own, others = _epochs(variant, pooled=pooled), _epochs(twin)
-    return "" if own == others or not others else f"{variant.name} trains for {own} epochs, {twin.name} for {others}."
+def _length(variant: Variant, counterpart: Variant, *, pooled: bool) -> str:
+    own, others = _epochs(variant, pooled=pooled), _epochs(counterpart)
+    return (
+        ""
+        if own == others or not others
+        else f"{variant.name} trains for {own} epochs, {counterpart.name} for {others}."
+    )
 
 
 def _definition(
@@ -146,16 +149,16 @@ def _definition(
 
 
 def _changed_stages(
-    variant: Variant, plain: Variant | None, twin: Method, *, pooled: bool
+    variant: Variant, plain: Variant | None, counterpart: Method, *, pooled: bool
 ) -> dict[str, dict[str, Any]]:
     """Settings of the shared stages that differ from the plain variant's, or from the defaults."""
-    found: dict[str, dict[str, Any]] = {}
-    for kind in kinds_of(twin):
-        usual = plain.stage_settings()[kind.key] if plain else defaults_of(kind.settings_class(twin))
+    stages: dict[str, dict[str, Any]] = {}
+    for kind in kinds_of(counterpart):
+        usual = plain.stage_settings()[kind.key] if plain else defaults_of(kind.settings_class(counterpart))
         shared = kind.shared(variant.stage_settings()[kind.key], pooled=pooled)
-        changed = {key: value for key, value in shared.items() if value != usual[key]}
-        found |= {kind.key: kind.shortened(changed)} if changed else {}
-    return found
+        if changed := {key: value for key, value in shared.items() if value != usual[key]}:
+            stages[kind.key] = kind.shortened(changed)
+    return stages
 
 
 def _yaml(value: object) -> str:

@@ -23,15 +23,11 @@ CONFIG = ConfigDict(extra="forbid", coerce_numbers_to_str=True, allow_inf_nan=Fa
 
 
 def validate(kind: type[Settings], values: Any, where: str) -> Settings:
-    """Turn plain `values` into the dataclass `kind`.
-
-    Args:
-        kind: a settings dataclass.
-        values: the content of the YAML file.
-        where: the place, as the message names it, for example `config.yaml: variants.fedgcn`.
+    """The settings dataclass `kind` with the plain `values` of a YAML file.
 
     Raises:
-        UserError: names the key, the value found, the allowed ones and the nearest valid name.
+        UserError: names the place (`where`, as `config.yaml: variants.fedgcn`), the key, the value found, the allowed
+            ones and the nearest valid name.
     """
     try:
         return cast(Settings, _validator(cast(type, kind)).validate_python([values])[0])
@@ -135,13 +131,13 @@ def _sentence(kind: type, problem: ErrorDetails) -> str:
     if category == "unexpected_keyword_argument":
         if removed := getattr(kind, "REMOVED", {}).get(location):
             return f"{location}: {removed}."
-        allowed = _fields_at(kind, place[:-1])
+        allowed = [field.name for field in fields(_kind_at(kind, place[:-1]))]
         if absent := _not_yet(kind, place):
             meant = next((f"did you mean {one!r}?" for one in allowed if place[-1] in one), "remove it.")
             return f"unknown key {location!r}: {absent}; {meant}"
         return f"unknown key {location!r}{nearest(place[-1], allowed)} Allowed here: {', '.join(allowed)}."
     if category == "literal_error":
-        choices = _choices(problem)
+        choices = re.findall("'(.*?)'", problem["ctx"]["expected"])
         end = nearest(str(problem["input"]), choices)
         if end == "." and (absent := _not_yet(kind, place)):
             end = f"; {absent}."
@@ -211,23 +207,14 @@ def _shown(value: Any) -> str:
 def _of_fixed_list(kind: type, place: Sequence[str], value: Any) -> str | None:
     """The sentence on a setting that is a list of a fixed length; None: the place is none."""
     owner = _kind_at(kind, place[:-1])
-    field = next((field for field in fields(owner) if field.name == place[-1]), None) if is_dataclass(owner) else None
-    hint = None if field is None else type_hints(owner)[field.name]
+    field = {field.name: field for field in fields(owner)}.get(place[-1]) if is_dataclass(owner) else None
+    hint = type_hints(owner)[field.name] if field else None
     if field is None or get_origin(hint) is not tuple or Ellipsis in get_args(hint):
         return None
     count, default = len(get_args(hint)), field.default
     example = f", as in {list(default)}" if isinstance(default, tuple) else ""
     found = f"{len(value)} in {_shown(value)}" if isinstance(value, list) else _shown(value)
     return f"{'.'.join(place)}: expected a list of {count} values, found {found}; write {count}{example}."
-
-
-def _choices(problem: ErrorDetails) -> list[str]:
-    return re.findall("'(.*?)'", problem["ctx"]["expected"])
-
-
-def _fields_at(kind: Any, place: Sequence[str]) -> list[str]:
-    """The keys that settings have at a place inside of `kind`."""
-    return [field.name for field in fields(_kind_at(kind, place))]
 
 
 def _kind_at(kind: Any, place: Sequence[str]) -> Any:

@@ -39,7 +39,7 @@ def test_a_file_is_found_in_the_folder_or_below(settings, tmp_path):
     listing = list_cohort("c", settings)
     assert [one.series for one in listing.subjects] == [f"{tmp_path}/series/{file}" for file in FILES[:3]]
     assert listing.unlisted == ("stranger.csv",)
-    (found,) = check_orphans(listing.subjects, settings, "c: files")
+    (found,) = check_orphans("c", listing.subjects, settings)
     assert "1 files belong to no row of the table, the first is stranger.csv" in found.sentence
 
 

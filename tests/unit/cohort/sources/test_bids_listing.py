@@ -36,7 +36,7 @@ def test_runs_are_ordered_by_session_and_number_and_hold_their_files(derivative)
     assert run.mask == str(func / "sub-02_ses-a_task-rest_run-1_space-T1w_desc-brain_mask.nii.gz")
     assert run.sidecars == (str(func / "sub-02_ses-a_task-rest_run-1_space-T1w_desc-preproc_bold.json"),)
     assert listing.with_series == ("sub-01", "sub-02")
-    assert listing.phenotype == str(derivative.folder / "participants.tsv")
+    assert listing.tables == (str(derivative.folder / "participants.tsv"),)
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def test_the_table_may_lie_in_the_data_set_above(derivative):
     moved.folder.parent.mkdir()
     (raw / "data_derivatives").rename(moved.folder)
     (moved.folder / "participants.tsv").rename(raw / "participants.tsv")
-    assert list_cohort("c", cohort(moved)).phenotype == str(raw / "participants.tsv")
+    assert list_cohort("c", cohort(moved)).tables == (str(raw / "participants.tsv"),)
     (raw / "participants.tsv").unlink()
     assert "expected participants.tsv in" in refused(cohort(moved))
 

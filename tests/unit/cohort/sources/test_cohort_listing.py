@@ -41,7 +41,7 @@ def test_several_diagnoses_become_two_and_others_are_unlabelled_or_leave(tmp_pat
     listing = list_cohort("c", settings)
     assert listing.absences == {"d": "excluded by diagnosis"}
     assert [listed.labelled for listed in listing.subjects] == [True, True, False, False, False]
-    people = ingest(listing.phenotype, settings, listing.absences).set_index("subject")
+    people = ingest(listing.tables, settings, listing.absences).set_index("subject")
     assert people["diagnosis"].isna().to_dict() == {"a": False, "b": False, "c": True, "d": True, "e": True}
     assert people.loc[["a", "b"], "diagnosis"].tolist() == [0, 1]
 
@@ -53,7 +53,7 @@ def test_files_of_ignored_rows_are_not_strangers(tmp_path):
     listing = list_cohort("c", settings)
     assert listing.with_series == ("a", "b")
     assert listing.unlisted == ("z.1D",)
-    (found,) = check_orphans(listing.subjects, settings, "c: files")
+    (found,) = check_orphans("c", listing.subjects, settings)
     assert "1 files belong to no row of the table, the first is z.1D" in found.sentence
 
 
@@ -83,8 +83,8 @@ def test_a_list_of_tables_is_one_cohort(tmp_path):
     settings = replace(settings, phenotype=(str(tmp_path / "table.csv"), str(tmp_path / "more.csv")))
     listing = list_cohort("c", settings)
     assert [listed.subject for listed in listing.subjects] == ["a", "b", "c", "d", "e", "z"]
-    assert listing.phenotype == settings.phenotype
-    assert len(ingest(list(listing.phenotype), settings, {})) == 6
+    assert listing.tables == settings.phenotype
+    assert len(ingest(list(listing.tables), settings, {})) == 6
 
 
 def test_an_absent_table_of_a_list_is_named(tmp_path):
@@ -121,7 +121,7 @@ class TestSexAsTarget:
         rows = ("a,1,20,male,0", "b,1,20,female,1", "c,2,20,,1", "d,1,20,male,9")
         settings = cohort(folder, rows, target="sex", **changes)
         listing = list_cohort("c", settings)
-        return listing, ingest(listing.phenotype, settings, listing.absences).set_index("subject")
+        return listing, ingest(listing.tables, settings, listing.absences).set_index("subject")
 
     def test_is_the_target_and_no_phenotype(self, tmp_path):
         _, people = self.people(tmp_path)

@@ -83,7 +83,7 @@ def test_a_simulated_cohort_needs_no_file():
     listing = list_cohort("demo", settings, "out")
     assert len(listing.with_series) == 30
     assert listing.subjects[0].series == "out/demo/simulated/sub-0001_bold.nii.gz"
-    assert listing.phenotype == "out/demo/simulated/participants.tsv"
+    assert listing.tables == ("out/demo/simulated/participants.tsv",)
     assert (listing.parcellation, listing.labels) == (
         "out/demo/simulated/atlas.nii.gz",
         "out/demo/simulated/atlas.tsv",

@@ -173,7 +173,7 @@ def test_files_have_the_layout_of_a_lab(tmp_path):
     write_participants(tmp_path / "demo" / "simulated", settings)
     write_scans({listed.subject: listed.series for listed in listing.subjects}, settings)
 
-    table = pd.read_csv(listing.phenotype, sep="\t")
+    table = pd.read_csv(listing.tables[0], sep="\t")
     assert list(table.columns) == ["participant_id", "site", "age", "sex", "diagnosis", "mean_fd"]
     assert list(table["participant_id"]) == [listed.subject for listed in listing.subjects]
     for listed, site in zip(listing.subjects, table["site"], strict=True):

@@ -39,7 +39,7 @@ def test_labels_are_classes_in_ascending_order(tmp_path):
     raw = write_data_set(tmp_path, "TOY", 4)
     write_lines(raw / "TOY_graph_labels.txt", [7, -3, -3, 7])
     held = settings(tmp_path, "TOY")
-    people = ingest(list_cohort("toys", held).phenotype, held, {})
+    people = ingest(list_cohort("toys", held).tables, held, {})
     assert people["diagnosis"].tolist() == [1, 0, 0, 1]
     assert people["age"].isna().all()
     assert people["sex"].isna().all()

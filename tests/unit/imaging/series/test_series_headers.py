@@ -186,7 +186,7 @@ def test_parts_with_other_names_are_named_by_files_that_exist(tmp_path):
     paths = [write(tmp_path, header, REALS, name=f"{header[0]}.csv") for header in ("ABCDEF", "FEDCBA")]
     for path in paths:
         check.look(ListedSubject(path.stem, "a", str(path), None, "", f"shard-{path.stem}"), refused.append)
-    (finding,) = check.remarks({}, "series")
+    (finding,) = check.remarks({})
     assert refused == []
     assert finding.sentence.startswith(f"{paths[1]}: expected the 6 regions of {paths[0]}, found other names")
 
@@ -265,7 +265,7 @@ def test_a_counting_header_in_one_file_only_is_the_same_atlas(tmp_path):
     check, refused = SeriesCheck("c", SETTINGS), []
     for subject, path in (("s1", counted), ("s2", bare)):
         check.look(ListedSubject(subject, "a", str(path), None, "", "shard-00"), refused.append)
-    assert refused == [] == list(check.remarks({}, "series"))
+    assert refused == [] == list(check.remarks({}))
 
 
 def test_the_line_of_a_bad_cell_counts_blank_lines(tmp_path):

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +9,10 @@ import pandas as pd
 
 from brainfed.cohort.phenotype.participant import (
     ALL,
-    COLUMNS,
     FIELDS,
     Participant,
     Values,
-    class_codes,
+    as_written,
     displacement_problem,
     graph_rows,
     mean_displacement,
@@ -22,7 +20,7 @@ from brainfed.cohort.phenotype.participant import (
     values_of,
 )
 from brainfed.cohort.phenotype.table import cohort_rows
-from brainfed.cohort.settings.cohort import CodeSettings, CohortSettings, ColumnSettings
+from brainfed.cohort.settings.cohort import CohortSettings
 
 DTYPES: Mapping[str, Any] = {
     "age": "float64",
@@ -43,11 +41,9 @@ def ingest(
 ) -> pd.DataFrame:
     """The participants of a cohort, in ascending order of id.
 
-    A simulated cohort's table has brainfed's own columns and codes, whatever `columns` and `codes` say.
-
     Args:
         table: path of the phenotype table, or of several that are read one below the other.
-        settings: the cohort's settings.
+        settings: of the cohort.
         absences: subject id -> cause, for subjects without a usable series.
         confounds: subject id -> fMRIPrep's tables of its runs; they give the motion that the phenotype table lacks.
 
@@ -68,28 +64,16 @@ def people_of_table(
     table: str | Path | Sequence[str | Path], settings: CohortSettings, absences: Mapping[str, str]
 ) -> Iterator[tuple[str, Participant, str]]:
     """Subject, phenotype, and reason for the absence of a series (or empty) of every row; arguments as of `ingest`."""
-    if settings.source == "simulate":
-        own = ColumnSettings(mean_fd="mean_fd")
-        settings = replace(settings, columns=own, codes=CodeSettings(), missing=(), rows={})
-    columns, codes = settings.columns, settings.codes
-    if settings.source == "tudataset":
-        columns, codes = COLUMNS, class_codes(settings.classes)
-    rows = (
-        graph_rows([table] if isinstance(table, str | Path) else table, settings.classes)
-        if settings.source == "tudataset"
-        else cohort_rows(table, settings)
-    )
+    own, tables = as_written(settings), [table] if isinstance(table, str | Path) else table
+    rows = graph_rows(tables, own.classes) if own.source == "tudataset" else cohort_rows(tables, own)
     for row in rows:
-        person = read_participant(row.table, row, columns, codes, settings.target, settings.classes)
-        yield row.subject, person, absences.get(row.subject, "")
+        yield row.subject, read_participant(row, own), absences.get(row.subject, "")
 
 
 def participants_table(values: Values, confounds: Mapping[str, Sequence[str | Path]] | None = None) -> pd.DataFrame:
     """The participants with some of their columns, as `ingest` returns them; `labelled` (bool) is another.
 
-    Args:
-        values: by column, as `values_of` returns them.
-        confounds: as in `ingest`; read if there is a column mean_fd.
+    `confounds` are read, as by `ingest`, if the values (of `values_of`) have a column mean_fd.
     """
     table = dict(values)
     if "mean_fd" in table:

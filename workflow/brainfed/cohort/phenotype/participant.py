@@ -3,31 +3,23 @@
 import csv
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from brainfed.cohort.classes import CLASSES, NO_NUMBERS, Target
+from brainfed.cohort.classes import NO_NUMBERS
 from brainfed.cohort.phenotype.table import ALWAYS_MISSING, PER_YEAR, Row
-from brainfed.cohort.settings.cohort import CodeSettings, ColumnSettings
+from brainfed.cohort.settings.cohort import CodeSettings, CohortSettings, ColumnSettings
 from brainfed.runtime.errors import UserError
-
-# Decimal numbers of tables.
 
 Values = dict[str, list[Any]]
 """`subject` and columns -> the value of every subject; None where unknown."""
-
-
 PLAIN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 def plain_number(text: str) -> float:
-    """Value of a decimal number; Python's float also accepts 1_0, words for infinity and other digits.
-
-    Raises:
-        ValueError: the text is not a decimal number.
-    """
+    """Value of a decimal number, else a ValueError; float() also takes 1_0, words for infinity and other digits."""
     if not PLAIN.fullmatch(text):
         raise ValueError(f"{text!r} is not a number")
     return float(text)
@@ -62,11 +54,7 @@ def displacement_problem(subject: str, files: Sequence[str | Path]) -> str:
 
 
 def _displacements(file: str | Path) -> list[float]:
-    """Displacements of one table in any encoding: header and numbers are ASCII.
-
-    Raises:
-        UserError: a displacement is not a number of millimetres, or the table cannot be read.
-    """
+    """Displacements of one table in any encoding (header and numbers are ASCII); a UserError where it has others."""
     try:
         with Path(file).open(encoding="utf-8-sig", errors="replace", newline="") as table:
             cells = [(row.get(COLUMN) or "").strip() for row in csv.DictReader(table, delimiter="\t")]
@@ -92,7 +80,7 @@ def _displacement(file: str | Path, line: int, cell: str) -> float:
 
 # A participant from one row of a phenotype table: codes are mapped, numbers checked.
 #
-# The module is light, so that an unknown code stops the run at its start, not after the first job.
+# The Snakefile imports this, so that an unknown code stops the run at its start, not after the first job.
 
 OLDEST = 120.0
 """Years."""
@@ -110,9 +98,8 @@ class Participant:
         age: years.
         sex: `male` or `female`; unknown under the target sex.
         diagnosis: code of the target's class: 1 patient, 0 control; under the target sex 1 male, 0 female; of named
-            classes their position; unknown if excluded.
+            classes their position; unknown if `excluded`, as the diagnosis takes the subject out of the cohort.
         mean_fd: mm.
-        excluded: whether the diagnosis takes the subject out of the cohort.
     """
 
     site: str
@@ -123,40 +110,25 @@ class Participant:
     excluded: bool = False
 
 
-def read_participant(
-    table: str,
-    row: Row,
-    columns: ColumnSettings,
-    codes: CodeSettings,
-    target: Target = "diagnosis",
-    classes: Sequence[str] = (),
-) -> Participant:
-    """Map the codes of one row and check its numbers.
-
-    Args:
-        table: path, for messages.
-        row: of the table.
-        columns: names of the columns.
-        codes: their meaning.
-        target: what is learnt.
-        classes: meanings of its codes in the order of the labels 0, 1, ...; empty: the target's own two.
+def read_participant(row: Row, settings: CohortSettings) -> Participant:
+    """The participant of one row, by a cohort's columns, codes, target and classes.
 
     Raises:
         UserError: the site is missing, a code is unknown, or a number is malformed or out of range.
     """
-    where = f"{table}, line {row.line}, subject {row.subject}"
+    where = f"{row.table}, line {row.line}, subject {row.subject}"
+    columns, codes = settings.columns, settings.codes
     unit = columns.age_unit or "years"
     diagnosis = _meaning(where, row, columns.diagnosis, "diagnosis", codes.diagnosis)
     sex = _meaning(where, row, columns.sex, "sex", codes.sex)
     site = _site(where, row, columns.site)
-    excluded = diagnosis == "excluded"
-    learnt = sex if target == "sex" else diagnosis
-    labels = {name: label for label, name in enumerate(classes or CLASSES[target])}
+    excluded, by_sex = diagnosis == "excluded", settings.target == "sex"
+    labels = {name: label for label, name in enumerate(settings.class_names)}
     return Participant(
         site=codes.site.get(site, site),
         age=_number(where, row, columns.age, f"age in {unit}", OLDEST * PER_YEAR[unit]) / PER_YEAR[unit],
-        sex=None if target == "sex" else sex,
-        diagnosis=None if excluded else labels.get(learnt or ""),
+        sex=None if by_sex else sex,
+        diagnosis=None if excluded else labels.get((sex if by_sex else diagnosis) or ""),
         mean_fd=_number(where, row, columns.mean_fd, "mean framewise displacement in mm", LARGEST_MEAN_FD),
         excluded=excluded,
     )
@@ -226,8 +198,6 @@ def _is_decimal_comma(text: str) -> bool:
 
 
 # Columns of the participants by which a job says what it reads: another cell of a column runs its readers again.
-#
-# The module is light, as the Snakefile imports it.
 
 FIELDS: Mapping[str, tuple[str, ...]] = {
     "site": ("site",),
@@ -244,11 +214,7 @@ ALL = tuple(name for name in FIELDS if name != "labelled")
 
 
 def in_order(columns: Iterable[str]) -> tuple[str, ...]:
-    """These columns, each once, in the order of all.
-
-    Raises:
-        ValueError: there is no such column.
-    """
+    """These columns, each once, in the order of all; a ValueError if there is no such column."""
     named = set(columns)
     if strangers := sorted(named - set(FIELDS)):
         raise ValueError(f"expected columns among {', '.join(FIELDS)}, found {strangers[0]!r}")
@@ -256,35 +222,24 @@ def in_order(columns: Iterable[str]) -> tuple[str, ...]:
 
 
 def values_of(people: Iterable[tuple[str, Participant, str]], columns: Iterable[str]) -> Values:
-    """The values of some columns.
-
-    Args:
-        people: subject, phenotype, and reason for the absence of a series (empty: it is there).
-        columns: names, as in `FIELDS`.
-    """
+    """The values of the columns (names in `FIELDS`) of people: subject, phenotype, reason for an absent series."""
     chosen = in_order(columns)
     values: Values = {name: [] for name in ("subject", *chosen)}
     for subject, person, absence in people:
         values["subject"].append(subject)
-        for name, value in _cells(person, absence, chosen):
-            values[name].append(value)
+        for name in chosen:
+            values[name].append(_cell(person, absence, name))
     return values
 
 
-def _cells(person: Participant, absence: str, columns: Iterable[str]) -> Iterator[tuple[str, Any]]:
-    for name in columns:
-        if name == "labelled":
-            yield name, person.diagnosis is not None
-        elif name == "series":
-            yield name, absence
-        else:
-            value = getattr(person, name)
-            yield name, None if isinstance(value, float) and math.isnan(value) else value
+def _cell(person: Participant, absence: str, column: str) -> Any:
+    if column == "labelled":
+        return person.diagnosis is not None
+    value = absence if column == "series" else getattr(person, column)
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
-# Rows of data sets of graphs, as of a phenotype table: an id, a data set, a class.
-#
-# The module is light, as the Snakefile lists cohorts.
+# Tables with columns and codes of brainfed's own: of simulated cohorts, and of graphs, a row each.
 
 SITE = "data set"
 COLUMNS = ColumnSettings(subject="subject", site=SITE, age="age", sex="sex", diagnosis="class")
@@ -294,27 +249,28 @@ DIGITS = 5
 SUFFIX = "_graph_labels.txt"
 
 
-def class_codes(classes: Sequence[str]) -> CodeSettings:
-    """Codes of these rows: a class by its own name."""
-    return CodeSettings(diagnosis={name: name for name in classes})
+def as_written(settings: CohortSettings) -> CohortSettings:
+    """The settings with the columns and codes of the table: a simulated one and that of graphs have their own."""
+    if settings.source == "simulate":
+        return replace(settings, columns=ColumnSettings(mean_fd="mean_fd"), codes=CodeSettings(), missing=(), rows={})
+    if settings.source == "tudataset":
+        own_names = {name: name for name in settings.classes}
+        return replace(settings, columns=COLUMNS, codes=CodeSettings(diagnosis=own_names))
+    return settings
 
 
 def graph_rows(tables: Sequence[str | Path], classes: Sequence[str]) -> list[Row]:
-    """A row a graph, in ascending order of id.
+    """A row a graph of the files `NAME_graph_labels.txt`, in ascending order of id.
 
     The label values of a data set mean the classes in ascending order: -1 and 1 the first two.
 
-    Args:
-        tables: the files `NAME_graph_labels.txt`, a line a graph.
-        classes: names of the classes.
-
     Raises:
-        UserError: a label is no integer, or a data set has no graph, one class, or more classes than
-            there are names, or a name stands for no graph.
+        UserError: a label is no integer, or a data set has no graph, one class, or more classes than there are names,
+            or a name stands for no graph.
     """
     rows = [row for table in tables for row in _rows(Path(table), classes)]
-    held = {row.cells[str(COLUMNS.diagnosis)] for row in rows}
-    if idle := [name for name in classes if name not in held]:
+    present = {row.cells[str(COLUMNS.diagnosis)] for row in rows}
+    if idle := [name for name in classes if name not in present]:
         raise UserError(
             f"{tables[0]}: expected a graph of every class in `classes`, found none of {idle[0]!r}: no data set has so "
             f"many different labels; remove {'it' if len(idle) == 1 else 'the last ' + str(len(idle))}."

@@ -8,15 +8,12 @@ import unicodedata
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from io import StringIO
-from itertools import groupby
 from pathlib import Path
 
 from brainfed.cohort.settings.cohort import CodeSettings, CohortSettings, ColumnSettings
 from brainfed.runtime.errors import Refuse, UserError, raise_at_once
 
 # The unit of the ages of a phenotype table, and what is written about it beside the table.
-#
-# The module is light, as the Snakefile lists cohorts.
 
 PER_YEAR = {"years": 1.0, "months": 12.0, "weeks": 365.25 / 7, "days": 365.25}
 """Unit of an age -> as many of it as a year has."""
@@ -89,11 +86,9 @@ BLANK = " "
 
 @dataclass(frozen=True)
 class TableText:
-    """Lines of a file, with their ends.
+    """Lines of a file, with their ends, in the composed form of Unicode (NFC): one letter has one spelling.
 
-    Attributes:
-        lines: without a byte order mark, in the composed form of Unicode (NFC): one letter has one spelling.
-        certain: whether the encoding is known; if not, only ASCII characters are reliable.
+    If the encoding is not `certain`, only ASCII characters are reliable.
     """
 
     lines: list[str]
@@ -184,8 +179,6 @@ def excel_line(line: str) -> str:
     return f"Excel's line {line.strip()!r}; remove this line"
 
 
-# Read phenotype tables as text, row by row, with the csv module only, as the Snakefile lists cohorts.
-
 ALWAYS_MISSING = frozenset(
     {"", "n/a", "N/A", "NA", "<NA>", "nan", "NaN", "NAN", "-nan", "-NaN", "null", "NULL", "Null", "None"}
     | {"#N/A", "#N/A N/A", "#NA", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"}
@@ -193,7 +186,7 @@ ALWAYS_MISSING = frozenset(
 """Codes of missing cells in every column: those of pandas, and two more spellings of them."""
 DECIMAL_COMMA = re.compile(r"-?\d+,\d+")
 WHOLE = re.compile(r"\d+\.0")
-"""An id that a spreadsheet or pandas has turned into a number with a decimal point."""
+"""An id that a spreadsheet or pandas has turned into a number with a decimal point, which all rows lose together."""
 VISIT = re.compile(r"ses|visit|viscode|wave|event|time|scan|run|acq|date", re.IGNORECASE)
 """In the name of a column that tells the rows of one subject apart."""
 NEAR = 0.75
@@ -204,10 +197,8 @@ class Row:
     """One line of a table.
 
     Attributes:
-        line: line number in the file; the header has 1.
-        subject: id.
+        line: number in the file; the header has 1.
         cells: column -> text, None where the cell holds a missing code.
-        table: path of the file.
         label: the id as the table has it, by which files are named; empty: `subject`.
         absent: column -> the code that is read as missing, where it is not empty.
     """
@@ -223,6 +214,10 @@ class Row:
     def file_id(self) -> str:
         """The id by which files are named."""
         return self.label or self.subject
+
+    def file(self, columns: ColumnSettings) -> str | None:
+        """The value of {file} in path patterns; None where the cell is missing."""
+        return self.file_id if columns.file is None else self.cells[columns.file]
 
 
 def cohort_rows(
@@ -240,7 +235,7 @@ def read_phenotype_table(
     wanted: Mapping[str, Collection[str]] | None = None,
     codes: CodeSettings | None = None,
 ) -> list[Row]:
-    """Read the rows of one or several tables, in ascending order of subject id.
+    """The rows of one or several tables, in ascending order of subject id.
 
     Separators are commas, semicolons, tabs, bars or blanks. In a table without separating commas, commas in ages and
     displacements are decimal commas if none of these has a decimal point (a European csv). Each of several tables may
@@ -248,7 +243,7 @@ def read_phenotype_table(
 
     Args:
         path: of the table, or of several.
-        columns: names of the wanted columns.
+        columns: names of the wanted ones.
         missing: codes that mean missing, beside the usual ones.
         refuse: called with the mistake of a single row, which is left out.
         wanted: column -> values of the rows to read; none: all rows.
@@ -265,8 +260,11 @@ def read_phenotype_table(
     absent = _absent_codes(columns, missing, codes)
     alone = len(tables) == 1
     rows = [row for table in tables for row in _rows(table, columns, absent, refuse, wanted or {}, alone=alone)]
-    rows.sort(key=lambda row: row.subject)
-    return [*_without_duplicates(rows, columns, refuse)]
+    first: dict[str, Row] = {}
+    for row in sorted(rows, key=lambda row: row.subject):
+        if first.setdefault(row.subject, row) is not row:
+            refuse(UserError(_duplicate(first[row.subject], row, columns)))
+    return list(first.values())
 
 
 def _absent_codes(
@@ -274,16 +272,11 @@ def _absent_codes(
 ) -> dict[str, frozenset[str]]:
     """Column -> codes that mean missing in it; those of other columns stand under the empty name."""
     everywhere = ALWAYS_MISSING | {*missing}
-    known = {
-        column: everywhere - {*meanings}
-        for column, meanings in (
-            (columns.diagnosis, codes.diagnosis if codes else {}),
-            (columns.sex, codes.sex if codes else {}),
-            (columns.site, codes.site if codes else {}),
-        )
-        if column is not None
-    }
-    return {"": everywhere, **known}
+    known = {"": everywhere}
+    for name in ("diagnosis", "sex", "site"):
+        if (column := getattr(columns, name)) is not None:
+            known[column] = everywhere - {*getattr(codes, name, {})}
+    return known
 
 
 def _rows(
@@ -310,10 +303,12 @@ def _rows(
         except UserError as error:
             refuse(error)
     if not rows and ignored:
-        raise UserError(f"{path}: expected rows with {_listed_values(wanted)}, found none among {ignored}; fix `rows`.")
+        named = " and ".join(f"{name} among {', '.join(map(repr, allowed))}" for name, allowed in wanted.items())
+        raise UserError(f"{path}: expected rows with {named}, found none among {ignored}; fix `rows`.")
     if not rows:
         raise UserError(f"{path}: expected one row a subject, found a header only; is it the whole table?")
-    rows = _with_whole_ids(rows)
+    if all(WHOLE.fullmatch(row.subject) for row in rows):
+        rows = [replace(row, subject=row.subject[:-2], label=row.subject[:-2]) for row in rows]
     if columns.subject_prefix is not None:
         rows = [replace(row, subject=f"{row.cells[columns.subject_prefix]}-{row.subject}") for row in rows]
     return rows if separator == "," else _with_decimal_points(rows, [columns.age, columns.mean_fd])
@@ -342,17 +337,6 @@ def _identified(row: Row, columns: ColumnSettings) -> Row:
     return replace(row, subject=subject, label=subject)
 
 
-def _with_whole_ids(rows: list[Row]) -> list[Row]:
-    """Rows whose ids have no decimal point, if all ids are numbers that end in `.0`."""
-    if not all(WHOLE.fullmatch(row.subject) for row in rows):
-        return rows
-    return [replace(row, subject=row.subject[:-2], label=row.subject[:-2]) for row in rows]
-
-
-def _listed_values(wanted: Mapping[str, Collection[str]]) -> str:
-    return " and ".join(f"{name} among {', '.join(map(repr, allowed))}" for name, allowed in wanted.items())
-
-
 def _records(
     path: str | Path, columns: ColumnSettings, refuse: Refuse, more: Sequence[str], *, alone: bool
 ) -> tuple[str, Iterator[tuple[int, dict[str, str]]]]:
@@ -365,17 +349,11 @@ def _records(
         raise UserError(f"{path}: expected a header in the first line, found an empty one; remove the blank lines.")
     wanted = dict.fromkeys([*columns.named, *more])
     if not alone and {name.strip() for name in columns.ids} & set(header):
-        wanted = dict.fromkeys(
-            name for name in wanted if name.strip() in header or name in more or not _is_id(name, columns)
-        )
+        ids = {*columns.ids} - {columns.file, *more}
+        wanted = dict.fromkeys(name for name in wanted if name.strip() in header or name not in ids)
     position = {name: _position(path, header, name, columns) for name in wanted}
     cells = _cells(path, reader, len(header), position, refuse)
     return separator, cells if text.certain else _ascii(path, cells, refuse)
-
-
-def _is_id(name: str, columns: ColumnSettings) -> bool:
-    """Whether a column only names the subject."""
-    return name in columns.ids and name != columns.file
 
 
 def _cells(
@@ -386,15 +364,14 @@ def _cells(
         for line, values in numbered:
             if not any(value.strip() for value in values):
                 continue
-            if len(values) != width:
-                refuse(
-                    UserError(
-                        f"{path}, line {line}: expected {width} cells as in the header, found {len(values)}; fix the "
-                        "row (is a separator or a quote missing?)."
-                    )
-                )
+            if len(values) == width:
+                yield line, {name: values[at].strip() for name, at in position.items()}
                 continue
-            yield line, {name: values[at].strip() for name, at in position.items()}
+            sentence = (
+                f"{path}, line {line}: expected {width} cells as in the header, found {len(values)}; fix the row (is "
+                "a separator or a quote missing?)."
+            )
+            refuse(UserError(sentence))
     except csv.Error as error:
         raise UserError(
             f"{path}, after line {line}: expected a row of cells, found none ({error}); fix it (is a quote missing?)."
@@ -407,15 +384,14 @@ def _ascii(
     """Records of a file of unknown encoding; a wanted cell that depends on the encoding is refused."""
     for line, values in records:
         foreign = [name for name, value in values.items() if not value.isascii()]
-        if foreign:
-            refuse(
-                UserError(
-                    f"{path}, line {line}: expected UTF-8 text in column {foreign[0]!r}, found {values[foreign[0]]!r} "
-                    "in another encoding (perhaps Latin-1 or Windows-1252, as Excel saves it); save the table as UTF-8."
-                )
-            )
+        if not foreign:
+            yield line, values
             continue
-        yield line, values
+        sentence = (
+            f"{path}, line {line}: expected UTF-8 text in column {foreign[0]!r}, found {values[foreign[0]]!r} in "
+            "another encoding (perhaps Latin-1 or Windows-1252, as Excel saves it); save the table as UTF-8."
+        )
+        refuse(UserError(sentence))
 
 
 def _position(path: str | Path, header: list[str], column: str, columns: ColumnSettings) -> int:
@@ -449,25 +425,16 @@ def _near(name: str, header: Sequence[str]) -> str | None:
 def _with_decimal_points(rows: list[Row], numbers: Sequence[str | None]) -> list[Row]:
     """Rows with points for decimal commas; unchanged if a number already has a point."""
     columns = [name for name in numbers if name is not None]
-    held = [cell for row in rows for cell in map(row.cells.get, columns) if cell is not None]
-    if any("." in cell for cell in held) or not any(map(DECIMAL_COMMA.fullmatch, held)):
+    cells = [cell for row in rows for cell in map(row.cells.get, columns) if cell is not None]
+    if any("." in cell for cell in cells) or not any(map(DECIMAL_COMMA.fullmatch, cells)):
         return rows
+    pointed = {cell: cell.replace(",", ".") for cell in cells if DECIMAL_COMMA.fullmatch(cell)}
     return [
-        replace(row, cells=row.cells | {name: _with_point(row.cells.get(name)) for name in columns}) for row in rows
+        replace(
+            row, cells=row.cells | {name: pointed[cell] for name in columns if (cell := row.cells.get(name)) in pointed}
+        )
+        for row in rows
     ]
-
-
-def _with_point(cell: str | None) -> str | None:
-    return cell.replace(",", ".") if cell is not None and DECIMAL_COMMA.fullmatch(cell) else cell
-
-
-def _without_duplicates(rows: list[Row], columns: ColumnSettings, refuse: Refuse) -> Iterator[Row]:
-    """First row of every subject; `rows` are in ascending order of subject."""
-    for _, same in groupby(rows, key=lambda row: row.subject):
-        first, *others = same
-        yield first
-        for second in others:
-            refuse(UserError(_duplicate(first, second, columns)))
 
 
 def _duplicate(first: Row, second: Row, columns: ColumnSettings) -> str:
@@ -476,26 +443,26 @@ def _duplicate(first: Row, second: Row, columns: ColumnSettings) -> str:
     if first.table != second.table:
         where = f"line {first.line} and in {second.table}, line {second.line}"
     found = f"{first.table}: expected every subject once, found {first.subject!r} in {where}"
-    one, other = _whole_row(first), _whole_row(second)
-    differing = [name for name in one if name in other and one[name] != other[name]]
+    cells, others = _whole_row(first), _whole_row(second)
+    differing = [name for name in cells if name in others and cells[name] != others[name]]
     if not differing:
         return f"{found}, which are equal; remove one."
     if columns.site in differing and columns.subject_prefix is None:
         return (
-            f"{found}, which differ in {columns.site!r} ({one[columns.site]}, {other[columns.site]}); if the sites "
+            f"{found}, which differ in {columns.site!r} ({cells[columns.site]}, {others[columns.site]}); if the sites "
             f"number their patients alike, set `columns.subject_prefix: {columns.site}`, else remove the row that is "
             "wrong."
         )
     visit = next((name for name in differing if name not in columns.named and VISIT.search(name)), None)
     if visit is not None:
         return (
-            f"{found}, which differ in {visit!r} ({one[visit]}, {other[visit]}); if the table has several rows a "
-            f"subject, choose one with `rows: {{{visit}: [{one[visit]}]}}`, else remove the row that is wrong."
+            f"{found}, which differ in {visit!r} ({cells[visit]}, {others[visit]}); if the table has several rows a "
+            f"subject, choose one with `rows: {{{visit}: [{cells[visit]}]}}`, else remove the row that is wrong."
         )
     name = next((name for name in differing if name in columns.named), differing[0])
     return (
-        f"{found}, which differ in {name!r} ({one[name]}, {other[name]}); remove the row that is wrong, or choose with "
-        "`rows` by a column that tells them apart."
+        f"{found}, which differ in {name!r} ({cells[name]}, {others[name]}); remove the row that is wrong, or choose "
+        "with `rows` by a column that tells them apart."
     )
 
 

@@ -15,15 +15,10 @@ FEWEST = 2
 
 @dataclass(frozen=True)
 class GroupDifference:
-    """Difference of a measure between patients and controls.
+    """Difference of a measure between patients and controls, from their means.
 
-    Attributes:
-        patients: mean of the patients.
-        controls: mean of the controls.
-        low: lower end of the 95 % interval of patients minus controls (Welch).
-        high: its upper end.
-        p: two-sided p of Welch's t-test.
-        effect: Cohen's d.
+    `low` and `high` are the ends of the 95 % interval of patients minus controls, `p` is that of Welch's t-test (two
+    sides), `effect` is Cohen's d.
     """
 
     patients: float
@@ -85,14 +80,14 @@ class SiteDifferences:
 def site_differences(values: pd.Series, site: pd.Series) -> SiteDifferences | None:
     """Compare the sites; None if fewer than two have two values, or nothing varies."""
     known = values.notna() & site.notna()
-    held, where = values[known].to_numpy(dtype=np.float64), site[known].to_numpy(dtype=object)
+    measured, where = values[known].to_numpy(dtype=np.float64), site[known].to_numpy(dtype=object)
     names = [name for name in sorted(set(where)) if (where == name).sum() >= FEWEST]
-    parts = [held[where == name] for name in names]
+    parts = [measured[where == name] for name in names]
     if len(names) < 2 or all(np.ptp(part) == 0 for part in parts):
         return None
     rows = []
     for name, part in zip(names, parts, strict=True):
-        others = held[where != name]
+        others = measured[where != name]
         p = float(stats.ttest_ind(part, others, equal_var=False).pvalue)
         rows.append((name, len(part), float(part.mean()), float(others.mean()), cohen(part, others), p))
     sites = pd.DataFrame(rows, columns=["site", "subjects", "mean", "others", "effect", "p_holm"])

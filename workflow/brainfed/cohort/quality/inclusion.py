@@ -11,8 +11,6 @@ import pandas as pd
 from brainfed.cohort.settings.cohort import CohortSettings, ExclusionSettings
 from brainfed.runtime.errors import UserError
 
-# Exclude subjects by the quality of their scans; the first rule that applies gives the reason.
-
 UNLABELLED_COPY = "unlabelled copy of a labelled subject"
 """The reason to leave of a subject without a label."""
 MEASURES = "expected whole FreeSurfer measures"
@@ -47,9 +45,7 @@ _KIND = re.compile(rf"(?:{'|'.join(rule.words for rule in RULES.values())}) (?:a
 def exclusion(measures: Mapping[Any, Any], settings: ExclusionSettings) -> str:
     """Reason to leave a subject out, such as `mean FD above 0.5 mm (0.73)`; empty if it stays.
 
-    Args:
-        measures: one subject's row of the measures; NaN (unknown) excludes nobody.
-        settings: the limits.
+    `measures` are one subject's row; NaN (unknown) excludes nobody.
     """
     for name, rule in active_rules(settings).items():
         limit, value = getattr(settings, name), measures[rule.measure]
@@ -81,12 +77,9 @@ OF_SERIES = (
 
 
 def join_quality(participants: pd.DataFrame, quality: pd.DataFrame, measures: pd.DataFrame) -> pd.DataFrame:
-    """Join participants with the quality of their scans; one row a subject, ascending.
+    """Participants (some columns of `ingest`) joined with the quality of their scans; one row a subject, ascending.
 
-    Args:
-        participants: as `ingest` returns them, or some of its columns.
-        quality: the quality tables of all parts, one below the other.
-        measures: as `measure` joins them.
+    `quality` holds the quality tables of all parts, `measures` those of `measure_scans` or `with_motion`.
 
     Raises:
         UserError: a subject with a series has no quality row.
@@ -129,9 +122,7 @@ def include(measured: pd.DataFrame, settings: CohortSettings) -> pd.DataFrame:
 def reason_to_leave(row: Mapping[Any, Any], settings: CohortSettings) -> str:
     """Reason to leave a subject out, copies aside; empty if it stays.
 
-    Args:
-        row: subject, absence, problem, labelled, constant_regions, empty_regions and the measures of one subject.
-        settings: the cohort's settings.
+    `row` has subject, absence, problem, labelled, constant_regions, empty_regions and the measures of one subject.
 
     Raises:
         UserError: a region has no signal and the settings say `error`.

@@ -1,9 +1,11 @@
-"""Issues of a cohort's data for readers of the report, each with the action taken."""
+"""Issues of a cohort's data for readers of the report, each with the action taken.
+
+They exclude nobody; `exclude` in the config does, and never by connectivity.
+"""
 
 import re
-from collections.abc import Iterator, Sequence
-from itertools import starmap
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, get_args
 
 import pandas as pd
 
@@ -11,104 +13,9 @@ from brainfed.cohort.classes import ClassWords, Target, class_words
 from brainfed.cohort.quality.differences import against_rest, group_difference, site_differences
 from brainfed.cohort.quality.inclusion import MEASURES, UNLABELLED_COPY, active_rules, exclusion_kind
 from brainfed.cohort.settings.cohort import CohortSettings, FlagSettings
+from brainfed.cohort.sources.files import Absence
 
-# Issues of quality in included subjects: much motion, short scans, odd connectivity, sites apart.
-#
-# They exclude nobody; `exclude` in the config does, and never by connectivity.
-
-QualityIssue = tuple[str, str, str, str]
-"""Subject (empty: a site or the cohort), kind, detail, action."""
-
-
-SITE_MEASURES = (
-    ("mean_fd", "motion", "mean FD", "{:.2f} mm"),
-    ("mean_fc", "mean connectivity", "mean correlation", "{:.3f}"),
-)
-
-
-def quality_issues(used: pd.DataFrame, settings: CohortSettings) -> Iterator[QualityIssue]:
-    """Issues in the order of the checks below.
-
-    Args:
-        used: the included subjects: subject, site, diagnosis, fd_problem and the measures.
-        settings: the cohort's settings; `flag` has the limits.
-    """
-    yield from _unread(used)
-    yield from _motion(used, settings.flag)
-    yield from _short(used, settings.flag)
-    yield from _unlike(used, settings.flag)
-    yield from _unknown(used, settings)
-    yield from _groups(used, class_words(settings.target, settings.classes))
-    yield from _sites(used, settings.flag)
-
-
-def _unread(used: pd.DataFrame) -> Iterator[QualityIssue]:
-    rows = used.loc[used["fd_problem"] != "", ["subject", "fd_problem"]]
-    for subject, problem in rows.itertuples(index=False):
-        yield subject, "motion not readable", problem, "kept, how much it moved is not known"
-
-
-def _motion(used: pd.DataFrame, flag: FlagSettings) -> Iterator[QualityIssue]:
-    much = used[used["mean_fd"] > flag.mean_fd]
-    for subject, value in much[["subject", "mean_fd"]].itertuples(index=False):
-        yield subject, f"mean FD above {flag.mean_fd:g} mm", f"{value:.2f} mm", "kept; exclude.mean_fd leaves out"
-
-
-def _short(used: pd.DataFrame, flag: FlagSettings) -> Iterator[QualityIssue]:
-    short = used[used["kept_seconds"] < flag.kept_seconds]
-    kind = f"scan shorter than {flag.kept_seconds / 60:.3g} min"
-    for subject, value in short[["subject", "kept_seconds"]].itertuples(index=False):
-        yield subject, kind, f"{value:.0f} s kept", "kept; exclude.min_kept_seconds leaves out"
-
-
-def _unlike(used: pd.DataFrame, flag: FlagSettings) -> Iterator[QualityIssue]:
-    odd = used[used["typicality_z"] < -flag.unlike]
-    for subject, r, z in odd[["subject", "typicality", "typicality_z"]].itertuples(index=False):
-        detail = f"r = {r:.2f} with the mean of the others (robust z = {z:.1f})"
-        yield subject, "connectivity unlike the others", detail, "kept, look at the scan"
-
-
-def _unknown(used: pd.DataFrame, settings: CohortSettings) -> Iterator[QualityIssue]:
-    for name, rule in active_rules(settings.exclude).items():
-        for subject in used.loc[used[rule.measure].isna(), "subject"]:
-            yield subject, f"{rule.words} not known", f"exclude.{name} has nothing to judge by", "kept"
-
-
-def _groups(used: pd.DataFrame, words: ClassWords) -> Iterator[QualityIssue]:
-    for code, named in words.contrasts:
-        found = group_difference(used["mean_fd"], against_rest(used["diagnosis"], code))
-        if found and found.significant:
-            first, second = named.many[1], named.many[0]
-            detail = f"{first} {found.patients:.2f} mm, {second} {found.controls:.2f} mm, d = {found.effect:.2f}"
-            yield "", f"{first} and {second} differ in motion", detail, "kept; compare with the method `motion`"
-
-
-def _sites(used: pd.DataFrame, flag: FlagSettings) -> Iterator[QualityIssue]:
-    for column, what, title, shown in SITE_MEASURES:
-        found = site_differences(used[column], used["site"])
-        apart = found.apart(flag.site_effect) if found else pd.DataFrame(columns=["site", "mean", "others", "effect"])
-        for site, own, others, effect in apart[["site", "mean", "others", "effect"]].itertuples(index=False):
-            detail = f"site {site}: {title} {shown.format(own)}, elsewhere {shown.format(others)}, d = {effect:.2f}"
-            yield "", f"site apart in {what}", detail, "kept; test on unseen sites, or harmonise"
-
-
-# Issues of a cohort's data for readers of the report, with the action taken.
-
-OWN_KINDS = frozenset(
-    {
-        "excluded by diagnosis",
-        "no series",
-        "series file absent",
-        "confounds file absent",
-        "no FreeSurfer id",
-        "stats folder absent",
-        "brain mask absent",
-        "sidecar without content",
-        "diagnosis missing",
-        "sex missing",
-        UNLABELLED_COPY,
-    }
-)
+OWN_KINDS = {*get_args(Absence), "diagnosis missing", "sex missing", UNLABELLED_COPY} - {""}
 """Reasons that are kinds of their own: an interrupted download differs from a subject without a scan."""
 PHENOTYPES: dict[Target, tuple[str, ...]] = {"diagnosis": ("age", "sex"), "sex": ("age",), "class": ()}
 """Target -> phenotypes that are listed where they are missing; graphs have none."""
@@ -116,10 +23,14 @@ SILENT = "regions without signal"
 UNMEASURED = "FreeSurfer measures unusable (absent or no numbers)"
 WITHOUT_MEASURES = "no FreeSurfer measures beside the scan"
 UNUSABLE = "series unusable (damaged, short or not finite)"
+SITE_MEASURES = (
+    ("mean_fd", "motion", "mean FD", "{:.2f} mm"),
+    ("mean_fc", "mean connectivity", "mean correlation", "{:.3f}"),
+)
 
 
 class Issue(NamedTuple):
-    """One line of the issues table; `subject` is empty for an issue of a site."""
+    """One line of the issues table; `subject` is empty for an issue of a site or of the cohort."""
 
     subject: str
     kind: str
@@ -135,15 +46,13 @@ def list_issues(
     strangers: Sequence[str] = (),
     further: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
-    """List subjects left out or without a label, twins, missing phenotypes, silent and barely seen regions, missing
-    runs, contradictory repetition times, one-class sites, resampled atlases, images in an unexpected space, scans
-    without FreeSurfer measures, and the issues of quality (`quality_issues`).
+    """The subjects left out, and everything that is odd about those who are included.
 
     Args:
         measured: participants with their quality columns and measures, as `join_quality` returns them.
         included: subject, included, twin_group, reason; the same rows.
         coverage: subject, region, coverage.
-        settings: the cohort's settings.
+        settings: of the cohort.
         strangers: subjects with images and without a row in the phenotype table.
         further: subject, problem of FreeSurfer's measures beside scans; None: the cohort has none.
 
@@ -151,31 +60,25 @@ def list_issues(
         Columns subject, kind, detail, action (str).
     """
     used = measured[included["included"]]
+    words = class_words(settings.target, settings.classes)
     issues = [
-        *_left_out(included),
+        *(
+            Issue(row.subject, reason_kind(row.reason), row.reason, "left out")
+            for row in _rows(included[~included["included"]])
+        ),
         *(
             Issue(name, "not in the table", "images, and no row in the phenotype table", "left out")
             for name in strangers
         ),
-        *_twins(used, included, "measures" if settings.kind == "morphometry" else "series"),
-        *_unlabelled(used, settings.target),
-        *_missing(used, PHENOTYPES[settings.target]),
+        *_duplicates(used, included, "measures" if settings.kind == "morphometry" else "series"),
+        *_of_participants(used, settings),
         *_silent_regions(used, coverage),
         *_low_coverage(used, coverage, settings.min_coverage),
-        *_fewer_runs(used),
-        *_repetition_times(used),
-        *_one_class_sites(used, class_words(settings.target, settings.classes)),
-        *_resampled(used),
-        *_suspicious(used),
+        *_of_scans(used, words),
         *(_unmeasured(used, further) if further is not None else ()),
-        *starmap(Issue, quality_issues(used, settings)),
+        *_of_quality(used, settings, words),
     ]
     return pd.DataFrame(issues, columns=list(Issue._fields)).astype("str")
-
-
-def _left_out(included: pd.DataFrame) -> Iterator[Issue]:
-    for subject, reason in included.loc[~included["included"], ["subject", "reason"]].itertuples(index=False):
-        yield Issue(subject, reason_kind(reason), reason, "left out")
 
 
 def reason_kind(reason: str) -> str:
@@ -189,7 +92,18 @@ def reason_kind(reason: str) -> str:
     return SILENT if re.fullmatch(r"\d+ regions? without signal", reason) else UNUSABLE
 
 
-def _twins(used: pd.DataFrame, included: pd.DataFrame, data: str) -> Iterator[Issue]:
+def _rows(table: pd.DataFrame) -> Iterator[Any]:
+    """The rows with their columns as attributes."""
+    return iter(table.itertuples(index=False))
+
+
+def _each(rows: pd.DataFrame, kind: str, detail: str | Callable[[Any], str], action: str) -> Iterator[Issue]:
+    """An issue of every row; its detail is the same for all, or made of the row."""
+    for row in _rows(rows):
+        yield Issue(row.subject, kind, detail if isinstance(detail, str) else detail(row), action)
+
+
+def _duplicates(used: pd.DataFrame, included: pd.DataFrame, data: str) -> Iterator[Issue]:
     checksums = used.set_index("subject")["checksum"]
     kept = included[included["included"]]
     for _, group in kept[kept["twin_group"].duplicated(keep=False)].groupby("twin_group"):
@@ -206,42 +120,39 @@ def _twins(used: pd.DataFrame, included: pd.DataFrame, data: str) -> Iterator[Is
 def _contradiction(copies: pd.DataFrame) -> str:
     """Words on copies with several diagnoses, sexes, or ages more than a year apart; empty if they agree."""
     ages = copies["age"].astype("float64").dropna()
-    found = {
+    contradicts = {
         "diagnoses": copies["diagnosis"].nunique() > 1,
         "sexes": copies["sex"].nunique() > 1,
         "ages": len(ages) > 1 and round(float(ages.max() - ages.min()), 6) > 1,
     }
-    different = " and ".join(name for name, several in found.items() if several)
+    different = " and ".join(name for name, several in contradicts.items() if several)
     return f", with different {different}: at least one file or row is wrong" if different else ""
 
 
-def _unlabelled(used: pd.DataFrame, target: Target) -> Iterator[Issue]:
-    for subject in used.loc[used["diagnosis"].isna(), "subject"]:
-        yield Issue(subject, "unlabelled", f"no {target} in the phenotype table", "kept without a label, never scored")
-
-
-def _missing(used: pd.DataFrame, columns: Sequence[str]) -> Iterator[Issue]:
-    for column in columns:
-        for subject in used.loc[used[column].isna(), "subject"]:
-            yield Issue(subject, f"{column} missing", f"no {column} in the phenotype table", "kept, matches nobody")
+def _of_participants(used: pd.DataFrame, settings: CohortSettings) -> Iterator[Issue]:
+    """Included subjects without a label, or without a phenotype."""
+    unlabelled, kept = used[used["diagnosis"].isna()], "kept without a label, never scored"
+    yield from _each(unlabelled, "unlabelled", f"no {settings.target} in the phenotype table", kept)
+    for column in PHENOTYPES[settings.target]:
+        unknown = used[used[column].isna()]
+        yield from _each(unknown, f"{column} missing", f"no {column} in the phenotype table", "kept, matches nobody")
 
 
 def _silent_regions(used: pd.DataFrame, coverage: pd.DataFrame) -> Iterator[Issue]:
     unseen = _regions_of(coverage[coverage["coverage"] == 0])
-    columns = ["subject", "constant_regions", "empty_regions"]
-    for subject, constant, empty in used[columns].itertuples(index=False):
-        if constant:
-            yield Issue(subject, "constant regions", f"{constant:.0f} regions", "kept, their correlations are 0")
-        if empty:
-            detail = f"{empty:.0f} regions: {_first(unseen.get(subject, []))}"
-            yield Issue(subject, "empty regions", detail, "kept, their correlations are 0")
+    for row in _rows(used):
+        if row.constant_regions:
+            detail = f"{row.constant_regions:.0f} regions"
+            yield Issue(row.subject, "constant regions", detail, "kept, their correlations are 0")
+        if row.empty_regions:
+            detail = f"{row.empty_regions:.0f} regions: {_first(unseen.get(row.subject, []))}"
+            yield Issue(row.subject, "empty regions", detail, "kept, their correlations are 0")
 
 
 def _low_coverage(used: pd.DataFrame, coverage: pd.DataFrame, minimum: float) -> Iterator[Issue]:
     barely_seen = _regions_of(coverage[(coverage["coverage"] > 0) & (coverage["coverage"] < minimum)])
     for subject in used["subject"]:
-        regions = barely_seen.get(subject, [])
-        if regions:
+        if regions := barely_seen.get(subject, []):
             detail = f"{len(regions)} regions below {100 * minimum:g} %: {_first(regions)}"
             yield Issue(subject, "low coverage", detail, "kept, their series are means of what was seen")
 
@@ -255,33 +166,29 @@ def _first(regions: list[str], shown: int = 5) -> str:
     return f"{', '.join(regions[:shown])}{' ...' if len(regions) > shown else ''}"
 
 
-def _fewer_runs(used: pd.DataFrame) -> Iterator[Issue]:
-    if used.empty:
-        return
-    usual = used["runs"].mode().iloc[0]
-    for subject, runs in used.loc[used["runs"] < usual, ["subject", "runs"]].itertuples(index=False):
-        yield Issue(subject, "fewer runs", f"{runs:.0f} used, most subjects have {usual:.0f}", "kept")
-
-
-def _repetition_times(used: pd.DataFrame) -> Iterator[Issue]:
-    known = used[used["header_tr"].notna()]
-    for subject, tr, header in known[["subject", "tr", "header_tr"]].itertuples(index=False):
-        detail = f"sidecar {tr:g} s, image header {header:g} s"
-        yield Issue(subject, "repetition times disagree", detail, "kept, the sidecar's is used")
-
-
-def _one_class_sites(used: pd.DataFrame, words: ClassWords) -> Iterator[Issue]:
+def _of_scans(used: pd.DataFrame, words: ClassWords) -> Iterator[Issue]:
+    """Missing runs, contradictory repetition times, sites of one class, resampled atlases, images in another space."""
+    if not used.empty:
+        usual = used["runs"].mode().iloc[0]
+        fewer = used[used["runs"] < usual]
+        yield from _each(
+            fewer, "fewer runs", lambda row: f"{row.runs:.0f} used, most subjects have {usual:.0f}", "kept"
+        )
+    yield from _each(
+        used[used["header_tr"].notna()],
+        "repetition times disagree",
+        lambda row: f"sidecar {row.tr:g} s, image header {row.header_tr:g} s",
+        "kept, the sidecar's is used",
+    )
     for site, diagnoses in used.dropna(subset="diagnosis").groupby("site")["diagnosis"]:
         if diagnoses.nunique() == 1:
-            which = words.many[int(diagnoses.iloc[0])]
-            detail = f"site {site}: {len(diagnoses)} subjects, all {which}"
+            detail = f"site {site}: {len(diagnoses)} subjects, all {words.many[int(diagnoses.iloc[0])]}"
             yield Issue("", "one class", detail, "kept, its AUC is undefined")
-
-
-def _resampled(used: pd.DataFrame) -> Iterator[Issue]:
     for how, members in used[used["resampled"].fillna("") != ""].groupby("resampled"):
         detail = f"atlas resampled {how}: {len(members)} subjects"
         yield Issue("", "atlas resampled", detail, "kept, nearest label (maps are interpolated)")
+    odd = used[used["suspicion"].fillna("") != ""]
+    yield from _each(odd, "space of the image", lambda row: row.suspicion, "kept, look at its registration")
 
 
 def _unmeasured(used: pd.DataFrame, further: pd.DataFrame) -> Iterator[Issue]:
@@ -291,7 +198,51 @@ def _unmeasured(used: pd.DataFrame, further: pd.DataFrame) -> Iterator[Issue]:
             yield Issue(subject, WITHOUT_MEASURES, problem, "kept, lacks this view")
 
 
-def _suspicious(used: pd.DataFrame) -> Iterator[Issue]:
-    rows = used.loc[used["suspicion"].fillna("") != "", ["subject", "suspicion"]]
-    for subject, suspicion in rows.itertuples(index=False):
-        yield Issue(subject, "space of the image", suspicion, "kept, look at its registration")
+# Issues of quality: much motion, short scans, odd connectivity, unlike groups and sites.
+
+
+def _of_quality(used: pd.DataFrame, settings: CohortSettings, words: ClassWords) -> Iterator[Issue]:
+    flag = settings.flag
+    unread = used[used["fd_problem"] != ""]
+    yield from _each(unread, "motion not readable", lambda row: row.fd_problem, "kept, how much it moved is not known")
+    yield from _each(
+        used[used["mean_fd"] > flag.mean_fd],
+        f"mean FD above {flag.mean_fd:g} mm",
+        lambda row: f"{row.mean_fd:.2f} mm",
+        "kept; exclude.mean_fd leaves out",
+    )
+    yield from _each(
+        used[used["kept_seconds"] < flag.kept_seconds],
+        f"scan shorter than {flag.kept_seconds / 60:.3g} min",
+        lambda row: f"{row.kept_seconds:.0f} s kept",
+        "kept; exclude.min_kept_seconds leaves out",
+    )
+    yield from _each(
+        used[used["typicality_z"] < -flag.unlike],
+        "connectivity unlike the others",
+        lambda row: f"r = {row.typicality:.2f} with the mean of the others (robust z = {row.typicality_z:.1f})",
+        "kept, look at the scan",
+    )
+    for name, rule in active_rules(settings.exclude).items():
+        unknown = used[used[rule.measure].isna()]
+        yield from _each(unknown, f"{rule.words} not known", f"exclude.{name} has nothing to judge by", "kept")
+    yield from _groups(used, words)
+    yield from _sites(used, flag)
+
+
+def _groups(used: pd.DataFrame, words: ClassWords) -> Iterator[Issue]:
+    for code, named in words.contrasts:
+        motion = group_difference(used["mean_fd"], against_rest(used["diagnosis"], code))
+        if motion and motion.significant:
+            first, second = named.many[1], named.many[0]
+            detail = f"{first} {motion.patients:.2f} mm, {second} {motion.controls:.2f} mm, d = {motion.effect:.2f}"
+            yield Issue("", f"{first} and {second} differ in motion", detail, "kept; compare with the method `motion`")
+
+
+def _sites(used: pd.DataFrame, flag: FlagSettings) -> Iterator[Issue]:
+    for column, what, title, shown in SITE_MEASURES:
+        differences = site_differences(used[column], used["site"])
+        for row in _rows(differences.apart(flag.site_effect)) if differences else ():
+            mean, others = shown.format(row.mean), shown.format(row.others)
+            detail = f"site {row.site}: {title} {mean}, elsewhere {others}, d = {row.effect:.2f}"
+            yield Issue("", f"site apart in {what}", detail, "kept; test on unseen sites, or harmonise")

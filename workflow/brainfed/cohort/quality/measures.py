@@ -20,10 +20,7 @@ def quality_without_scan(
 ) -> pd.DataFrame:
     """One row a subject in the columns of region series; those of time and signal are empty.
 
-    Args:
-        subjects: ids, in order.
-        checksums: subject -> checksum of its data; empty where there is none.
-        problems: subject -> why its data cannot be used.
+    `checksums` are those of subjects with data, `problems` why data cannot be used.
     """
     return pd.DataFrame(
         {
@@ -45,8 +42,6 @@ def coverage_without_scan() -> pd.DataFrame:
     return pd.DataFrame({name: [] for name in COVERAGE}).astype(COVERAGE)
 
 
-# Table of the quality measures of every subject's scan.
-
 MEASURES = (
     "mean_fd", "volumes", "timepoints", "kept_share", "kept_seconds", "tr", "tsnr", "coverage", "unseen_regions",
     "barely_seen_regions", "silent_regions", "mean_fc", "typicality", "typicality_z",
@@ -56,18 +51,6 @@ OF_SCANS = ("timepoints", "volumes", "tr", "tsnr", "constant_regions", "empty_re
 OF_CONNECTIVITY = ("mean_fc", "typicality", "typicality_z")
 
 
-def measure(
-    participants: pd.DataFrame,
-    quality: pd.DataFrame,
-    coverage: pd.DataFrame,
-    min_coverage: float,
-    connectivity: pd.DataFrame | None = None,
-) -> pd.DataFrame:
-    """The measures of scans with the motion of the participants: see `measure_scans` and `with_motion`."""
-    scans = measure_scans(participants["subject"], quality, coverage, min_coverage, connectivity)
-    return with_motion(scans, participants)
-
-
 def measure_scans(
     subjects: "pd.Series[str]",
     quality: pd.DataFrame,
@@ -75,7 +58,7 @@ def measure_scans(
     min_coverage: float,
     connectivity: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
-    """Join the measures of scans by subject; nothing of the phenotype table has an effect.
+    """The measures of scans, joined by subject; nothing of the phenotype table has an effect.
 
     Args:
         subjects: of all participants.
@@ -130,13 +113,13 @@ def with_motion(scans: pd.DataFrame, participants: pd.DataFrame) -> pd.DataFrame
 def _covered(coverage: pd.DataFrame, min_coverage: float) -> pd.DataFrame:
     """subject, coverage (mean over regions), unseen_regions, barely_seen_regions."""
     seen = coverage.assign(unseen=coverage["coverage"] == 0, barely=coverage["coverage"] < min_coverage)
-    found = seen.groupby("subject", as_index=False).agg(
+    covered = seen.groupby("subject", as_index=False).agg(
         coverage=("coverage", "mean"), unseen_regions=("unseen", "sum"), barely_seen_regions=("barely", "sum")
     )
-    return found.astype({"subject": "str"})
+    return covered.astype({"subject": "str"})
 
 
-# Data that cross institutions before any method: the search for odd scans and twins compares all subjects.
+# Data that cross institutions before any method: the search for odd scans and duplicates compares all subjects.
 #
 # Acquisition sites stand for institutions, which are drawn or named later and may divide a site.
 
@@ -149,30 +132,21 @@ def crossings_of_likeness(
 ) -> tuple[dict[str, int | str], ...]:
     """Rows of the ledger for the connectivity of `subjects`, which `imaging.quality.typicality` compares.
 
-    Args:
-        participants: subject, site (null where unknown).
-        subjects: those with a usable series.
-        regions: number of regions of a series.
+    `participants` has subject and site (null where unknown); a series has this number of regions.
     """
     connections = regions * (regions - 1) // 2
     return _pooled(participants, subjects, {"connectivity": ((connections,), FLOAT32)}, {"connections": connections})
 
 
-def crossings_of_checksums(participants: pd.DataFrame, subjects: Sequence[str]) -> tuple[dict[str, int | str], ...]:
-    """Rows of the ledger for the checksums of `subjects`, by which identical scans are found; arguments as above."""
-    return _pooled(participants, subjects, columns("checksum"), {})
-
-
 def crossings_of_inclusion(measured: pd.DataFrame, source: str) -> tuple[dict[str, int | str], ...]:
-    """Rows of the ledger for the search for identical scans.
+    """Rows of the ledger for the search for identical scans among subject, site and checksum (empty without data).
 
-    Args:
-        measured: subject, site and checksum (empty without data).
-        source: of the cohort. With `tudataset` none: the checksum of a graph covers its id, and no two are compared.
+    None of source `tudataset`: the checksum of a graph covers its id, and no two are compared.
     """
     if source == "tudataset":
         return ()
-    return crossings_of_checksums(measured, list(measured.loc[measured["checksum"].fillna("") != "", "subject"]))
+    subjects = list(measured.loc[measured["checksum"].fillna("") != "", "subject"])
+    return _pooled(measured, subjects, columns("checksum"), {})
 
 
 def _pooled(

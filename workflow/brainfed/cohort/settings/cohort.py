@@ -42,9 +42,6 @@ class ExclusionSettings:
     )
 
 
-# Settings of the issues of included subjects.
-
-
 @dataclass(frozen=True)
 class FlagSettings:
     """Limits of quality; subjects and sites beyond them are kept and listed among the issues."""
@@ -68,8 +65,6 @@ class FlagSettings:
         0.8, "Cohen's d of a site against all others from which a significant difference is listed.", minimum=0
     )
 
-
-# Settings of a cohort: paths of its table and series, meaning of its codes, simulation.
 
 ANYWHERE = re.compile(r"[^*{}]+/\*\*/[^*/]+")
 """Pattern of a file in a folder or anywhere below it."""
@@ -367,8 +362,8 @@ class CohortSettings:
             object.__setattr__(self, name, _spelled(getattr(self, name)))
         nested = {"bids": ("derivatives",), "freesurfer": ("tables", "subjects_dir"), "tudataset": ("folder",)}
         for key, names in nested.items():
-            held = getattr(self, key)
-            object.__setattr__(self, key, replace(held, **{name: _spelled(getattr(held, name)) for name in names}))
+            own = getattr(self, key)
+            object.__setattr__(self, key, replace(own, **{name: _spelled(getattr(own, name)) for name in names}))
 
     def _check_graphs(self) -> None:
         """Refuse graphs without names of classes, and the target of graphs elsewhere."""

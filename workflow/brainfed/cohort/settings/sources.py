@@ -5,8 +5,6 @@ from typing import Literal
 
 from brainfed.runtime.settings import setting
 
-# Settings of a BIDS derivative (fMRIPrep's output): selection of images, regression of confounds.
-
 Expansion = Literal["basic", "power2", "derivatives", "full"]
 Measure = Literal["volume", "thickness", "area"]
 
@@ -114,9 +112,6 @@ class BidsSettings:
     )
 
 
-# Settings of a cohort of FreeSurfer measures (source: freesurfer).
-
-
 @dataclass(frozen=True)
 class FreeSurferSettings:
     """Paths of the measures, selection of features, normalisation of volumes."""
@@ -179,9 +174,6 @@ class FreeSurferSettings:
                 "freesurfer.parcellations: expected one for thickness and area, found none; name aparc, or set "
                 "measures: [volume]"
             )
-
-
-# Settings of a simulated cohort.
 
 
 @dataclass(frozen=True)
@@ -287,9 +279,6 @@ class SimulateSettings:
                 f"simulate.sites: expected a share above 0 at one site or more, found 0 at all {len(self.sites)}; "
                 "raise one"
             )
-
-
-# Settings of a cohort of public graphs (source: tudataset).
 
 
 @dataclass(frozen=True)

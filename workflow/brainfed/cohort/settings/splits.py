@@ -141,12 +141,7 @@ class SplitSettings:
 def institution_of_site(
     groups: Mapping[str, Collection[str]], sites: Collection[str], inhabited: Collection[str]
 ) -> dict[str, str]:
-    """Site -> name of its group.
-
-    Args:
-        groups: name of a group -> its sites.
-        sites: all sites of the cohort.
-        inhabited: those that have an included subject, each of which needs a group.
+    """Site -> name of its group; each of the `inhabited` sites, which have an included subject, needs one.
 
     Raises:
         UserError: a group names an unknown site, or a site is in two groups, or has subjects and is in none.
@@ -155,9 +150,10 @@ def institution_of_site(
     for name, members in groups.items():
         for site in members:
             if site not in sites:
-                raise UserError(
-                    f"splits: group {name} names the site {site}, which the cohort lacks; {_nearest(site, sites)}."
-                )
+                by_upper = {known.upper(): known for known in sites}
+                near = difflib.get_close_matches(site.upper(), by_upper, n=1)
+                meant = f"did you mean {by_upper[near[0]]}" if near else f"it has {', '.join(sorted(sites))}"
+                raise UserError(f"splits: group {name} names the site {site}, which the cohort lacks; {meant}.")
             if site in owner:
                 raise UserError(
                     f"splits: the site {site} stands in the groups {owner[site]} and {name}; keep it in one of them."
@@ -170,9 +166,3 @@ def institution_of_site(
             f"{'is' if len(left_out) == 1 else 'are'} in none; add to `groups`."
         )
     return owner
-
-
-def _nearest(site: str, sites: Collection[str]) -> str:
-    by_upper = {known.upper(): known for known in sites}
-    near = difflib.get_close_matches(site.upper(), by_upper, n=1)
-    return f"did you mean {by_upper[near[0]]}" if near else f"it has {', '.join(sorted(sites))}"

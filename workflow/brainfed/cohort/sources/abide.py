@@ -21,9 +21,7 @@ logger = logging.getLogger(__name__)
 def fetch_abide(folder: str | Path, progress: Callable[[int, int, str], None]) -> None:
     """Download the files that `folder` lacks: C-PAC, band-passed, global signal regressed, CC200, all subjects.
 
-    Args:
-        folder: parent of `ABIDE_pcp`, which is made or completed.
-        progress: called with (done, total, what) after each subject.
+    `folder` gets `ABIDE_pcp`; `progress` is called with (done, total, what) after each subject.
 
     Raises:
         UserError: the source cannot be reached or lacks a file, or the disk is full.

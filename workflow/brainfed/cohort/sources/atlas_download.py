@@ -41,10 +41,7 @@ logger = logging.getLogger(__name__)
 def fetch_atlases(names: Sequence[str], folder: str | Path, progress: Callable[[int, int, str], None]) -> None:
     """Download the atlases that `folder` lacks to NAME.nii.gz and NAME.tsv; downloads stay in `folder`/downloads.
 
-    Args:
-        names: names of known atlases.
-        folder: target folder.
-        progress: called with (done, total, what) after each.
+    `progress` is called with (done, total, what) after each.
 
     Raises:
         UserError: a source cannot be reached, or returned another file than the atlas.
@@ -52,20 +49,18 @@ def fetch_atlases(names: Sequence[str], folder: str | Path, progress: Callable[[
     for done, name in enumerate(names, start=1):
         image, table = Path(folder) / f"{name}.nii.gz", Path(folder) / f"{name}.tsv"
         if not (image.is_file() and table.is_file()):
-            found, regions = parcellation_of(name, _fetch(name, Path(folder)))
+            labels, regions = parcellation_of(name, _fetch(name, Path(folder)))
             write_tsv(table, regions, keep_names=True)
             with atomic(image) as temporary:
-                temporary.write_bytes(gzip.compress(found.to_bytes(), mtime=0))
+                temporary.write_bytes(gzip.compress(labels.to_bytes(), mtime=0))
             logger.info("%s: %d regions", name, len(regions))
         progress(done, len(names), "atlas")
 
 
 def parcellation_of(name: str, fetched: Any) -> tuple[nib.Nifti1Image, pd.DataFrame]:
-    """Convert the result of nilearn's fetcher to a 3D image of labels and a region table (index, name).
+    """The 3D image of labels and the region table (index, name) of what nilearn's fetcher returns.
 
-    Args:
-        name: name of the atlas.
-        fetched: `maps`, the image or its path, and optionally `lut`, the look-up table with index and name.
+    `fetched` has `maps`, the image or its path, and optionally `lut`, the look-up table with index and name.
 
     Raises:
         UserError: the image holds no labels, or labels without a name in the look-up table.

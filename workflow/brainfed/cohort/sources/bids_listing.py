@@ -16,18 +16,23 @@ from brainfed.cohort.sources.files import (
     all_excluded,
     atlas_files,
     by_name,
+    list_row,
     missing_inputs,
-    shard_name,
 )
 from brainfed.runtime.errors import UserError, pass_over
 
 TABLE = "participants.tsv"
 LEVELS_ABOVE = 2
 """A derivative lies beside the raw data set, or in its folder derivatives/."""
+WAYS_OUT = {
+    "confounds file absent": ", set bids.confounds.strategy: none",
+    "brain mask absent": ", set bids.brain_mask: false",
+}
+"""Reason for an absence -> the setting without which no file is needed."""
 
 
 def list_bids(name: str, settings: CohortSettings) -> Listing:
-    """List cohort `name` with source bids.
+    """The subjects of cohort `name` with source bids.
 
     Raises:
         UserError: a setting is empty, a file is absent, the table or the derivative is broken, no row has images, or
@@ -43,11 +48,12 @@ def list_bids(name: str, settings: CohortSettings) -> Listing:
     if all(listed.absence == EXCLUDED for listed in subjects):
         raise all_excluded(name, len(subjects))
     _check_files(where, folder, subjects, settings)
-    known = {_label(row, settings) for row in _all_rows(tables, settings, rows)}
+    # Files of rows that `rows` ignores are not strangers.
+    everybody = cohort_rows(tables, replace(settings, rows={}), pass_over) if settings.rows else rows
+    known = {_label(row, settings) for row in everybody}
     unlisted = tuple(f"sub-{label}" for label in runs if label not in known)
     _check_space(where, settings, runs)
-    files, phenotype = atlas_files(settings), tables if len(tables) > 1 else tables[0]
-    return Listing(name, settings.atlas, phenotype, files.parcellation, files.labels, subjects, unlisted)
+    return Listing(settings.atlas, tables, *atlas_files(settings), subjects, unlisted)
 
 
 def _check_space(where: str, settings: CohortSettings, runs: Mapping[str, Sequence[BidsRun]]) -> None:
@@ -87,55 +93,52 @@ def _checked_folder(name: str, where: str, settings: CohortSettings) -> Path:
 
 def _participants_table(where: str, folder: Path) -> str:
     above = [folder, *list(folder.parents)[:LEVELS_ABOVE]]
-    found = next((level / TABLE for level in above if (level / TABLE).is_file()), None)
-    if found is None and not any(folder.glob("sub-*")):
+    table = next((level / TABLE for level in above if (level / TABLE).is_file()), None)
+    if table is None and not any(folder.glob("sub-*")):
         below = sorted(child for child in folder.glob("*/") if any(child.glob("sub-*")))
         remedy = f"set bids.derivatives to {below[0]}, which has some" if below else "fix bids.derivatives"
         raise UserError(f"{where}: expected folders sub-* of fMRIPrep's output in {folder}, found none; {remedy}.")
-    if found is None:
+    if table is None:
         raise UserError(
             f"{where}: expected {TABLE} in {folder} or in the data set above it, found none; name it under `phenotype`."
         )
-    return str(found)
-
-
-def _all_rows(tables: Sequence[str], settings: CohortSettings, rows: Sequence[Row]) -> Sequence[Row]:
-    """All rows of the tables: files of rows that `rows` ignores are not strangers."""
-    return cohort_rows(tables, replace(settings, rows={}), pass_over) if settings.rows else rows
+    return str(table)
 
 
 def _label(row: Row, settings: CohortSettings) -> str | None:
     """Subject label of a row, as in file names: `sub-01` and `01` are equal."""
-    named = row.file_id if settings.columns.file is None else row.cells[settings.columns.file]
+    named = row.file(settings.columns)
     return None if named is None else named.removeprefix("sub-")
 
 
 def _listed(row: Row, settings: CohortSettings, runs: Mapping[str, Sequence[BidsRun]]) -> ListedSubject:
-    participant = read_participant(row.table, row, settings.columns, settings.codes, settings.target, settings.classes)
     label = _label(row, settings)
-    file = row.file_id if settings.columns.file is None else row.cells[settings.columns.file]
     own = tuple(runs.get(label, ())) if label is not None else ()
-    absence = EXCLUDED if participant.excluded else _absence(label, own, settings)
     series, confounds = (own[0].image, own[0].confounds) if own else (None, None)
-    shard = shard_name(row.subject, settings.shards)
-    labelled = participant.diagnosis is not None
-    return ListedSubject(
-        row.subject, participant.site, series, confounds, absence, shard, labelled, own, file, participant, row.file_id
-    )
+    absence = _absence(label, own, settings)
+    return list_row(row, read_participant(row, settings), settings, absence, series, confounds, own)
 
 
 def _absence(label: str | None, runs: Sequence[BidsRun], settings: CohortSettings) -> Absence:
     if label is None:
         return "no series"
-    if not runs or any(run.image in run.links for run in runs):
+    if not runs:
         return "series file absent"
-    if any(_lacks_confounds(run, settings) for run in runs):
-        return "confounds file absent"
-    if settings.bids.brain_mask and any(run.mask is None for run in runs):
-        return "brain mask absent"
-    if any(_lacks_sidecar(run) for run in runs):
-        return "sidecar without content"
-    return ""
+    return next((absence for absence, lacks in _lacking(settings).items() if any(map(lacks, runs))), "")
+
+
+def _lacking(settings: CohortSettings) -> dict[Absence, Callable[[BidsRun], bool]]:
+    """Reason for an absence -> whether a run is without the files."""
+    strategy, masked = settings.bids.confounds.strategy, settings.bids.brain_mask
+    described = strategy == "compcor"
+    return {
+        "series file absent": lambda run: run.image in run.links,
+        "confounds file absent": lambda run: (
+            strategy != "none" and (run.confounds is None or (described and run.components is None))
+        ),
+        "brain mask absent": lambda run: masked and run.mask is None,
+        "sidecar without content": lambda run: any(path in run.links for path in run.sidecars),
+    }
 
 
 def _check_labels(
@@ -167,58 +170,32 @@ def _check_files(where: str, folder: Path, subjects: Sequence[ListedSubject], se
     for absence, (what, pattern) in wanted_files(settings).items():
         without = [listed for listed in subjects if listed.absence == absence]
         if without:
-            first = without[0]
-            lacking = _of(first, absence, settings)
+            first, lacking = without[0].subject, _of(without[0], absence, settings)
             raise UserError(
-                f"{where}: expected {what} ({pattern}) of subject {first.subject} in {folder}, found none{lacking} "
+                f"{where}: expected {what} ({pattern}) of subject {first} in {folder}, found none{lacking} "
                 f"({len(without)} of {len(subjects)} subjects lack them); run fMRIPrep for them"
-                f"{_way_out(absence)}, or set on_invalid: drop to leave such subjects out."
+                f"{WAYS_OUT.get(absence, '')}, or set on_invalid: drop to leave such subjects out."
             )
 
 
-def wanted_files(settings: CohortSettings) -> dict[str, tuple[str, str]]:
+def wanted_files(settings: CohortSettings) -> dict[Absence, tuple[str, str]]:
     """Reason for an absence -> what a derivative lacks, and the pattern of its name."""
+    beside, ending = (" and its json", ", .json") if settings.bids.confounds.strategy == "compcor" else ("", "")
     return {
         "series file absent": ("images that bids selects", "*_bold.nii.gz"),
-        "confounds file absent": _confound_files(settings),
+        "confounds file absent": (
+            f"a table of confounds{beside} for every run",
+            f"*_desc-confounds_timeseries.tsv{ending}",
+        ),
         "brain mask absent": ("a brain mask for every run", "*_desc-brain_mask.nii.gz"),
         "sidecar without content": ("the content of every sidecar", "*_bold.json"),
     }
 
 
-def _confound_files(settings: CohortSettings) -> tuple[str, str]:
-    if settings.bids.confounds.strategy == "compcor":
-        return "a table of confounds and its json for every run", "*_desc-confounds_timeseries.tsv, .json"
-    return "a table of confounds for every run", "*_desc-confounds_timeseries.tsv"
-
-
-def _lacks_confounds(run: BidsRun, settings: CohortSettings) -> bool:
-    strategy = settings.bids.confounds.strategy
-    return strategy != "none" and (run.confounds is None or (strategy == "compcor" and run.components is None))
-
-
-def _lacks_sidecar(run: BidsRun) -> bool:
-    return any(path in run.links for path in run.sidecars)
-
-
-def _of(listed: ListedSubject, absence: str, settings: CohortSettings) -> str:
+def _of(listed: ListedSubject, absence: Absence, settings: CohortSettings) -> str:
     """The first run that lacks a file, and the link without content in its place."""
-    lacks: dict[str, Callable[[BidsRun], bool]] = {
-        "series file absent": lambda run: run.image in run.links,
-        "confounds file absent": lambda run: _lacks_confounds(run, settings),
-        "brain mask absent": lambda run: run.mask is None,
-        "sidecar without content": _lacks_sidecar,
-    }
-    lacking = next((run for run in listed.runs if lacks[absence](run)), None)
+    lacking = next(filter(_lacking(settings)[absence], listed.runs), None)
     if lacking is None:
         return ""
     link = f", but a link without content ({Path(lacking.links[0]).name}; fetch it)" if lacking.links else ""
     return f" for {lacking.name}{link}"
-
-
-def _way_out(absence: str) -> str:
-    ways = {
-        "confounds file absent": ", set bids.confounds.strategy: none",
-        "brain mask absent": ", set bids.brain_mask: false",
-    }
-    return ways.get(absence, "")

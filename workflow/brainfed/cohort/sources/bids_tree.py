@@ -10,8 +10,6 @@ from unicodedata import normalize
 from brainfed.cohort.settings.sources import BidsSettings
 from brainfed.runtime.errors import UserError
 
-# Files of one run of a subject in a BIDS derivative.
-
 
 @dataclass(frozen=True)
 class BidsRun:
@@ -21,8 +19,7 @@ class BidsRun:
         name: its entities, `sub-01_ses-a_task-rest_run-1_space-T1w`.
         image: path of the 4D image.
         confounds: path of its table of confounds, None if absent.
-        components: path of the json beside that table, which describes its CompCor columns; None if absent or not
-            needed.
+        components: path of the json beside that table, which describes its CompCor columns, if it is needed.
         mask: path of its brain mask, None if absent or not used.
         sidecars: paths of the json files that apply to the image, the nearest last (BIDS inheritance principle).
         links: paths of those that are links without content, as of a data set that was not fetched.
@@ -85,12 +82,7 @@ class BidsFile:
 
 
 def find_runs(folder: str | Path, settings: BidsSettings, where: str) -> dict[str, tuple[BidsRun, ...]]:
-    """Subject label (without `sub-`) -> its runs in order of session, task and number.
-
-    Args:
-        folder: the existing derivative.
-        settings: selection of images.
-        where: name of the cohort in messages.
+    """Subject label (without `sub-`) -> its runs in order of session, task and number, from an existing derivative.
 
     Raises:
         UserError: no image has the wanted space, resolution, task, session or run; images have several of one of
@@ -105,24 +97,23 @@ def find_runs(folder: str | Path, settings: BidsSettings, where: str) -> dict[st
             f"{where}: expected images sub-*/[ses-*/]func/*_desc-{_description(settings)}_bold.nii.gz in {folder}, "
             "found none; fix bids.derivatives."
         )
-    for entity, key, wanted in (
-        ("space", "space", settings.space),
-        ("res", "resolution", settings.resolution),
-        ("task", "task", settings.task),
+    for entity, key, wanted, several in (
+        ("space", "space", settings.space, False),
+        ("res", "resolution", settings.resolution, False),
+        ("task", "task", settings.task, False),
+        ("rec", "reconstruction", settings.reconstruction, True),
+        ("ses", "sessions", settings.sessions, True),
+        ("run", "run_numbers", settings.run_numbers, True),
     ):
-        images = _of_one(entity, key, wanted, images, where)
-    if settings.reconstruction is not None:
-        images = _among("rec", "reconstruction", [settings.reconstruction.removeprefix("rec-")], images, where)
-    if settings.sessions:
-        images = _among("ses", "sessions", [name.removeprefix("ses-") for name in settings.sessions], images, where)
-    if settings.run_numbers:
-        images = _among("run", "run_numbers", [str(number) for number in settings.run_numbers], images, where)
+        listed = wanted if isinstance(wanted, tuple) else () if wanted is None else (wanted,)
+        labels = [str(label).removeprefix(f"{entity}-") for label in listed]
+        images = _among(entity, key, labels, images, where, several=several)
     _refuse_doubles(images, where)
     runs: dict[str, list[BidsRun]] = {}
     for image in sorted(images, key=lambda image: (_order(image), image.path)):
         runs.setdefault(image.entities["sub"], []).append(_run(image, tree, root, settings, where))
     kept = 1 if settings.runs == "first" else None
-    return {label: tuple(found[:kept]) for label, found in sorted(runs.items())}
+    return {label: tuple(of_subject[:kept]) for label, of_subject in sorted(runs.items())}
 
 
 def _refuse_strays(images: Sequence[BidsFile], root: Path, where: str) -> None:
@@ -130,11 +121,11 @@ def _refuse_strays(images: Sequence[BidsFile], root: Path, where: str) -> None:
     for image in images:
         folders = [normalize("NFC", part) for part in Path(image.path).relative_to(root).parts[:-1]]
         for entity in ("sub", "ses"):
-            found = next((folder for folder in folders if folder.startswith(f"{entity}-")), None)
+            holding = next((folder for folder in folders if folder.startswith(f"{entity}-")), None)
             named = f"{entity}-{image.entities[entity]}" if entity in image.entities else None
-            if found != named:
+            if holding != named:
                 raise UserError(
-                    f"{where}: expected an image of {found or f'no {entity}-'} in {Path(image.path).parent}, found "
+                    f"{where}: expected an image of {holding or f'no {entity}-'} in {Path(image.path).parent}, found "
                     f"{Path(image.path).name}; move it to its folder, or fix its name."
                 )
 
@@ -146,8 +137,8 @@ def _read_tree(root: Path, where: str) -> dict[Path, list[BidsFile]]:
     while waiting:
         folder = waiting.pop()
         try:
-            with os.scandir(folder) as found:
-                entries = sorted(found, key=lambda entry: entry.name)
+            with os.scandir(folder) as listed:
+                entries = sorted(listed, key=lambda entry: entry.name)
         except OSError as error:
             raise UserError(
                 f"{where}: expected a folder that can be read, found {error}; fix its permissions."
@@ -162,19 +153,14 @@ def _read_tree(root: Path, where: str) -> dict[Path, list[BidsFile]]:
 def _files(entries: Sequence["os.DirEntry[str]"]) -> list[BidsFile]:
     from ancpbids.utils import parse_bids_name
 
-    parsed = (
-        (entry, parse_bids_name(normalize("NFC", entry.name))) for entry in entries if entry.name.endswith(ENDINGS)
-    )
-    return [
-        BidsFile(str(Path(entry.path)), name["entities"], name["suffix"], name["extension"], _is_file(entry))
-        for entry, name in parsed
-        if name
-    ]
-
-
-def _is_file(entry: "os.DirEntry[str]") -> bool:
-    """Whether an entry is a file, or a link that ends at one; a link to itself is none."""
-    return Path(entry).is_file() if entry.is_symlink() else entry.is_file()
+    files = []
+    for entry in entries:
+        if entry.name.endswith(ENDINGS) and (parsed := parse_bids_name(normalize("NFC", entry.name))):
+            # An entry answers without a look at the disk, but a link to itself is no file.
+            exists = Path(entry).is_file() if entry.is_symlink() else entry.is_file()
+            path = str(Path(entry.path))
+            files.append(BidsFile(path, parsed["entities"], parsed["suffix"], parsed["extension"], exists))
+    return files
 
 
 def _description(settings: BidsSettings) -> str:
@@ -206,24 +192,18 @@ def _value(entity: str, label: str) -> str:
     return str(int(label)) if entity in NUMBERS and label.isdecimal() else label
 
 
-def _found(images: Sequence[BidsFile], entity: str) -> list[str]:
-    labels = {_label(image, entity) for image in images}
-    return sorted(labels, key=lambda label: (label.isdecimal(), int(label) if label.isdecimal() else 0, label))
-
-
-def _of_one(entity: str, key: str, wanted: str | None, images: list[BidsFile], where: str) -> list[BidsFile]:
-    labels = _found(images, entity)
-    if wanted is None:
-        if len(labels) > 1:
-            raise UserError(
-                f"{where}: expected images of one {key}, found those of {', '.join(labels)}; name one in bids.{key}."
-            )
+def _among(
+    entity: str, key: str, wanted: Sequence[str], images: list[BidsFile], where: str, *, several: bool
+) -> list[BidsFile]:
+    """The images with one of the wanted labels; where none is wanted all, which have one label unless `several`."""
+    present = {_label(image, entity) for image in images}
+    labels = sorted(present, key=lambda label: (label.isdecimal(), int(label) if label.isdecimal() else 0, label))
+    if not wanted and not several and len(labels) > 1:
+        raise UserError(
+            f"{where}: expected images of one {key}, found those of {', '.join(labels)}; name one in bids.{key}."
+        )
+    if not wanted:
         return images
-    return _among(entity, key, [wanted.removeprefix(f"{entity}-")], images, where)
-
-
-def _among(entity: str, key: str, wanted: Sequence[str], images: list[BidsFile], where: str) -> list[BidsFile]:
-    labels = _found(images, entity)
     absent = [label for label in wanted if label not in labels]
     if absent:
         shown = [f"none ({NATIVE})" if label == NATIVE else label for label in labels]
@@ -235,11 +215,8 @@ def _among(entity: str, key: str, wanted: Sequence[str], images: list[BidsFile],
 
 def _order(image: BidsFile) -> tuple[list[tuple[str, int]], ...]:
     """Sorting key: subject, session, task and run, with numbers by value: ses-2 before ses-10."""
-    return tuple(_natural(image.entities.get(entity, "")) for entity in ("sub", "ses", "task", "run"))
-
-
-def _natural(label: str) -> list[tuple[str, int]]:
-    return [(text, int(number or -1)) for text, number in re.findall(r"(\D*)(\d*)", label)]
+    labels = (image.entities.get(entity, "") for entity in ("sub", "ses", "task", "run"))
+    return tuple([(text, int(number or -1)) for text, number in re.findall(r"(\D*)(\d*)", label)] for label in labels)
 
 
 def _run(image: BidsFile, tree: dict[Path, list[BidsFile]], root: Path, settings: BidsSettings, where: str) -> BidsRun:
@@ -293,7 +270,7 @@ def _sidecars(image: BidsFile, tree: dict[Path, list[BidsFile]], root: Path) -> 
     """Sidecars that apply to an image, from the root of the derivative to the image's folder."""
     below = Path(image.path).relative_to(root).parts[:-1]
     whole = image.of_run | {"desc": image.entities["desc"]}
-    holding: list[BidsFile] = []
+    sidecars: list[BidsFile] = []
     for depth in range(len(below) + 1):
         here = [
             file
@@ -302,8 +279,8 @@ def _sidecars(image: BidsFile, tree: dict[Path, list[BidsFile]], root: Path) -> 
             and file.of_run.items() <= whole.items()
             and file.entities.get("desc", whole["desc"]) == whole["desc"]
         ]
-        holding += sorted(here, key=lambda file: len(file.entities))
-    return holding
+        sidecars += sorted(here, key=lambda file: len(file.entities))
+    return sidecars
 
 
 def _refuse_doubles(images: Sequence[BidsFile], where: str) -> None:

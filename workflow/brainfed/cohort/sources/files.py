@@ -12,13 +12,12 @@ from string import Formatter
 from typing import Literal, NamedTuple
 
 from brainfed.cohort.phenotype.participant import Participant
+from brainfed.cohort.phenotype.table import Row
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.sources.bids_tree import BidsRun
 from brainfed.runtime.errors import UserError
 
-# Atlases that a config may name, with the paths of their files.
-#
-# The module is light: the listing reads it at parse time. `atlas_download` downloads the files.
+# Atlases that a config may name, with the paths of their files; `atlas_download` downloads them.
 
 Absence = Literal[
     "",
@@ -31,8 +30,6 @@ Absence = Literal[
     "no FreeSurfer id",
     "stats folder absent",
 ]
-
-
 FOLDER = "resources/atlases"
 FETCH = "snakemake fetch_atlases --cores 1"
 KNOWN_ATLASES = ("basc122", "cc200", "harvard-oxford", "aal")
@@ -65,12 +62,8 @@ COMPARED = 2000
 """Names of a folder among which a similar one is looked for."""
 
 
-def filled(name: str, key: str, pattern: str, parts: dict[str, str | None]) -> str:
-    """Fill {file}, {subject} and {site} into a path pattern.
-
-    Raises:
-        UserError: the braces name another slot.
-    """
+def filled(name: str, key: str, pattern: str, parts: Mapping[str, str | None]) -> str:
+    """A path pattern with its {file}, {subject} and {site}; a UserError if the braces name another slot."""
     try:
         return pattern.format_map(parts)
     except (KeyError, ValueError, IndexError) as error:
@@ -81,13 +74,9 @@ def filled(name: str, key: str, pattern: str, parts: dict[str, str | None]) -> s
 
 
 def filled_on_disk(
-    name: str, key: str, pattern: str, parts: dict[str, str | None], exists: Callable[[str], bool]
+    name: str, key: str, pattern: str, parts: Mapping[str, str | None], exists: Callable[[str], bool]
 ) -> str:
-    """As `filled`, with the ids in the decomposed form of Unicode (NFD) where only such a file `exists`.
-
-    Raises:
-        UserError: the braces name another slot.
-    """
+    """As `filled`, with the ids in the decomposed form of Unicode (NFD) where only such a file `exists`."""
     path = filled(name, key, pattern, parts)
     split = {slot: part and unicodedata.normalize("NFD", part) for slot, part in parts.items()}
     if split == parts or exists(path):
@@ -112,12 +101,16 @@ def spelling(name: str) -> str:
 def none_but(path: str) -> str:
     """What is found where no file lies at a path: none, or one beside it whose name differs in spelling alone."""
     own = Path(path)
+    names = [name for name in _names_in(own.parent) if name != own.name and spelling(name) == spelling(own.name)]
+    return f"none but {names[0]}" if names else "none"
+
+
+def _names_in(folder: Path) -> list[str]:
+    """Names, ascending, of all that lies in a folder; none where it cannot be read."""
     try:
-        names = sorted(one.name for one in own.parent.iterdir())
+        return sorted(path.name for path in folder.iterdir())
     except OSError:
-        return "none"
-    alike = [name for name in names if name != own.name and spelling(name) == spelling(own.name)]
-    return f"none but {alike[0]}" if alike else "none"
+        return []
 
 
 def lying_near(path: str) -> str:
@@ -127,17 +120,11 @@ def lying_near(path: str) -> str:
     missing = Path(path)
     while missing.name and not missing.parent.exists():
         missing = missing.parent
-    try:
-        names = sorted(one.name for one in missing.parent.iterdir())[:COMPARED]
-    except OSError:
-        return ""
-    own = missing.stem.casefold()
+    names, own = _names_in(missing.parent)[:COMPARED], missing.stem.casefold()
     near = next((name for name in names if own and own in name.casefold()), None)
     similar = [near] if near else difflib.get_close_matches(missing.name, names, n=1)
     return f" ({missing} is not there{f', {missing.parent / similar[0]} is' if similar else ''})"
 
-
-# Find files somewhere below a folder, for path patterns `folder/**/name`, by one walk.
 
 ANYWHERE = "/**/"
 
@@ -148,7 +135,7 @@ def files_below(pattern: str) -> dict[str, list[str]]:
     Links to folders are followed, each folder is read once. Empty for other patterns.
     """
     top, anywhere, _ = pattern.partition(ANYWHERE)
-    found: dict[str, list[str]] = {}
+    below: dict[str, list[str]] = {}
     seen: set[str] = set()
     for folder, folders, files in os.walk(top, followlinks=True) if anywhere else ():
         real = os.path.realpath(folder)
@@ -157,32 +144,24 @@ def files_below(pattern: str) -> dict[str, list[str]]:
             continue
         seen.add(real)
         for file in files:
-            found.setdefault(file, []).append(f"{folder}/{file}")
-    return {file: sorted(paths) for file, paths in found.items()}
+            below.setdefault(file, []).append(f"{folder}/{file}")
+    return {file: sorted(paths) for file, paths in below.items()}
 
 
 def located(name: str, path: str, below: Mapping[str, Sequence[str]]) -> str:
-    """The file that a filled pattern `folder/**/name` finds; the pattern itself if there is none.
+    """The file that a filled pattern `folder/**/name` finds among `files_below` it; any other path as it is.
 
-    Args:
-        name: of the cohort.
-        path: a filled pattern; any other path is returned as it is.
-        below: files below the folder of the pattern, as `files_below` returns them.
-
-    Raises:
-        UserError: several files have the name.
+    A UserError names several files of one name.
     """
     top, anywhere, file = path.partition(ANYWHERE)
-    found = below.get(file, ()) if anywhere else ()
-    if len(found) > 1:
+    paths = below.get(file, ()) if anywhere else ()
+    if len(paths) > 1:
         raise UserError(
-            f"Cohort {name!r}: expected one file {file} below {top}, found {len(found)}, {found[0]} and {found[1]}; "
+            f"Cohort {name!r}: expected one file {file} below {top}, found {len(paths)}, {paths[0]} and {paths[1]}; "
             "remove all but one."
         )
-    return found[0] if found else path
+    return paths[0] if paths else path
 
-
-# Subjects and their files, listed from tables and the file system before any job runs.
 
 EXCLUDED: Absence = "excluded by diagnosis"
 
@@ -226,13 +205,12 @@ class ListedSubject:
 class Listing:
     """A cohort listed from its tables and the file system, subjects in ascending order of id.
 
-    `unlisted` holds the series without a row in the tables: files that match the pattern, or, with source bids,
-    subjects with images.
+    `tables` are the paths of its phenotype tables. `unlisted` holds the series without a row in them: files that match
+    the pattern, or, with source bids, subjects with images.
     """
 
-    cohort: str
     atlas: str
-    phenotype: str | tuple[str, ...]
+    tables: tuple[str, ...]
     parcellation: str | None
     labels: str | None
     subjects: tuple[ListedSubject, ...]
@@ -275,6 +253,31 @@ def shard_name(subject: str, shards: int) -> str:
     return f"shard-{number:02d}"
 
 
+def list_row(
+    row: Row,
+    person: Participant,
+    settings: CohortSettings,
+    absence: Absence,
+    series: str | None,
+    confounds: str | None = None,
+    runs: tuple[BidsRun, ...] = (),
+) -> ListedSubject:
+    """The subject of a row, with its files, or without them for the reason `absence`."""
+    return ListedSubject(
+        row.subject,
+        person.site,
+        series,
+        confounds,
+        EXCLUDED if person.excluded else absence,
+        shard_name(row.subject, settings.shards),
+        person.diagnosis is not None,
+        runs,
+        row.file(settings.columns),
+        person,
+        row.file_id,
+    )
+
+
 def all_excluded(name: str, subjects: int) -> UserError:
     """Mistake of codes that exclude all subjects."""
     return UserError(
@@ -283,18 +286,11 @@ def all_excluded(name: str, subjects: int) -> UserError:
     )
 
 
-# Find series on disk without a row in the phenotype table, by one directory listing, or one walk for `**`.
-
-
 def unlisted_files(pattern: str, named: Collection[str], below: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """Names, ascending, of the files that match a path pattern and are not among the paths `named`.
+    """Names, ascending, of the files that match the pattern of series and are not among the paths `named`.
 
-    Empty if the folder's name holds braces, the file's name holds none, or the folder does not exist.
-
-    Args:
-        pattern: of the series.
-        named: paths, or filled patterns, that rows name.
-        below: files of a pattern with `**`, as `files_below` returns them.
+    Empty if the folder's name holds braces, the file's name holds none, or the folder does not exist. `below` are the
+    `files_below` a pattern with `**`.
     """
     folder, name = os.path.split(pattern)
     parts = list(Formatter().parse(name))
@@ -304,11 +300,9 @@ def unlisted_files(pattern: str, named: Collection[str], below: Mapping[str, Seq
         return ()
     fits = re.compile("".join(re.escape(text) + ("" if field is None else ".+") for text, field, _, _ in parts))
     known = {Path(path).name for path in named}
-    found = below if ANYWHERE in pattern else [entry.name for entry in os.scandir(folder or ".")]
-    return tuple(sorted(file for file in found if file not in known and fits.fullmatch(file)))
+    files = below if ANYWHERE in pattern else [entry.name for entry in os.scandir(folder or ".")]
+    return tuple(sorted(file for file in files if file not in known and fits.fullmatch(file)))
 
-
-# Missing settings and files of a cohort of images or series, found before its table is read.
 
 NEEDED = {"nifti": ("phenotype", "series"), "timeseries": ("phenotype", "series", "regions"), "bids": ()}
 
@@ -335,7 +329,12 @@ def missing_inputs(name: str, settings: CohortSettings) -> Iterator[UserError]:
                 else remedy_for(settings, key, path) + lying_near(path)
             )
             yield UserError(f"Cohort {name!r}: expected the {key} file {path}, found none; {remedy}.")
-    if settings.confounds is not None and settings.source == "timeseries":
+    yield from idle_confounds(name, settings)
+
+
+def idle_confounds(name: str, settings: CohortSettings) -> Iterator[UserError]:
+    """Mistake of a pattern of confounds beside data that are no images."""
+    if settings.confounds is not None and settings.source in ("timeseries", "freesurfer"):
         yield UserError(
             f"Cohort {name!r}: confounds are regressed out of NIfTI images only, found source {settings.source!r}; "
             "remove `confounds`."

@@ -1,7 +1,7 @@
 """FreeSurfer's measures of a cohort, or as a further view of subjects with scans, listed before any job runs."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,13 +17,12 @@ from brainfed.cohort.sources.files import (
     Listing,
     all_excluded,
     filled_on_disk,
+    idle_confounds,
+    list_row,
     lying_near,
     remedy_for,
-    shard_name,
 )
 from brainfed.runtime.errors import UserError
-
-# Paths of FreeSurfer's measures, known before any job runs, and the missing codes that its files hold.
 
 HEMISPHERES = ("lh", "rh")
 EDGE = r"[\s,;|\"']"
@@ -31,13 +30,7 @@ EDGE = r"[\s,;|\"']"
 
 
 def missing_measures(where: str, settings: FreeSurferSettings, remedy: str) -> Iterator[UserError]:
-    """Mistakes of a cohort of measures that lacks tables or a SUBJECTS_DIR.
-
-    Args:
-        where: name of the cohort in the message.
-        settings: settings of the cohort.
-        remedy: remedy of an absent file.
-    """
+    """Mistakes of a cohort of measures that lacks tables or a SUBJECTS_DIR, with the remedy of an absent file."""
     if not settings.tables and settings.subjects_dir is None:
         yield UserError(
             f"{where}: source 'freesurfer' needs `freesurfer.tables` or `freesurfer.subjects_dir`, found neither; set "
@@ -81,26 +74,19 @@ def codes_held(settings: FreeSurferSettings, identities: Sequence[str], codes: S
     """
     if not codes:
         return []
-    read = _stats_text if settings.subjects_dir is not None else _table_text
     sought = {code: re.compile(rf"(?:^|{EDGE}){re.escape(code)}(?:$|{EDGE})") for code in codes}
     try:
         for file in measure_files(settings, identities):
-            # A subject has its stats files; few files hold a code, and a look for its bytes is fast.
-            text = read(file, sought)
+            if settings.subjects_dir is None:
+                text = "".join(read_table_text(file).lines)
+            else:
+                # A subject has its stats files; few files hold a code, and a look for its bytes is fast.
+                content = Path(file).read_bytes()
+                text = content.decode(errors="replace") if any(code.encode() in content for code in sought) else ""
             sought = {code: cell for code, cell in sought.items() if not cell.search(text)}
     except (OSError, UserError):
         return list(codes)
     return [code for code in codes if code not in sought]
-
-
-def _table_text(file: str, _: Iterable[str]) -> str:
-    return "".join(read_table_text(file).lines)
-
-
-def _stats_text(file: str, codes: Iterable[str]) -> str:
-    """Text of a stats file; empty where it holds none of the codes."""
-    content = Path(file).read_bytes()
-    return content.decode(errors="replace") if any(code.encode() in content for code in codes) else ""
 
 
 # FreeSurfer's measures as a further view of subjects with scans: their ids, known before any job runs.
@@ -119,24 +105,18 @@ def further_source(name: str, settings: CohortSettings, root: str = "results") -
 
 
 def further_identities(name: str, subjects: Sequence[ListedSubject], settings: CohortSettings) -> dict[str, str]:
-    """Subject -> FreeSurfer's id, for subjects with a scan whose table row gives one.
-
-    Raises:
-        UserError: `freesurfer.id` has wrong braces.
-    """
+    """Subject with a scan -> FreeSurfer's id, if its row gives one; a UserError if `freesurfer.id` has wrong braces."""
     source = further_source(name, settings)
-    pattern, has = source.id, partial(has_stats, source)
-    return {
-        one.subject: filled_on_disk(
-            name,
-            "freesurfer.id",
-            pattern,
-            {"file": one.file, "subject": one.label or one.subject, "site": one.site},
-            has,
-        )
-        for one in subjects
-        if one.has_series and (one.file is not None or "{file" not in pattern)
-    }
+    identities = {}
+    for one in subjects:
+        if one.has_series and (one.file is not None or "{file" not in source.id):
+            parts = {"file": one.file, "subject": one.label or one.subject, "site": one.site}
+            identities[one.subject] = _identity(name, source, parts)
+    return identities
+
+
+def _identity(name: str, source: FreeSurferSettings, parts: Mapping[str, str | None]) -> str:
+    return filled_on_disk(name, "freesurfer.id", source.id, parts, partial(has_stats, source))
 
 
 def unusable_measures(name: str, subjects: Sequence[ListedSubject], settings: CohortSettings) -> Iterator[UserError]:
@@ -165,11 +145,8 @@ def unusable_measures(name: str, subjects: Sequence[ListedSubject], settings: Co
         )
 
 
-# List a cohort of FreeSurfer measures: rows of the phenotype table and existing stats files.
-
-
 def list_freesurfer(name: str, settings: CohortSettings) -> Listing:
-    """List cohort `name` with source freesurfer.
+    """The subjects of cohort `name` with source freesurfer.
 
     Raises:
         UserError: a setting is empty, a file is absent, the phenotype table is broken, or a subject's stats files are
@@ -181,8 +158,7 @@ def list_freesurfer(name: str, settings: CohortSettings) -> Listing:
     subjects = tuple(_listed(name, row, settings) for row in rows)
     for mistake in _absent(name, subjects, settings):
         raise mistake
-    tables = settings.tables if len(settings.tables) > 1 else settings.tables[0]
-    return Listing(name, settings.atlas, tables, None, None, subjects)
+    return Listing(settings.atlas, settings.tables, None, None, subjects)
 
 
 def _unmet(name: str, settings: CohortSettings) -> Iterator[UserError]:
@@ -194,26 +170,14 @@ def _unmet(name: str, settings: CohortSettings) -> Iterator[UserError]:
                 f"{remedy_for(settings, 'phenotype', table)}{lying_near(table)}."
             )
     yield from missing_measures(where, settings.freesurfer, remedy_for(settings, "freesurfer"))
-    if settings.confounds is not None:
-        yield UserError(
-            f"{where}: confounds are regressed out of NIfTI images only, found source {settings.source!r}; remove "
-            "`confounds`."
-        )
+    yield from idle_confounds(name, settings)
 
 
 def _listed(name: str, row: Row, settings: CohortSettings) -> ListedSubject:
-    columns = settings.columns
-    participant = read_participant(row.table, row, columns, settings.codes, settings.target, settings.classes)
-    file = row.file_id if columns.file is None else row.cells[columns.file]
-    parts = {"file": file, "subject": row.file_id, "site": participant.site}
-    identity = None
-    if file is not None:
-        has = partial(has_stats, settings.freesurfer)
-        identity = filled_on_disk(name, "freesurfer.id", settings.freesurfer.id, parts, has)
-    absence = EXCLUDED if participant.excluded else _absence(identity, settings)
-    labelled = participant.diagnosis is not None
-    shard = shard_name(row.subject, settings.shards)
-    return ListedSubject(row.subject, participant.site, identity, None, absence, shard, labelled, person=participant)
+    person, file = read_participant(row, settings), row.file(settings.columns)
+    parts = {"file": file, "subject": row.file_id, "site": person.site}
+    identity = None if file is None else _identity(name, settings.freesurfer, parts)
+    return list_row(row, person, settings, _absence(identity, settings), identity)
 
 
 def _absence(identity: str | None, settings: CohortSettings) -> Absence:

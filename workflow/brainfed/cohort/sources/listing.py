@@ -2,11 +2,12 @@
 
 import difflib
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
-from brainfed.cohort.phenotype.participant import COLUMNS, ONE_SITE, SITE, class_codes, graph_rows, read_participant
+from brainfed.cohort.phenotype.participant import ONE_SITE, as_written, graph_rows, read_participant
 from brainfed.cohort.phenotype.table import Row, cohort_rows
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.settings.sources import TUDatasetSettings
@@ -21,6 +22,7 @@ from brainfed.cohort.sources.files import (
     atlas_files,
     files_below,
     filled_on_disk,
+    list_row,
     located,
     lying_near,
     missing_inputs,
@@ -46,67 +48,52 @@ def unusable_paths(
     subjects: Sequence[ListedSubject],
     cohorts: Collection[str] = (),
 ) -> Iterator[UserError]:
-    """Mistakes of files that no rule can name: each file of the cohort, and the first of its subjects.
+    """Mistakes of files that no rule can name: each file of the cohort, and the first of its subjects with a series.
 
-    Args:
-        name: name of the cohort.
-        tables: paths of its phenotype tables.
-        settings: settings of the cohort.
-        subjects: listed subjects; files of those without a series are ignored.
-        cohorts: all that the run makes; results of another run are inputs like others.
+    `cohorts` are all that the run makes: results of another run are inputs like others.
     """
     if settings.source == "simulate":
         return
-    where, written = f"Cohort {name!r}", _Written(name, cohorts)
+    where, unusable = f"Cohort {name!r}", _unusable(name, cohorts)
     of_all = (*tables, *atlas_files(settings), *settings.freesurfer.tables, settings.freesurfer.subjects_dir)
     for path in of_all:
-        if path is not None and (wrong := written.wrong(path)):
+        if path is not None and (wrong := unusable(path)):
             yield UserError(f"{where}: {wrong}.")
-    files = ((one, path) for one in subjects if one.has_series for path in _files(one, settings))
-    found = [(one, wrong) for one, path in files if (wrong := written.wrong(path))]
-    if found:
-        subject, wrong = found[0]
-        count = len({one.subject for one, _ in found})
-        yield UserError(f"{where}, subject {subject.subject}: {wrong} ({count} such subjects).")
+    files = ((listed.subject, path) for listed in subjects if listed.has_series for path in _files(listed, settings))
+    refused = [(subject, wrong) for subject, path in files if (wrong := unusable(path))]
+    if refused:
+        subject, wrong = refused[0]
+        yield UserError(f"{where}, subject {subject}: {wrong} ({len(dict(refused))} such subjects).")
 
 
-class _Written:
-    """The folders that a run writes, as they are named and where links lead.
+def _unusable(name: str, cohorts: Collection[str]) -> Callable[[str], str]:
+    """What is wrong with a path: expected against found, and what to do; empty for one that cohort `name` can use.
 
-    Args:
-        name: the cohort whose files are asked for.
-        cohorts: all of the run.
+    The folders that a run of `cohorts` writes are compared as they are named and where links lead.
     """
+    every = dict.fromkeys((name, *cohorts))
+    folders = [(cohort, place) for cohort in every for place in _places(Path("results", cohort))]
 
-    def __init__(self, name: str, cohorts: Collection[str]) -> None:
-        self._name = name
-        self._folders = [
-            (cohort, place) for cohort in dict.fromkeys((name, *cohorts)) for place in _places(Path("results", cohort))
-        ]
-        self._folder_of = dict[Path, str]()
+    @cache
+    def holding(folder: Path) -> str:
+        places = _places(folder)
+        return next((cohort for cohort, own in folders if any(place.is_relative_to(own) for place in places)), "")
 
-    def wrong(self, path: str) -> str:
-        """Expected against found, and what to do; empty for a path that can be used."""
+    def wrong(path: str) -> str:
         if RESERVED & set(path):
             return f"expected a path without braces and angle brackets, found {path}; rename the file or folder"
-        held = Path(path)
+        file = Path(path)
         # Many files lie in one folder, whose links are followed once.
-        cohort = self._cohort(held if held.is_symlink() or held.is_dir() else held.parent)
+        cohort = holding(file if file.is_symlink() or file.is_dir() else file.parent)
         if not cohort:
             return ""
-        other = "" if cohort == self._name else f", or make cohort {cohort!r} by a config of its own"
+        other = "" if cohort == name else f", or make cohort {cohort!r} by a config of its own"
         return (
             f"expected a file outside results/{cohort}, which the run writes, found {path}; move it, for example to "
             f"data{other}"
         )
 
-    def _cohort(self, path: Path) -> str:
-        """The cohort whose results a path lies in; empty: none."""
-        if path not in self._folder_of:
-            places = _places(path)
-            lying = (cohort for cohort, folder in self._folders if any(one.is_relative_to(folder) for one in places))
-            self._folder_of[path] = next(lying, "")
-        return self._folder_of[path]
+    return wrong
 
 
 def _places(path: Path) -> set[Path]:
@@ -122,9 +109,6 @@ def _files(listed: ListedSubject, settings: CohortSettings) -> list[str]:
     return [path for path in (listed.series, listed.confounds, *runs) if path is not None]
 
 
-# Assign subjects to parts by shares, one after the other; a longer list starts like a shorter one.
-
-
 def apportion(shares: Mapping[str, float], count: int) -> list[str]:
     """Part of each of `count` subjects.
 
@@ -137,16 +121,13 @@ def apportion(shares: Mapping[str, float], count: int) -> list[str]:
     total = sum(shares.values())
     if total <= 0:
         raise ValueError(f"expected at least one positive share, found {dict(shares)}")
-    held = dict.fromkeys(shares, 0)
+    sizes = dict.fromkeys(shares, 0)
     parts: list[str] = []
     for dealt in range(1, count + 1):
-        part = max(shares, key=lambda name: dealt * shares[name] / total - held[name])
-        held[part] += 1
+        part = max(shares, key=lambda name: dealt * shares[name] / total - sizes[name])
+        sizes[part] += 1
         parts.append(part)
     return parts
-
-
-# List a cohort of simulated scans.
 
 
 def simulated_subjects(settings: CohortSettings) -> dict[str, str]:
@@ -156,23 +137,14 @@ def simulated_subjects(settings: CohortSettings) -> dict[str, str]:
     return {f"sub-{number:04d}": site for number, site in enumerate(sites, start=1)}
 
 
-def list_simulated(name: str, settings: CohortSettings, folder: str) -> Listing:
-    """List cohort `name`; its files will lie in `folder`."""
-    subjects = tuple(
-        ListedSubject(
-            subject,
-            site,
-            f"{folder}/{subject}_bold.nii.gz",
-            None,
-            "",
-            shard_name(subject, settings.shards),
-            file=subject,
-        )
-        for subject, site in simulated_subjects(settings).items()
-    )
-    return Listing(
-        name, settings.atlas, f"{folder}/participants.tsv", f"{folder}/atlas.nii.gz", f"{folder}/atlas.tsv", subjects
-    )
+def list_simulated(settings: CohortSettings, folder: str) -> Listing:
+    """The subjects of a simulated cohort, whose files will lie in `folder`."""
+    subjects = []
+    for subject, site in simulated_subjects(settings).items():
+        scan, shard = f"{folder}/{subject}_bold.nii.gz", shard_name(subject, settings.shards)
+        subjects.append(ListedSubject(subject, site, scan, None, "", shard, file=subject))
+    files = (f"{folder}/atlas.nii.gz", f"{folder}/atlas.tsv")
+    return Listing(settings.atlas, (f"{folder}/participants.tsv",), *files, tuple(subjects))
 
 
 # Files of data sets in the text format of the TU Dortmund collection; no file is opened.
@@ -202,26 +174,18 @@ def graph_files(settings: TUDatasetSettings) -> list[str]:
 
 
 def missing_graphs(where: str, settings: TUDatasetSettings, fetch: str = "") -> Iterator[UserError]:
-    """Mistakes of a cohort of graphs without data sets, or without their files.
-
-    Args:
-        where: name of the cohort in the message.
-        settings: settings of the cohort's graphs.
-        fetch: command that downloads them; empty: `FETCH`.
-    """
+    """Mistakes of a cohort of graphs without data sets or their files; `fetch` (empty: `FETCH`) downloads them."""
     if not settings.names:
         yield UserError(
             f"{where}: source 'tudataset' needs `tudataset.names`, found none; name a data set, such as PROTEINS."
         )
     for name in settings.names:
-        for part in NEEDED:
-            path = text_file(settings, name, part)
-            if not path.is_file():
-                yield UserError(
-                    f"{where}: expected the file {path} of the data set {name}, found none{_near(settings, name)}; fix "
-                    f"`tudataset`, or run `{fetch or FETCH}` with this config where there is a network."
-                )
-                break
+        paths = (text_file(settings, name, part) for part in NEEDED)
+        if missing := next((path for path in paths if not path.is_file()), None):
+            yield UserError(
+                f"{where}: expected the file {missing} of the data set {name}, found none{_near(settings, name)}; fix "
+                f"`tudataset`, or run `{fetch or FETCH}` with this config where there is a network."
+            )
 
 
 def _near(settings: TUDatasetSettings, name: str) -> str:
@@ -233,43 +197,26 @@ def _near(settings: TUDatasetSettings, name: str) -> str:
     return f" (did you mean {folded[near[0]]}?)" if near else ""
 
 
-# List a cohort of public graphs: a graph stands where other cohorts have a subject.
-
-
 def list_graphs(name: str, settings: CohortSettings) -> Listing:
-    """List cohort `name` with source tudataset.
-
-    Raises:
-        UserError: no data set is named, a file is absent, or the labels are unusable.
-    """
+    """The graphs of cohort `name`; a UserError if no data set is named, a file is absent, or labels are unusable."""
     source = settings.tudataset
     for mistake in missing_graphs(f"Cohort {name!r}", source, settings.fetch):
         raise mistake
     tables = tuple(str(text_file(source, data_set, "graph_labels")) for data_set in source.names)
-    codes = class_codes(settings.classes)
-    subjects = tuple(
-        ListedSubject(
-            row.subject,
-            str(row.cells[SITE]),
-            str(raw_folder(source, str(row.cells[SITE]))),
-            None,
-            "",
-            shard_name(row.subject, settings.shards),
-            person=read_participant(row.table, row, COLUMNS, codes, settings.target, settings.classes),
-        )
-        for row in graph_rows(tables, settings.class_names)
-    )
-    return Listing(name, settings.atlas, tables if len(tables) > 1 else tables[0], None, None, subjects)
+    own = as_written(settings)
+    folders = {data_set: str(raw_folder(source, data_set)) for data_set in source.names}
+    people = ((row, read_participant(row, own)) for row in graph_rows(tables, own.classes))
+    subjects = tuple(list_row(row, person, own, "", folders[person.site]) for row, person in people)
+    return Listing(settings.atlas, tables, None, None, subjects)
 
 
 # List the subjects of a cohort and the paths of their series before any job runs (no checkpoint needed).
 #
-# The module needs csv only, as the Snakefile imports it in every job. It lists images and series by path patterns; BIDS
-# derivatives, FreeSurfer's measures and simulations have modules of their own.
+# Images and series are listed here by path patterns; BIDS derivatives and FreeSurfer's measures have own modules.
 
 
 def list_cohort(name: str, settings: CohortSettings, root: str = "results", cohorts: Collection[str] = ()) -> Listing:
-    """List cohort `name`; results lie under `root`, those of all `cohorts` of a run among them.
+    """The subjects of cohort `name`; results lie under `root`, those of all `cohorts` of a run among them.
 
     Raises:
         UserError: a setting that the source needs is empty, the phenotype table is absent or broken, no series
@@ -277,9 +224,8 @@ def list_cohort(name: str, settings: CohortSettings, root: str = "results", coho
             is `error`, or Snakemake cannot take the path of a file, or the run writes where it lies.
     """
     listing = _listing(name, settings, root)
-    tables = (listing.phenotype,) if isinstance(listing.phenotype, str) else listing.phenotype
     for mistake in (
-        *unusable_paths(name, tables, settings, listing.subjects, cohorts),
+        *unusable_paths(name, listing.tables, settings, listing.subjects, cohorts),
         *unusable_measures(name, listing.subjects, settings),
     ):
         raise mistake
@@ -288,7 +234,7 @@ def list_cohort(name: str, settings: CohortSettings, root: str = "results", coho
 
 def _listing(name: str, settings: CohortSettings, root: str) -> Listing:
     if settings.source == "simulate":
-        return list_simulated(name, settings, f"{root}/{name}/simulated")
+        return list_simulated(settings, f"{root}/{name}/simulated")
     if settings.source == "bids":
         return list_bids(name, settings)
     if settings.source == "freesurfer":
@@ -303,9 +249,7 @@ def _listing(name: str, settings: CohortSettings, root: str) -> Listing:
     unlisted = unlisted_files(str(settings.series), named_series(name, subjects, settings, below), below)
     for mistake in absent_files(name, subjects, settings, unlisted):
         raise mistake
-    files = atlas_files(settings)
-    tables = settings.tables if len(settings.tables) > 1 else settings.tables[0]
-    return Listing(name, settings.atlas, tables, files.parcellation, files.labels, subjects, unlisted)
+    return Listing(settings.atlas, settings.tables, *atlas_files(settings), subjects, unlisted)
 
 
 def named_series(
@@ -322,49 +266,29 @@ def named_series(
 def _series(name: str, row: Row, settings: CohortSettings, below: Mapping[str, Sequence[str]]) -> str | None:
     """Filled pattern of a row's series; None if the row names no file."""
 
-    def found(path: str) -> bool:
+    def exists(path: str) -> bool:
         return os.path.lexists(path) or path.partition(ANYWHERE)[2] in below
 
-    columns = settings.columns
-    file = row.file_id if columns.file is None else row.cells[columns.file]
-    site = ONE_SITE if columns.site is None else row.cells[columns.site] or ""
-    parts: dict[str, str | None] = {
-        "file": file,
-        "subject": row.file_id,
-        "site": settings.codes.site.get(site, site),
-    }
-    return None if file is None else filled_on_disk(name, "series", str(settings.series), parts, found)
+    file, column = row.file(settings.columns), settings.columns.site
+    site = ONE_SITE if column is None else row.cells[column] or ""
+    parts = {"file": file, "subject": row.file_id, "site": settings.codes.site.get(site, site)}
+    return None if file is None else filled_on_disk(name, "series", str(settings.series), parts, exists)
 
 
 def list_subject(name: str, row: Row, settings: CohortSettings, below: Mapping[str, Sequence[str]]) -> ListedSubject:
-    """One row of the table with the files that its patterns name.
-
-    Args:
-        name: of the cohort.
-        row: of its table.
-        settings: of the cohort.
-        below: files of a pattern with `**`, as `files_below` returns them.
+    """One row of the table with the files that its patterns name; `below` are the `files_below` a pattern with `**`.
 
     Raises:
         UserError: a cell of the row is invalid, a pattern has wrong braces, or several files fit.
     """
-    columns = settings.columns
-    participant = read_participant(row.table, row, columns, settings.codes, settings.target, settings.classes)
-    site = participant.site
-    file = row.file_id if columns.file is None else row.cells[columns.file]
-    parts = {"file": file, "subject": row.file_id, "site": site}
-    series = _series(name, row, settings, below)
-    if series is not None and not participant.excluded:
+    person, file = read_participant(row, settings), row.file(settings.columns)
+    series, confounds = _series(name, row, settings, below), None
+    if series is not None and not person.excluded:
         series = located(name, series, below)
-    confounds = None
     if file is not None and settings.confounds is not None:
+        parts = {"file": file, "subject": row.file_id, "site": person.site}
         confounds = filled_on_disk(name, "confounds", settings.confounds, parts, os.path.lexists)
-    shard = shard_name(row.subject, settings.shards)
-    labelled = participant.diagnosis is not None
-    absence = EXCLUDED if participant.excluded else _absence(series, confounds)
-    return ListedSubject(
-        row.subject, site, series, confounds, absence, shard, labelled, (), file, participant, row.file_id
-    )
+    return list_row(row, person, settings, _absence(series, confounds), series, confounds)
 
 
 def _absence(series: str | None, confounds: str | None) -> Absence:

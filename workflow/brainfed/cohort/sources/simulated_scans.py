@@ -22,8 +22,6 @@ from brainfed.runtime.artefacts import atomic, canonical_json, write_text, write
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
 
-# Parcellation of the simulated brains: an ellipsoid in MNI-like space, cut into compact regions.
-
 Matrix = NDArray[np.float64]
 
 
@@ -51,11 +49,15 @@ class SimulatedAtlas:
     @property
     def image(self) -> nib.Nifti1Image:
         """The parcellation as a NIfTI image in MNI space."""
-        image = nib.Nifti1Image(self.labels, self.affine)
-        image.set_sform(self.affine, code="mni")
-        image.set_qform(self.affine, code="mni")
-        image.header.set_xyzt_units("mm", "sec")
-        return image
+        return _in_mni(self.labels, self.affine)
+
+
+def _in_mni(voxels: NDArray[np.int16], affine: NDArray[np.float64]) -> nib.Nifti1Image:
+    image = nib.Nifti1Image(voxels, affine)
+    image.set_sform(affine, code="mni")
+    image.set_qform(affine, code="mni")
+    image.header.set_xyzt_units("mm", "sec")
+    return image
 
 
 def simulate_atlas(settings: SimulateSettings, streams: Streams) -> SimulatedAtlas:
@@ -213,10 +215,7 @@ def simulate_scan(
     noise = SIGNAL * site.noise * random.standard_normal((site.volumes, len(region)), dtype=np.float32)
     voxels = np.zeros((*atlas.labels.shape, site.volumes), dtype=np.int16)
     voxels[inside] = np.rint(baseline + drift + SIGNAL * signal[:, region] + noise).T
-    image = nib.Nifti1Image(voxels, atlas.affine)
-    image.set_sform(atlas.affine, code="mni")
-    image.set_qform(atlas.affine, code="mni")
-    image.header.set_xyzt_units("mm", "sec")
+    image = _in_mni(voxels, atlas.affine)
     image.header["pixdim"][4] = site.tr
     return image
 
@@ -265,12 +264,11 @@ def _truth(settings: CohortSettings, atlas: SimulatedAtlas, connectome: Connecto
         connections[name] = [
             [atlas.names[i], atlas.names[j], int(effect[i, j])] for i, j in zip(row, column, strict=True)
         ]
-    recorded = asdict(simulate)
-    if not simulate.thickness_regions:
-        recorded = {key: value for key, value in recorded.items() if not key.startswith("thickness")}
+    idle = {"thickness": not simulate.thickness_regions, "group": not simulate.groups}
+    unused = tuple(start for start, without in idle.items() if without)
+    recorded = {key: value for key, value in asdict(simulate).items() if not key.startswith(unused)}
     if not simulate.groups:
-        alone = {key: value for key, value in recorded.items() if not key.startswith("group")}
-        return {"settings": alone, "connections": connections}
+        return {"settings": recorded, "connections": connections}
     members: list[list[str]] = [[] for _ in range(simulate.groups)]
     for subject in simulate_subjects(settings, Streams(simulate.seed)).values():
         if subject.group is not None:

@@ -41,17 +41,14 @@ def simulated_groups(settings: SimulateSettings) -> tuple[Group, ...]:
     diagnosis. The bands are evenly spaced, with the mean and the standard deviation of `age_mean` and `age_sd`.
     """
     bands = settings.groups // len(SEXES)
-    if bands == 0:
-        return ()
     spacing = settings.age_sd * np.sqrt(12 / max(bands**2 - 1, 1))
+    reach = BAND * spacing / 2
     groups = []
     for number in range(settings.groups):
         band, sex = divmod(number, len(SEXES))
         centre = settings.age_mean + spacing * (band - (bands - 1) / 2)
-        reach = BAND * spacing / 2
-        groups.append(
-            Group(number, SEXES[sex], (centre - reach, centre + reach), "patient" if (band + sex) % 2 else "control")
-        )
+        diagnosis: Diagnosis = "patient" if (band + sex) % 2 else "control"
+        groups.append(Group(number, SEXES[sex], (centre - reach, centre + reach), diagnosis))
     return tuple(groups)
 
 
@@ -133,8 +130,6 @@ def _grouped(alone: SimulatedSubject, settings: SimulateSettings, streams: Strea
     age = round(float(np.clip(drawn, *AGE_RANGE)), 2)
     return replace(alone, sex=group.sex, age=age, group=group.number)
 
-
-# A simulated table of cortical thickness, as aparcstats2table writes it.
 
 FIRST = "lh.simulated.thickness"
 """First cell of the table: hemisphere, parcellation, measure."""

@@ -15,12 +15,9 @@ logger = logging.getLogger(__name__)
 
 
 def fetch_data_sets(names: Sequence[str], folder: str | Path, progress: Callable[[int, int, str], None]) -> None:
-    """Download the data sets that `folder` lacks.
+    """Download the data sets that `folder` lacks, each to `NAME/raw/NAME_*.txt`.
 
-    Args:
-        names: of the data sets.
-        folder: gets `NAME/raw/NAME_*.txt` of each.
-        progress: called with (done, total, what) after each data set.
+    `progress` is called with (done, total, what) after each.
 
     Raises:
         UserError: the source cannot be reached or has no such data set, or the disk is full.

@@ -21,16 +21,10 @@ IntArray = NDArray[np.int64]
 
 
 def even_folds(rows: IntArray, columns: IntArray, folds: int, random: np.random.Generator) -> IntArray:
-    """(n,) fold of every person, drawn at random among even ones.
+    """(n,) fold of every person, drawn at random among even ones, from the (n,) codes of rows and of columns.
 
     The numbers of people in any two folds differ by one at most: of all people, of each row, of each column, and of
     each row and column together. A row with fewer people than folds has one in some folds and none in the others.
-
-    Args:
-        rows: (n,) codes.
-        columns: (n,) codes.
-        folds: number of folds K.
-        random: the order of the people decides nothing else.
     """
     cells = rows * (columns.max(initial=0) + 1) + columns
     order = np.lexsort((random.permutation(len(rows)), columns, rows))
@@ -100,8 +94,6 @@ def _chains(count: int, in_row: dict[int, int], in_column: dict[int, int]) -> It
         yield chain
 
 
-# Folds of subjects in their institutions: stratified by diagnosis, by site and diagnosis, or one a site.
-
 UNTESTED = -1
 """In place of a fold: the subject is never scored. It trains in all folds if it has a label."""
 
@@ -111,19 +103,14 @@ def stratified(
 ) -> NDArray[np.int64]:
     """(n,) fold of each subject; those of each diagnosis are spread evenly in each institution.
 
-    Args:
-        subjects: group (of twins), diagnosis (-1 without one).
-        institution: (n,) names.
-        folds: number of folds.
-        streams: random streams of the repeat.
+    `subjects` has group (of duplicates) and diagnosis (-1 without one), `institution` (n,) names.
     """
     fold = np.full(len(subjects), UNTESTED, dtype=np.int64)
-    labelled = subjects["diagnosis"].to_numpy() >= 0
-    for name in sorted(set(institution[labelled])):
-        members = np.flatnonzero((institution == name) & labelled)
-        diagnosis = subjects["diagnosis"].to_numpy()[members]
-        group = subjects["group"].to_numpy()[members]
-        fold[members] = folds_of_groups(diagnosis, group, folds, streams.key("folds", name) % 2**32)
+    diagnosis, group = subjects["diagnosis"].to_numpy(), subjects["group"].to_numpy()
+    for name in sorted(set(institution[diagnosis >= 0])):
+        members = np.flatnonzero((institution == name) & (diagnosis >= 0))
+        seed = streams.key("folds", name) % 2**32
+        fold[members] = folds_of_groups(diagnosis[members], group[members], folds, seed)
     return fold
 
 
@@ -135,13 +122,7 @@ def folds_of_groups(
     Groups come in random order, those with the most uneven counts of classes first. Each goes to the fold where the
     shares of the classes differ least between folds afterwards, the one with the fewest members among ties. This is
     what StratifiedGroupKFold of scikit-learn 1.8 and 1.9 does with a shuffle. Version 1.7 deals other folds for one
-    seed, so the folds of a study must not depend on it.
-
-    Args:
-        classes: (n,) codes.
-        groups: (n,) names.
-        folds: number of folds.
-        seed: below 2**32.
+    seed (below 2**32), so the folds of a study must not depend on it.
     """
     _, code, size = np.unique(classes, return_inverse=True, return_counts=True)
     _, group = np.unique(groups, return_inverse=True)
@@ -150,25 +131,19 @@ def folds_of_groups(
     order = np.arange(len(counts))
     np.random.RandomState(seed).shuffle(order)
     order = order[np.argsort(-np.std(counts[order], axis=1), kind="stable")]
-    held = np.zeros((folds, len(size)))
+    dealt = np.zeros((folds, len(size)))
     fold = np.empty(len(counts), dtype=np.int64)
     for member in order:
-        fold[member] = _emptiest(held, counts[member], size)
-        held[fold[member]] += counts[member]
+        fold[member] = _emptiest(dealt, counts[member], size)
+        dealt[fold[member]] += counts[member]
     return fold[group]
 
 
-def _emptiest(held: NDArray[np.float64], added: NDArray[np.float64], size: NDArray[np.int64]) -> int:
-    """The fold that a group with these counts of classes goes to.
-
-    Args:
-        held: (folds, classes) counts of the groups so far.
-        added: (classes,) counts of the group.
-        size: (classes,) counts of all.
-    """
+def _emptiest(dealt: NDArray[np.float64], added: NDArray[np.float64], size: NDArray[np.int64]) -> int:
+    """The fold of a group: from (folds, classes) counts so far, and (classes,) counts of the group and of all."""
     best, least, fewest = 0, np.inf, np.inf
-    for index, members in enumerate(held.sum(axis=1)):
-        tried = held.copy()
+    for index, members in enumerate(dealt.sum(axis=1)):
+        tried = dealt.copy()
         tried[index] += added
         unevenness = float(np.mean(np.std(tried / size, axis=0)))
         if unevenness < least or (np.isclose(unevenness, least) and members < fewest):
@@ -181,14 +156,9 @@ def stratified_by_site(
 ) -> NDArray[np.int64]:
     """(n,) fold of each subject; those of each diagnosis are spread evenly in each institution, site, and both.
 
-    Their numbers in any two folds differ by one at most, also where a site has fewer subjects than folds. Twins count
-    once, with the diagnosis, the site and the institution of the first labelled one.
-
-    Args:
-        subjects: group (of twins), site, diagnosis (-1 without one); the site of every labelled subject is known.
-        institution: (n,) names.
-        folds: number of folds.
-        streams: random streams of the repeat.
+    Their numbers in any two folds differ by one at most, also where a site has fewer subjects than folds. Duplicates
+    count once, with the diagnosis, the site and the institution of the first labelled one. Arguments as of
+    `stratified`; `subjects` has the site, too, which is known of every labelled one.
     """
     labelled = (subjects["diagnosis"] >= 0).to_numpy()
     people = subjects.assign(institution=institution)[labelled].drop_duplicates("group").sort_values("group")
@@ -196,8 +166,8 @@ def stratified_by_site(
     for code in sorted(set(people["diagnosis"].tolist())):
         members = people[people["diagnosis"] == code]
         rows, columns = (pd.factorize(members[key], sort=True)[0].astype(np.int64) for key in ("institution", "site"))
-        found = even_folds(rows, columns, folds, streams.numpy("folds", "by site", code))
-        drawn |= dict(zip(members["group"], found.tolist(), strict=True))
+        even = even_folds(rows, columns, folds, streams.numpy("folds", "by site", code))
+        drawn |= dict(zip(members["group"], even.tolist(), strict=True))
     fold = subjects["group"].map(drawn).fillna(UNTESTED).to_numpy(dtype=np.int64)
     return np.where(labelled, fold, UNTESTED)
 
@@ -205,17 +175,10 @@ def stratified_by_site(
 def left_out_in_turn(
     subjects: pd.DataFrame, institution: NDArray[np.object_], sites: Sequence[str]
 ) -> NDArray[np.int64]:
-    """(n,) fold of each subject: the rank of its site among `sites`.
-
-    Args:
-        subjects: diagnosis (-1 without one).
-        institution: (n,) the site of each subject.
-        sites: all sites that are tested, in order.
-    """
-    rank = {name: index for index, name in enumerate(sites)}
+    """(n,) fold of each labelled subject: the rank of its site (`institution`) among all tested `sites`."""
     labelled = (subjects["diagnosis"] >= 0).to_numpy()
     places = zip(institution, labelled, strict=True)
-    return np.array([rank[site] if known else UNTESTED for site, known in places], dtype=np.int64)
+    return np.array([sites.index(site) if known else UNTESTED for site, known in places], dtype=np.int64)
 
 
 # One test set: of every institution a share is tested, a share is held back, the rest trains (Xie et al. 2021).
@@ -230,14 +193,9 @@ def held_out(
     """(n,) fold of each subject, -1 where it trains; and (n,) whether it is kept: the others are held back.
 
     In every institution each class has its share of the tested and of those held back, rounded up or down; which way
-    is drawn, so that a class with too few people for all parts is spread at random. Twins count once, with the
-    diagnosis and the institution of the first labelled one. Subjects without a label are kept.
-
-    Args:
-        subjects: group (of twins), diagnosis (-1 without one).
-        institution: (n,) names; each has two labelled people or more.
-        settings: `tested` and `held_back`.
-        streams: random streams of the repeat.
+    is drawn, so that a class with too few people for all parts is spread at random. Duplicates count once, with the
+    diagnosis and the institution of the first labelled one. Subjects without a label are kept. Arguments as of
+    `stratified`; each institution has two labelled people or more.
     """
     labelled = (subjects["diagnosis"] >= 0).to_numpy()
     people = subjects.assign(institution=institution)[labelled].drop_duplicates("group").sort_values("group")

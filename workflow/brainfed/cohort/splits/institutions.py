@@ -12,26 +12,20 @@ from brainfed.cohort.splits.folds import held_out, left_out_in_turn, stratified,
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
 
-# Institutions of consecutive subjects, and the rest at random (Xie et al. 2021, one data set over many clients).
-
 
 def consecutive_institutions(subjects: pd.DataFrame, settings: SplitSettings, streams: Streams) -> NDArray[np.object_]:
     """(n,) name of each subject's institution, `institution-1` ...; the same in all repeats.
 
     Of N labelled subjects every institution gets the next min(`block`, N // `count`) in the order of their ids, and
-    each of the others goes to an institution at random. Twins follow the first labelled one. Subjects without a label
-    go to institutions at random and do not move the others.
-
-    Args:
-        subjects: subject, group (of twins), diagnosis (-1 without one), in ascending order of subject.
-        settings: `count` and `block`.
-        streams: random streams; their repeat has no effect.
+    each of the others goes to an institution at random. Duplicates follow the first labelled one. Subjects without a
+    label go to institutions at random and do not move the others. `subjects` has subject, group (of duplicates) and
+    diagnosis (-1 without one), in ascending order of subject.
     """
     labelled = (subjects["diagnosis"] >= 0).to_numpy()
     known = subjects.loc[labelled, "group"].reset_index(drop=True).drop_duplicates()
     others = subjects.loc[~labelled & ~subjects["group"].isin(known).to_numpy(), "group"].drop_duplicates()
-    fixed, held = Streams(streams.seed), min(settings.block, int(labelled.sum()) // settings.count)
-    run = known.index.to_numpy() // held
+    fixed, length = Streams(streams.seed), min(settings.block, int(labelled.sum()) // settings.count)
+    run = known.index.to_numpy() // length
     inside = run < settings.count
     place = fixed.numpy("institutions", "consecutive").integers(settings.count, size=len(known))
     place[inside] = run[inside]
@@ -61,7 +55,7 @@ def split(
     classes: Sequence[str] = (),
     sites: Sequence[str] = (),
 ) -> pd.DataFrame:
-    """Draw the institution and the fold of every included subject.
+    """The institution and the fold of every included subject.
 
     Subjects without a label join the institutions afterwards and are tested in no fold. They do not change the
     places of the others.
@@ -119,22 +113,20 @@ def draw_institutions(
     subjects = _eligible(included, participants)
     if settings.validation == "leave_one_site_out":
         institution = _site(subjects, "leave_one_site_out")
-        tested = set(institution[(subjects["diagnosis"] >= 0).to_numpy()])
-        _refuse_one_site(tested | set(sites))
-        _refuse_foreign(sorted(tested - set(sites)), sites)
-        _refuse_emptied(sorted(set(_tested_sites(participants)) - tested), included, participants)
+        _refuse_untestable(set(institution[(subjects["diagnosis"] >= 0).to_numpy()]), sites, included, participants)
         return subjects, institution
     if settings.stratifies_sites:
         _site(subjects[subjects["diagnosis"] >= 0], "stratify: site_label")
-    institution = _institutions(subjects, _sites(participants), settings, streams)
+    everywhere = sorted(participants["site"].dropna().unique())
+    institution = _institutions(subjects, everywhere, settings, streams)
     anywhere = frozenset(subjects["diagnosis"])
     drawn = institution != OUTSIDE
     subjects, institution = subjects.loc[drawn].reset_index(drop=True), institution[drawn]
     words = class_words(target, classes)
     for name in sorted(set(institution[(subjects["diagnosis"] >= 0).to_numpy()])):
         members = subjects.loc[institution == name]
-        held = _classes_of_data_sets(members, participants) if target == "class" else set(words.many)
-        _refuse_few(str(name), members, settings, words, held, anywhere)
+        wanted = _classes_of_data_sets(members, participants) if target == "class" else set(words.many)
+        _refuse_few(str(name), members, settings, words, wanted, anywhere)
     return subjects, institution
 
 
@@ -142,10 +134,6 @@ def _classes_of_data_sets(members: pd.DataFrame, participants: pd.DataFrame) -> 
     """Classes of graphs in the data sets (sites) of these members: a data set may lack classes that others have."""
     beside = participants["site"].isin(members["site"]) & participants["diagnosis"].notna()
     return {int(code) for code in participants.loc[beside, "diagnosis"].unique()}
-
-
-def _sites(participants: pd.DataFrame) -> list[str]:
-    return sorted(participants["site"].dropna().unique())
 
 
 def _tested_sites(participants: pd.DataFrame) -> list[str]:
@@ -203,7 +191,7 @@ def _random_institutions(subjects: pd.DataFrame, settings: SplitSettings, stream
     if settings.share is None:
         chosen = _evenly(shuffled, settings.count) | _evenly(unlabelled, settings.count)
     else:
-        target = _held(settings.share, settings.folds, int(labelled.sum()))
+        target = _size(settings.share, settings.folds, int(labelled.sum()))
         chosen = _filled(shuffled, settings.count, target)
         chosen |= _filled(unlabelled, settings.count, int(round(settings.share * int((~labelled).sum()), 9)))
     return subjects["group"].map(chosen).fillna(OUTSIDE).to_numpy(dtype=object)
@@ -211,37 +199,34 @@ def _random_institutions(subjects: pd.DataFrame, settings: SplitSettings, stream
 
 def _evenly(shuffled: "pd.Series[int]", count: int) -> dict[str, str]:
     """Assign groups, larger ones first, each to the smallest institution so far."""
-    held = np.zeros(count, dtype=np.int64)
+    sizes = np.zeros(count, dtype=np.int64)
     chosen: dict[str, str] = {}
     for group, size in shuffled.sort_values(ascending=False, kind="stable").items():
-        smallest = int(held.argmin())
-        held[smallest] += size
+        smallest = int(sizes.argmin())
+        sizes[smallest] += size
         chosen[str(group)] = f"institution-{smallest + 1}"
     return chosen
 
 
-def _held(share: float, folds: int, subjects: int) -> int:
+def _size(share: float, folds: int, subjects: int) -> int:
     """Number of subjects of an institution."""
-    held = int(round(share * subjects, 9))
-    if held < folds:
+    size = int(round(share * subjects, 9))
+    if size < folds:
         raise UserError(
-            f"splits: a share of {share:g} of {subjects} subjects is {held} in an institution, {folds} folds need at "
+            f"splits: a share of {share:g} of {subjects} subjects is {size} in an institution, {folds} folds need at "
             f"least {folds}; raise `share`, or lower `folds`."
         )
-    return held
+    return size
 
 
 def _filled(shuffled: "pd.Series[int]", count: int, target: int) -> dict[str, str]:
-    """Assign each group to the first institution with room for it among `target` subjects.
-
-    More institutions do not change the first ones.
-    """
-    held = np.zeros(count, dtype=np.int64)
+    """Assign each group to the first institution with room for it among `target` subjects; more change none of them."""
+    sizes = np.zeros(count, dtype=np.int64)
     chosen: dict[str, str] = {}
     for group, size in shuffled.items():
-        roomy = np.flatnonzero(held + size <= target)
+        roomy = np.flatnonzero(sizes + size <= target)
         if len(roomy):
-            held[roomy[0]] += size
+            sizes[roomy[0]] += size
             chosen[str(group)] = f"institution-{roomy[0] + 1}"
     return chosen
 
@@ -264,10 +249,10 @@ def _refuse_few(
     members: pd.DataFrame,
     settings: SplitSettings,
     words: ClassWords,
-    held: Collection[int],
+    wanted: Collection[int],
     anywhere: Collection[int],
 ) -> None:
-    """Refuse an institution with too few subjects of one of the classes `held` for its folds or its test.
+    """Refuse an institution with too few subjects of a `wanted` class for its folds or its test.
 
     `anywhere` are the classes in the cohort.
     """
@@ -277,53 +262,52 @@ def _refuse_few(
     if settings.institutions == "consecutive":
         other += ", or raise `block`"
     if settings.validation == "holdout":
-        found = members.loc[members["diagnosis"] >= 0, "group"].nunique()
-        if found < settings.least_people:
+        people = members.loc[members["diagnosis"] >= 0, "group"].nunique()
+        if people < settings.least_people:
             raise UserError(
                 f"splits: institution {institution} needs at least {settings.least_people} different labelled subjects "
-                f"for `validation: holdout`, one that trains and one that is tested, it has {found}; {other}."
+                f"for `validation: holdout`, one that trains and one that is tested, it has {people}; {other}."
             )
         return
     if words.target == "class" and settings.share is None:
         other = f"use `validation: holdout`, or {other}"
     for code, title in words.many.items():
-        if code not in held:
+        if code not in wanted:
             continue
-        found = members.loc[members["diagnosis"] == code, "group"].nunique()
-        if found < folds:
+        people = members.loc[members["diagnosis"] == code, "group"].nunique()
+        if people < folds:
             needs = f"splits: institution {institution} needs at least {folds} different {title} for {folds} folds"
             if code not in anywhere:
                 raise UserError(f"{needs}, the whole cohort has none; fix codes.{words.target} or the table.")
-            raise UserError(f"{needs}, it has {found}; {'lower `folds`, or ' if folds > 2 else ''}{other}.")
+            raise UserError(f"{needs}, it has {people}; {'lower `folds`, or ' if folds > 2 else ''}{other}.")
 
 
-def _refuse_one_site(sites: set[str]) -> None:
-    if len(sites) < 2:
+def _refuse_untestable(
+    tested: set[str], sites: Sequence[str], included: pd.DataFrame, participants: pd.DataFrame
+) -> None:
+    """Refuse fewer than two sites to leave out in turn, sites that are none of a study's, and sites with an empty fold.
+
+    `tested` have a labelled subject, `sites` are those of a study.
+    """
+    if len(tested | set(sites)) < 2:
         raise UserError(
-            f"splits: leave_one_site_out needs subjects of at least 2 sites, found {sorted(sites)}; "
+            f"splits: leave_one_site_out needs subjects of at least 2 sites, found {sorted(tested | set(sites))}; "
             "use `validation: folds`."
         )
-
-
-def _refuse_foreign(others: Sequence[str], sites: Sequence[str]) -> None:
-    """Refuse sites that are none of a study's."""
-    if sites and others:
+    if sites and (others := sorted(tested - set(sites))):
         raise UserError(
             f"splits: expected subjects of the study's sites ({', '.join(sites)}), found some of {others[0]}; give the "
             "site one name in the table (`codes.site` renames it) and in `study`."
         )
-
-
-def _refuse_emptied(sites: list[str], included: pd.DataFrame, participants: pd.DataFrame) -> None:
-    """Refuse sites with a diagnosis and without a subject to test: their fold would be empty."""
-    if not sites:
+    emptied = sorted(set(_tested_sites(participants)) - tested)
+    if not emptied:
         return
-    members = participants.loc[(participants["site"] == sites[0]) & participants["diagnosis"].notna(), "subject"]
+    members = participants.loc[(participants["site"] == emptied[0]) & participants["diagnosis"].notna(), "subject"]
     decided = included.set_index("subject").loc[members]
     reasons = decided["reason"].where(~decided["included"], "twin of a subject at another site")
     kinds = reasons.str.partition(" (")[0]
     raise UserError(
-        f"splits: leave_one_site_out tests every site, expected subjects to test at site {sites[0]}, found none: "
-        f"all {len(members)} leave (most often: {kinds.mode().iloc[0]}; see cohort/issues.tsv; {len(sites) - 1} more "
+        f"splits: leave_one_site_out tests every site, expected subjects to test at site {emptied[0]}, found none: "
+        f"all {len(members)} leave (most often: {kinds.mode().iloc[0]}; see cohort/issues.tsv; {len(emptied) - 1} more "
         "such sites); loosen that rule, leave the site out by `rows`, or merge it with another under codes.site."
     )

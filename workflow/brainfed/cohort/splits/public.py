@@ -12,22 +12,12 @@ from brainfed.cohort.splits.folds import rounded
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
 
-# A site of a study has its own subjects alone.
 
-
-def require_own(found: Sequence[str], site: str) -> None:
-    """Refuse subjects of another site than this one.
-
-    Args:
-        found: names of the sites of all subjects.
-        site: the name of this one.
-
-    Raises:
-        UserError: one of them is another, or there is none.
-    """
-    if not found:
+def require_own(sites: Sequence[str], site: str) -> None:
+    """Refuse (UserError) subjects whose `sites` are another than this one of a study, or none at all."""
+    if not sites:
         raise UserError(f"site {site!r}: expected its subjects, found none; correct `phenotype` or its columns.")
-    if others := [name for name in found if name != site]:
+    if others := [name for name in sites if name != site]:
         named = ", ".join(map(repr, others[:3])) + (" and others" if others[3:] else "")
         raise UserError(
             f"site {site!r}: expected subjects of this site alone, found those of {named} in the table; set "
@@ -50,12 +40,12 @@ def draw_public(
     target: Target = "diagnosis",
     classes: Sequence[str] = (),
 ) -> pd.DataFrame:
-    """Draw the public subjects of every fold.
+    """The public subjects of every fold.
 
     In each fold, institution and class the first round(R n) of the n training people in random order are public, halves
-    rounded up. The order does not depend on R, so that a smaller public set is part of a larger one. Twins count once,
-    with the class of the first labelled one, and are public together. Diagnoses are the true ones, also where a method
-    sees permuted labels: these are shuffled inside institutions and folds, and carry nothing of the draw.
+    rounded up. The order does not depend on R, so that a smaller public set is part of a larger one. Duplicates count
+    once, with the class of the first labelled one, and are public together. Diagnoses are the true ones, also where a
+    method sees permuted labels: these are shuffled inside institutions and folds, and carry nothing of the draw.
 
     Args:
         split: subject, institution, fold.
@@ -79,17 +69,15 @@ def draw_public(
     for fold in range(int(split["fold"].max()) + 1):
         training = people[people["fold"] != fold]
         public = _public(training, fold, settings.ratio, streams)
-        _refuse_lost_class(training, public, fold, settings.ratio, words)
-        _refuse_nobody_private(training, public, fold, settings.ratio)
+        _refuse_emptied(training, public, fold, settings.ratio, words)
         drawn.append(pd.DataFrame({"subject": training.loc[public, "subject"], "fold": fold}))
     return pd.concat(drawn, ignore_index=True)
 
 
 def _labelled(split: pd.DataFrame, participants: pd.DataFrame, included: pd.DataFrame) -> pd.DataFrame:
-    """subject, institution, fold, diagnosis, group (of twins) of labelled subjects, ascending by subject."""
+    """subject, institution, fold, diagnosis, group (of duplicates) of labelled subjects, ascending by subject."""
     people = split[["subject", "institution", "fold"]].sort_values("subject", ignore_index=True)
-    columns = {"diagnosis": participants, "twin_group": included}
-    for column, table in columns.items():
+    for column, table in (("diagnosis", participants), ("twin_group", included)):
         strangers = people.loc[~people["subject"].isin(table["subject"]), "subject"]
         if len(strangers):
             raise UserError(
@@ -112,10 +100,10 @@ def _public(training: pd.DataFrame, fold: int, ratio: float, streams: Streams) -
     return training["group"].isin(chosen).to_numpy()
 
 
-def _refuse_lost_class(
+def _refuse_emptied(
     training: pd.DataFrame, public: NDArray[np.bool_], fold: int, ratio: float, words: ClassWords
 ) -> None:
-    """Refuse a public set without a class that some institution trains on."""
+    """Refuse a public set without a class that some institution trains on, and an institution that is all public."""
     lost = sorted(set(training["diagnosis"]) - set(training.loc[public, "diagnosis"]))
     if lost:
         members = training[training["diagnosis"] == lost[0]]
@@ -125,10 +113,6 @@ def _refuse_lost_class(
             f"{most} or fewer that train in each institution rounds to 0; raise `public.ratio`, or choose fewer "
             "institutions."
         )
-
-
-def _refuse_nobody_private(training: pd.DataFrame, public: NDArray[np.bool_], fold: int, ratio: float) -> None:
-    """Refuse an institution all of whose training subjects are public."""
     for institution, given in pd.Series(public, index=training.index).groupby(training["institution"]):
         if given.all():
             raise UserError(

@@ -6,24 +6,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-from brainfed.cohort.classes import Target
+from brainfed.cohort.classes import PLURALS, Target
 from brainfed.runtime.artefacts import read_table
 from brainfed.runtime.errors import UserError
-
-# Copies of one scan with different diagnoses: at least one file or row is wrong, and nobody knows which.
-
-PLURAL: dict[Target, str] = {"diagnosis": "diagnoses", "sex": "sexes", "class": "classes"}
 
 
 def require_agreement(people: Iterable[tuple[str, str, Any]], target: Target) -> None:
     """Refuse copies that would train and be tested under two labels.
 
-    Args:
-        people: of every included subject its id, the same name for all copies of one scan, and its label; None or NaN
-            where unknown.
-        target: what the labels are, for the message.
+    `people` are of every included subject its id, the same name for all copies of one scan, and its label (None or NaN
+    where unknown).
 
     Raises:
         UserError: two copies have different labels.
@@ -37,12 +32,9 @@ def require_agreement(people: Iterable[tuple[str, str, Any]], target: Target) ->
         more = f" (and {len(wrong) - 1} more such groups)" if len(wrong) > 1 else ""
         raise UserError(
             f"Subjects {', '.join(wrong[0])}{more}: expected one {target} of one scan, found the same or nearly the "
-            f"same data with different {PLURAL[target]}; correct the table or the file that was copied, remove the "
+            f"same data with different {PLURALS[target]}; correct the table or the file that was copied, remove the "
             "wrong rows, or set `contradictory_copies: keep` to train on all of them."
         )
-
-
-# Diagnoses for a stage that is fitted on labels, without those of the subjects tested in its fold.
 
 
 def training_labels(
@@ -60,12 +52,16 @@ def training_labels(
     tested = drawn == fold
     diagnosis = read_table(participants, ["subject", "diagnosis"]).set_index("subject")["diagnosis"]
     for path, known in ((split, tested), (participants, diagnosis)):
-        absent = [subject for subject in subjects if subject not in known.index]
-        if absent:
-            raise UserError(f"{path}: subject {absent[0]!r} is missing; delete the file and run again.")
+        _require(subjects, known.index, path)
     trained = [subject for subject in subjects if not tested[subject]]
     visible = diagnosis.loc[trained].dropna().to_dict()
     return np.array([visible.get(subject, -1) for subject in subjects], dtype=np.int64)
+
+
+def _require(subjects: Sequence[str], known: pd.Index, path: Path | str) -> None:
+    """Refuse a table without a row of each subject."""
+    if absent := [subject for subject in subjects if subject not in known]:
+        raise UserError(f"{path}: subject {absent[0]!r} is missing; delete the file and run again.")
 
 
 # Sites of subjects and covariates for harmonisation; no diagnosis is read.
@@ -93,9 +89,7 @@ def read_acquisition(participants: Path | str, subjects: Sequence[str], covariat
         UserError: a subject has no row in the table, or no site.
     """
     known = read_table(participants, ["subject", "site", *covariates]).set_index("subject")
-    absent = [subject for subject in subjects if subject not in known.index]
-    if absent:
-        raise UserError(f"{participants}: subject {absent[0]!r} is missing; delete the file and run again.")
+    _require(subjects, known.index, participants)
     people = known.loc[list(subjects), ["site", *covariates]]
     nowhere = people.index[people["site"].isna()]
     if len(nowhere):

@@ -9,7 +9,7 @@ from brainfed.cohort.phenotype.participant import values_of
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.settings.splits import SplitSettings
 from brainfed.cohort.sources.bids_tree import BidsRun
-from brainfed.cohort.sources.files import KNOWN_ATLASES, ListedSubject, Listing, by_name
+from brainfed.cohort.sources.files import KNOWN_ATLASES, Listing, by_name
 from brainfed.cohort.sources.freesurfer import (
     codes_held,
     further_identities,
@@ -21,18 +21,10 @@ from brainfed.cohort.sources.listing import graph_files, raw_folder
 from brainfed.configuration.layout.layout import cohort_file, graphs_file
 from brainfed.configuration.planning.experiments import Variant
 
-# Settings and listing of a cohort, as inputs and parameters of the rules that read scans, series and phenotypes.
-
 
 @dataclass(frozen=True)
 class CohortInputs:
-    """One cohort for the rules; parameters are builtins.
-
-    Attributes:
-        name: name in the config.
-        settings: settings in the config.
-        listing: its subjects and their files.
-    """
+    """One cohort for the rules, with its settings in the config and its listed subjects; parameters are builtins."""
 
     name: str
     settings: CohortSettings
@@ -43,7 +35,7 @@ class CohortInputs:
         if self.settings.kind == "graphs":
             return [graphs_file(self.name).removesuffix(".safetensors") + suffix]
         if self.settings.kind == "morphometry":
-            return [f"{self._measures}{suffix}"]
+            return [f"results/{self.name}/morphometry/measures{suffix}"]
         return [self.shard_file(shard, suffix) for shard in self.listing.shards]
 
     def shard_file(self, shard: str, suffix: str) -> str:
@@ -74,18 +66,12 @@ class CohortInputs:
         """
         if self.settings.source == "simulate":
             return {"settings": self.settings_of("source", "target"), "columns": list(columns)}
-        people = ((one.subject, one.person, one.absence) for one in self.listing.subjects if one.person)
+        people = [(listed.subject, listed.person, listed.absence) for listed in self.listing.subjects if listed.person]
         return {"values": values_of(people, columns), "confounds": self._motion_tables(columns)}
-
-    @property
-    def phenotype_tables(self) -> tuple[str, ...]:
-        """Paths of the phenotype tables, those that the settings name or one of a data set."""
-        found = self.listing.phenotype
-        return (found,) if isinstance(found, str) else tuple(found)
 
     def simulated_table(self) -> str | list[str]:
         """The phenotype table of a simulated cohort."""
-        return str(self.listing.phenotype) if self.settings.source == "simulate" else []
+        return self.listing.tables[0] if self.settings.source == "simulate" else []
 
     def motion_tables(self, columns: Sequence[str]) -> list[str]:
         """The tables with motion estimates that participants with these columns are made of."""
@@ -93,17 +79,13 @@ class CohortInputs:
 
     def shard_subjects(self, shard: str) -> list[list[Any]]:
         """Subject, series file, confound file (or none) and site's TR (or none) of a shard, in order."""
-        return [
-            [subject.subject, subject.series, subject.confounds, self.settings.tr.get(subject.site)]
-            for subject in self.listing.members(shard)
-        ]
+        members, tr = self.listing.members(shard), self.settings.tr
+        return [[listed.subject, listed.series, listed.confounds, tr.get(listed.site)] for listed in members]
 
     def shard_runs(self, shard: str) -> list[list[Any]]:
         """Subject, its runs and its site's TR (or none) of a shard of BIDS images, in order."""
-        return [
-            [subject.subject, [asdict(run) for run in subject.runs], self.settings.tr.get(subject.site)]
-            for subject in self.listing.members(shard)
-        ]
+        members, tr = self.listing.members(shard), self.settings.tr
+        return [[listed.subject, [*map(asdict, listed.runs)], tr.get(listed.site)] for listed in members]
 
     def run_files(self, shard: str, name: str) -> list[str]:
         """One kind of file of all runs of a shard."""
@@ -128,7 +110,7 @@ class CohortInputs:
 
     def images_of_runs(self) -> dict[str, list[str]]:
         """Subject -> the images of its runs, for subjects with a series."""
-        return {subject.subject: [run.image for run in subject.runs] for subject in self._with_series()}
+        return {one.subject: [run.image for run in one.runs] for one in self.listing.subjects if one.has_series}
 
     def inclusion_settings(self) -> dict[str, Any]:
         """The settings that decide who is included."""
@@ -144,8 +126,9 @@ class CohortInputs:
         """Subject and its FreeSurfer id, for all subjects with one, in order."""
         if further_measures(self.settings):
             identities = further_identities(self.name, self.listing.subjects, self.settings)
-            return [[subject, identity] for subject, identity in identities.items()]
-        return [[subject.subject, str(subject.series)] for subject in self._with_series()]
+        else:
+            identities = {one.subject: str(one.series) for one in self.listing.subjects if one.has_series}
+        return [[subject, identity] for subject, identity in identities.items()]
 
     def measure_settings(self) -> dict[str, Any]:
         """The settings that decide FreeSurfer's measures; a subject with a scan may lack them."""
@@ -160,7 +143,8 @@ class CohortInputs:
 
     def further_quality(self) -> list[str]:
         """The quality table of FreeSurfer's measures beside scans."""
-        return [f"{self._measures}-quality.parquet"] if further_measures(self.settings) else []
+        quality = f"results/{self.name}/morphometry/measures-quality.parquet"
+        return [quality] if further_measures(self.settings) else []
 
     def graph_files(self) -> list[str]:
         """The text files of all data sets of graphs."""
@@ -172,17 +156,15 @@ class CohortInputs:
 
     def graphs_of_data_sets(self) -> dict[str, list[str]]:
         """Data set of graphs -> ids of its graphs."""
-        subjects = self.listing.subjects
-        return {
-            name: [listed.subject for listed in subjects if listed.site == name]
-            for name in self.settings.tudataset.names
-        }
+        graphs: dict[str, list[str]] = {name: [] for name in self.settings.tudataset.names}
+        for listed in self.listing.subjects:
+            graphs[listed.site].append(listed.subject)
+        return graphs
 
     def atlas_file(self, kind: Literal["parcellation", "labels"]) -> str | list[str]:
         """The parcellation or its region table, if the regions are those of the parcellation."""
         fits = self.listing.labels or self.settings.source != "timeseries"
-        found = getattr(self.listing, kind) if self.listing.parcellation and fits else None
-        return found or []
+        return (getattr(self.listing, kind) if self.listing.parcellation and fits else None) or []
 
     def simulation(self, shard: str | None = None) -> dict[str, Any]:
         """Settings of a simulation. For a shard the number of subjects ends with its last one: one more subject in
@@ -213,15 +195,8 @@ class CohortInputs:
         tables = self.listing.motion_tables if "mean_fd" in columns else {}
         return {subject: files for subject, files in tables.items() if subject not in known}
 
-    @property
-    def _measures(self) -> str:
-        return f"results/{self.name}/morphometry/measures"
-
     def _runs(self, shard: str) -> list[BidsRun]:
-        return [run for subject in self.listing.members(shard) for run in subject.runs]
-
-    def _with_series(self) -> list[ListedSubject]:
-        return [subject for subject in self.listing.subjects if subject.has_series]
+        return [run for listed in self.listing.members(shard) for run in listed.runs]
 
 
 def cohorts_from(cohorts: Mapping[str, CohortSettings], *sources: str) -> list[str]:
@@ -245,12 +220,11 @@ def exported_folders(cohorts: Mapping[str, CohortSettings], asked: bool = False)
 
 def data_sets_to_fetch(cohorts: Mapping[str, CohortSettings]) -> dict[str, list[str]]:
     """Folder -> names of the data sets of graphs that the cohorts read."""
-    found: dict[str, list[str]] = {}
+    names: dict[str, dict[str, None]] = {}
     for cohort in cohorts.values():
         if cohort.source == "tudataset":
-            held = found.setdefault(cohort.tudataset.folder, [])
-            held.extend(name for name in cohort.tudataset.names if name not in held)
-    return found
+            names.setdefault(cohort.tudataset.folder, {}).update(dict.fromkeys(cohort.tudataset.names))
+    return {folder: list(of_folder) for folder, of_folder in names.items()}
 
 
 def atlases_to_fetch(cohorts: Mapping[str, CohortSettings]) -> list[str]:
@@ -258,8 +232,6 @@ def atlases_to_fetch(cohorts: Mapping[str, CohortSettings]) -> list[str]:
     named = {cohort.atlas for cohort in cohorts.values() if by_name(cohort)}
     return sorted(named) or list(KNOWN_ATLASES)
 
-
-# What the job that keeps a model writes beside its weights: how a new patient's series becomes features.
 
 KEEP = "brainfed.prediction.keeping:keep"
 """Named as a string, so that an edit of predictions trains no method again whose models nobody keeps."""

@@ -1,7 +1,7 @@
 """Where the artefacts of a run lie, and the locks on them."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -16,12 +16,8 @@ from brainfed.configuration.stages.graphs import CONNECTOMES
 from brainfed.configuration.stages.registry import kind_of
 from brainfed.configuration.stages.stage import Stage
 
-# Paths of the artefacts, from their names.
-
 Roles = dict[str, str | list[str]]
 """Name of an input of a rule -> its file or files."""
-
-
 ARTEFACT = ".safetensors"
 TIMING = "-timing.json"
 BETWEEN = "-"
@@ -49,11 +45,7 @@ def split_file(cohort: str, split: str, repeat: int | str) -> str:
 
 
 def table_pattern(ending: str = "") -> str:
-    """Output path of a table of an experiment, with wildcards.
-
-    Raises:
-        ValueError: no ending of `names.TABLE_ENDINGS`: an experiment could have the name of this table.
-    """
+    """Output path of a table of an experiment, with wildcards; a ValueError for an ending not in TABLE_ENDINGS."""
     if ending not in ("", *TABLE_ENDINGS):
         raise ValueError(f"{ending!r} is not in TABLE_ENDINGS; add it there")
     return f"results/{{cohort}}/tables/{{experiment}}{ending}.tsv"
@@ -87,11 +79,6 @@ def covariance_pattern() -> str:
     return f"results/{{cohort}}/{covariances_folder('{shrinkage}')}/{{shard}}{ARTEFACT}"
 
 
-def covariance_file(features: Stage, cohort: str, shard: str) -> str:
-    """The covariances of one shard that tangent features read."""
-    return f"results/{cohort}/{covariances_folder(features.settings.shrinkage)}/{shard}{ARTEFACT}"
-
-
 def model_file(cohort: str, variant: str, name: str) -> str:
     """A file of a kept model's folder, which a user may copy elsewhere."""
     return f"results/{cohort}/models/{variant}/{name}"
@@ -102,7 +89,16 @@ def method_file(cohort: str, regime: str, variant: str, repeat: int | str, name:
     return f"results/{cohort}/methods/{regime}/{variant}/repeat-{repeat}/{name}"
 
 
-# The lock files of results: a run holds those of all that it may write.
+def result_files(
+    cohort: str, experiment: Experiment, name: str, variants: Sequence[Variant], repeats: int | None = None
+) -> list[str]:
+    """One result file of these variants, every repeat (or the first `repeats`) of the first variant first."""
+    return [
+        method_file(cohort, experiment.regime.name, variant.name, repeat, name)
+        for variant in variants
+        for repeat in range(repeats or experiment.repeats)
+    ]
+
 
 NAME = ".lock"
 
@@ -113,11 +109,11 @@ def lock_files(results: Path, cohorts: Iterable[str], project: str) -> list[Path
     A linked folder below a cohort, such as series that several projects share, has a lock of its own.
     """
     folders = [results / cohort for cohort in cohorts]
-    found = [folder / NAME for folder in folders] + [results / "reports" / f".{project}{NAME}"]
-    for lock in found:
+    locks = [folder / NAME for folder in folders] + [results / "reports" / f".{project}{NAME}"]
+    for lock in locks:
         with suppress(OSError):
             lock.parent.mkdir(parents=True, exist_ok=True)
-    return found + [link / NAME for folder in folders for link in _links(folder)]
+    return locks + [link / NAME for folder in folders for link in _links(folder)]
 
 
 def _links(folder: Path) -> list[Path]:
@@ -134,12 +130,7 @@ OF_METHODS = ("site", "diagnosis")
 
 @dataclass(frozen=True)
 class Layout:
-    """The files of a plan.
-
-    Attributes:
-        plan: named stages and experiments.
-        listings: the cohorts' subjects by cohort; a split by sites has as many folds as the cohort has sites.
-    """
+    """The files of a plan; a split by sites has as many folds as the listed cohort has sites."""
 
     plan: Plan
     listings: Mapping[str, Listing]
@@ -172,7 +163,8 @@ class Layout:
 
     def files_of_repeats(self, stage: Stage | None, cohort: str, repeats: int) -> list[str]:
         """All parts of a stage in all repeats, each file once."""
-        return unique(lambda repeat: self.files_of(stage, cohort, repeat), repeats)
+        files = (path for repeat in range(repeats) for path in self.files_of(stage, cohort, repeat))
+        return list(dict.fromkeys(files))
 
     def stage_inputs(self, stage: Stage, cohort: str, repeat: int | str, part: str) -> Roles:
         """Inputs of the job of one part of a stage: subjects, and the same part of the stages above."""
@@ -182,17 +174,17 @@ class Layout:
 
     def covariance_files(self, features: Stage, cohort: str) -> list[str]:
         """The covariances of all shards that tangent features read."""
-        return [covariance_file(features, cohort, shard) for shard in self.listings[cohort].shards]
+        folder = f"results/{cohort}/{covariances_folder(features.settings.shrinkage)}"
+        return [f"{folder}/{shard}{ARTEFACT}" for shard in self.listings[cohort].shards]
 
     def fitting_inputs(self, stage: Stage, cohort: str, repeat: int | str, fold: int | str) -> Roles:
         """Inputs of features fitted in one fold: features of all subjects if a fold starts from them, else covariances.
 
         Participants are read if diagnoses, or sites, ages and sexes have an effect.
         """
-        none: list[str] = []
         return {
             "covariances": [] if stage.parents else self.covariance_files(stage, cohort),
-            "whole": next((stage_file(whole, cohort, repeat, f"fold-{fold}") for whole in stage.parents), none),
+            "whole": stage_file(stage.parents[0], cohort, repeat, f"fold-{fold}") if stage.parents else [],
             **self._subjects(cohort, stage.split, repeat, stage.kind.phenotypes(stage)),
         }
 
@@ -202,11 +194,8 @@ class Layout:
 
     def connectome_inputs(self, stage: Stage, cohort: str, repeat: int | str = "", part: str = "all") -> Roles:
         """Inputs of one part of the connectomes: the same part of the features, and the included subjects."""
-        features = stage.parent("features")
-        return {
-            "features": stage_file(features, cohort, repeat, part),
-            "included": cohort_file(cohort, "included.parquet"),
-        }
+        features = stage_file(stage.parent("features"), cohort, repeat, part)
+        return {"features": features, "included": cohort_file(cohort, "included.parquet")}
 
     def fidelity_inputs(self, fused: Stage, cohort: str, repeat: int | str) -> Roles:
         """Inputs of the fidelity of a fused graph, for the first part of the repeat."""
@@ -237,14 +226,6 @@ class Layout:
             "regions": self.listings[cohort].labels or [],
         }
 
-    def method_files(self, cohort: str, experiment: Experiment, name: str) -> list[str]:
-        """One file of every variant and repeat of an experiment."""
-        return [
-            method_file(cohort, experiment.regime.name, variant.name, repeat, name)
-            for variant in experiment.variants
-            for repeat in range(experiment.repeats)
-        ]
-
     def splits(self, cohort: str, experiment: Experiment) -> list[str]:
         """The split of every repeat of an experiment."""
         return [split_file(cohort, experiment.regime.split, repeat) for repeat in range(experiment.repeats)]
@@ -257,8 +238,3 @@ class Layout:
         """The split, and the participants with the columns that a job declares; none without any."""
         people: str | list[str] = participants_file(cohort, columns) if columns else []
         return {"split": split_file(cohort, split, repeat), "participants": people}
-
-
-def unique(files: Callable[[int], list[str]], repeats: int) -> list[str]:
-    """The files of all repeats, each once."""
-    return list(dict.fromkeys(path for repeat in range(repeats) for path in files(repeat)))

@@ -6,7 +6,7 @@ from copy import deepcopy
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from functools import reduce
 from operator import getitem
-from typing import Any, cast, get_args, get_origin
+from typing import Any, NamedTuple, cast, get_args, get_origin
 
 from brainfed.cohort.settings.splits import SplitSettings
 from brainfed.configuration.project import ExperimentSettings, ProjectSettings, known
@@ -18,21 +18,12 @@ from brainfed.methods.method import Method
 from brainfed.methods.registry import METHODS
 from brainfed.runtime.errors import UserError
 
-# Variants and experiments: rows and tables.
-
 Definition = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Variant:
-    """One row of a table: a method, its settings, and its stages.
-
-    Attributes:
-        name: name in the config.
-        method: its method.
-        settings: resolved settings of the method.
-        stages: kind -> stage, for the stages that its job reads and their parents.
-    """
+    """One row of a table: a method with resolved settings, and kind -> stage that its job reads, or a parent of one."""
 
     name: str
     method: Method
@@ -47,9 +38,8 @@ class Variant:
     def harmonises(self) -> bool:
         """Whether ComBat harmonises its features, or a view of them."""
         features = self.stage("features")
-        return features is not None and any(
-            one.settings.harmonise != "none" for one in (features, *features.parents) if one.kind is features.kind
-        )
+        views = (features, *features.parents) if features else ()
+        return any(view.settings.harmonise != "none" for view in views if view.kind.name == "features")
 
     def stage_settings(self) -> dict[str, dict[str, Any]]:
         """Key of every kind -> the settings of its stage, empty without one."""
@@ -64,10 +54,6 @@ class Experiment:
         name: name in paths.
         group: name in the config; a swept split gives several experiments one group.
         settings: settings in the config.
-        cohorts: cohorts by name.
-        regime: split, protocol and labels.
-        split: institutions, folds and repeats.
-        variants: in the order of the table.
         default: whether a run without targets includes it.
     """
 
@@ -82,7 +68,7 @@ class Experiment:
 
     @property
     def repeats(self) -> int:
-        """Number of repeats."""
+        """Number of draws of institutions and folds."""
         return self.split.repeats
 
 
@@ -98,9 +84,7 @@ class Experiment:
 class Definitions:
     """The definitions of variants in the config.
 
-    Attributes:
-        single: name -> definition, sweeps expanded.
-        members: name in the config -> names in `single`, in order; one unless it is a sweep.
+    `single` has them by name, sweeps expanded; `members` has the names of the expanded ones by the name in the config.
     """
 
     single: Mapping[str, Definition]
@@ -108,7 +92,7 @@ class Definitions:
 
 
 def expand(definitions: Mapping[str, Mapping[str, Any]]) -> Definitions:
-    """Expand every sweep.
+    """The definitions with every sweep expanded.
 
     Raises:
         UserError: a stage's settings are not a mapping, a sweep has no values, or two variants get one name.
@@ -117,20 +101,16 @@ def expand(definitions: Mapping[str, Mapping[str, Any]]) -> Definitions:
     members: dict[str, tuple[str, ...]] = {}
     for name, definition in definitions.items():
         expanded = _expanded(name, definition)
-        taken = [member for member in expanded if member in single]
-        if taken:
-            raise UserError(f"variants.{name}: there is another variant {taken[0]!r}; rename one of them.")
+        for member in expanded:
+            if member in single:
+                raise UserError(f"variants.{name}: there is another variant {member!r}; rename one of them.")
         single |= expanded
         members[name] = tuple(expanded)
     return Definitions(single, members)
 
 
 def expand_split(name: str, split: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """The splits of an experiment, by the name of the resulting experiment; a single one unless swept.
-
-    Raises:
-        UserError: a sweep has no values, or a value twice.
-    """
+    """Name of the resulting experiment -> its split; a UserError if a sweep has no values, or a value twice."""
     axes = _axes(f"experiments.{name}", [_Scope(("split",), split, SplitSettings)])
     swept = _product(f"experiments.{name}", name, {"split": dict(split)}, axes)
     return {member: definition["split"] for member, definition in swept.items()}
@@ -141,39 +121,33 @@ def swept_values(split: Mapping[str, Any]) -> dict[str, list[Any]]:
     return {axis.key: axis.values for axis in _axes("", [_Scope(("split",), split, SplitSettings)])}
 
 
-@dataclass(frozen=True)
-class _Scope:
+class _Scope(NamedTuple):
     """The parent keys of settings (empty: none), their values, and their dataclass."""
 
     place: tuple[str, ...]
-    held: Mapping[str, Any]
+    values: Mapping[str, Any]
     kind: type
 
 
-@dataclass(frozen=True)
-class _Axis:
+class _Axis(NamedTuple):
     """One key with several values, below `place`."""
 
     place: tuple[str, ...]
     key: str
     values: list[Any]
 
-    @property
-    def word(self) -> str:
-        """The key in a variant's name: `k`, and `thickness-weight` for one of several views."""
-        return "-".join([*self.place[2:], self.key.replace("_", "-")])
-
 
 def _expanded(name: str, definition: Mapping[str, Any]) -> dict[str, Definition]:
     where = f"variants.{name}"
     for stage in stage_keys():
-        held = definition.get(stage) or {}
-        if not isinstance(held, Mapping):
-            raise UserError(f"{where}.{stage}: expected keys with values, found {held!r}; change it.")
-    method = METHODS.get(str(definition.get("method")))
-    scopes = [_Scope((), definition, method.settings)] if method else []
-    for stage, kind in (stage_settings(method) if method else {}).items():
-        scopes += _within(_Scope((stage,), definition.get(stage) or {}, kind))
+        values = definition.get(stage) or {}
+        if not isinstance(values, Mapping):
+            raise UserError(f"{where}.{stage}: expected keys with values, found {values!r}; change it.")
+    scopes: list[_Scope] = []
+    if method := METHODS.get(str(definition.get("method"))):
+        scopes = [_Scope((), definition, method.settings)]
+        for stage, kind in stage_settings(method).items():
+            scopes += _within(_Scope((stage,), definition.get(stage) or {}, kind))
     return _product(where, name, definition, _axes(where, scopes))
 
 
@@ -181,9 +155,9 @@ def _within(scope: _Scope) -> Iterator[_Scope]:
     """The settings of a stage, and those of each of its named parts (views)."""
     yield scope
     for key, hint in type_hints(scope.kind).items():
-        held, inner = scope.held.get(key), next(filter(is_dataclass, get_args(hint)), None)
-        if inner is not None and isinstance(held, Mapping):
-            for name, values in held.items():
+        parts, inner = scope.values.get(key), next(filter(is_dataclass, get_args(hint)), None)
+        if inner is not None and isinstance(parts, Mapping):
+            for name, values in parts.items():
                 if isinstance(values, Mapping):
                     yield _Scope((*scope.place, key, str(name)), values, cast(type, inner))
 
@@ -193,7 +167,7 @@ def _axes(where: str, scopes: Sequence[_Scope]) -> list[_Axis]:
     for scope in scopes:
         hints = type_hints(scope.kind)
         for field in fields(scope.kind):
-            value = scope.held.get(field.name)
+            value = scope.values.get(field.name)
             if isinstance(value, list) and _is_sweep(value, hints[field.name]):
                 if not value:
                     key = ".".join(part for part in (where, *scope.place, field.name) if part)
@@ -210,7 +184,8 @@ def _product(where: str, name: str, definition: Mapping[str, Any], axes: Sequenc
         suffix = ""
         for axis, value in zip(axes, values, strict=True):
             reduce(getitem, axis.place, single)[axis.key] = value
-            suffix += f"-{axis.word}{_label(value)}"
+            # `k`, and `thickness-weight` for one of several views.
+            suffix += "-" + "-".join([*axis.place[2:], axis.key.replace("_", "-")]) + _label(value)
         if name + suffix in expanded:
             raise UserError(f"{where}: expected different values to sweep, found {name + suffix!r} twice.")
         expanded[name + suffix] = single
@@ -232,26 +207,15 @@ def _label(value: Any) -> str:
     return str(value) if isinstance(value, int | float) else f"-{value}".replace("_", "-")
 
 
-# Resolve the definition of a variant to its method, settings and stages.
-
-
 def check_definition(project: ProjectSettings, name: str, definition: Definition) -> None:
-    """Validate a variant of a config, also one that no experiment uses.
-
-    Raises:
-        UserError: an unknown method or setting, with the nearest valid name.
-    """
+    """Refuse (UserError) a variant of a config with an unknown method or setting, also one that no experiment uses."""
     where = f"variants.{name}"
     method, _ = _method_settings(where, definition)
     check_stages(project, method, definition, where)
 
 
 def resolve_variant(project: ProjectSettings, name: str, definition: Definition, regime: Regime) -> Variant:
-    """A variant under a regime, with its stages.
-
-    Raises:
-        UserError: an unknown method or setting, with the nearest valid name.
-    """
+    """A variant under a regime, with its stages; a UserError names an unknown method or setting, and the nearest."""
     where = f"variants.{name}"
     method, settings = _method_settings(where, definition)
     return Variant(name, method, settings, resolve_stages(project, method, definition, where, regime))
@@ -267,11 +231,11 @@ def _method_settings(where: str, definition: Definition) -> tuple[Method, dict[s
     if "method" not in definition:
         raise UserError(f"{where}: `method` is missing; name one of {', '.join(sorted(METHODS))}.")
     method: Method = known(str(definition["method"]), METHODS, f"{where}.method", "method")
-    keys, read = stage_keys(), stage_settings(method)
-    for key in keys:
+    read = stage_settings(method)
+    for key in stage_keys():
         if definition.get(key) and key not in read:
             raise UserError(f"{where}.{key}: method {method.name!r} reads no {key}; remove the key.")
-    own = {key: value for key, value in definition.items() if key != "method" and key not in keys}
+    own = {key: value for key, value in definition.items() if key not in ("method", *stage_keys())}
     return method, asdict(validate(method.settings, own, where))
 
 
@@ -285,11 +249,7 @@ REPEAT = 0
 class KeptModel:
     """The model of one variant on one cohort, of the first repeat.
 
-    Attributes:
-        cohort: its name.
-        regime: name of the regime of the first experiment with the variant and the cohort.
-        split: name of its split.
-        variant: the variant.
+    `regime` is that of the first experiment with the variant and the cohort, `split` its split, both by name.
     """
 
     cohort: str
@@ -305,35 +265,26 @@ def kept_models(project: ProjectSettings, experiments: Iterable[Experiment]) -> 
         UserError: no experiment with true labels has such a variant, its method keeps no model, or its features need
             more than a series.
     """
-    found: dict[tuple[str, str], KeptModel] = {}
-    held: dict[str, Variant] = {}
-    for experiment in (one for one in experiments if one.regime.labels == "true"):
+    models: dict[tuple[str, str], KeptModel] = {}
+    variants: dict[str, Variant] = {}
+    for experiment in (each for each in experiments if each.regime.labels == "true"):
         for variant in experiment.variants:
-            held.setdefault(variant.name, variant)
+            variants.setdefault(variant.name, variant)
             for cohort in experiment.cohorts if variant.name in project.models else ():
-                made = KeptModel(cohort, experiment.regime.name, experiment.regime.split, variant)
-                found.setdefault((variant.name, cohort), made)
+                model = KeptModel(cohort, experiment.regime.name, experiment.regime.split, variant)
+                models.setdefault((variant.name, cohort), model)
     for name in project.models:
-        known(name, held, "config: models", "variant of an experiment with true labels")
-    for model in found.values():
-        refuse_unkept(model.variant)
-    return tuple(found[key] for key in sorted(found))
+        known(name, variants, "config: models", "variant of an experiment with true labels")
+    for (name, _), model in models.items():
+        if problem := _lacking_of_method(model.variant) or _lacking_of_features(model.variant):
+            raise UserError(
+                f"config: models: expected a variant that scores a patient alone, found {name!r}, {problem}"
+            )
+    return tuple(models[key] for key in sorted(models))
 
 
-def refuse_unkept(variant: Variant) -> None:
-    """Refuse a variant of which no model can be kept.
-
-    Raises:
-        UserError: with the reason.
-    """
-    problem = _of_method(variant) or _of_features(variant)
-    if problem:
-        raise UserError(
-            f"config: models: expected a variant that scores a patient alone, found {variant.name!r}, {problem}"
-        )
-
-
-def _of_method(variant: Variant) -> str:
+def _lacking_of_method(variant: Variant) -> str:
+    """Why the method of a variant keeps no model; empty if it does."""
     method = variant.method
     if {"graph", "fused"} & set(method.needs):
         return (
@@ -342,24 +293,18 @@ def _of_method(variant: Variant) -> str:
         )
     if not method.capabilities.model:
         return f"whose method {method.name!r} keeps no model; name a linear model or a multilayer perceptron."
-    without = {
-        key: value for key, value in method.capabilities.without_model.items() if variant.settings.get(key) == value
-    }
-    return f"which keeps no model under `{_written(without)}`; change that setting." if without else ""
+    without = method.capabilities.without_model.items()
+    hindering = {key: value for key, value in without if variant.settings.get(key) == value}
+    return f"which keeps no model under `{_written(hindering)}`; change that setting." if hindering else ""
 
 
-def _of_features(variant: Variant) -> str:
-    stage = variant.stage("features")
-    assert stage is not None
-    settings = stage.settings
+def _lacking_of_features(variant: Variant) -> str:
+    """Why a new patient's series does not give the features of a variant; empty if it does."""
+    settings = variant.stages["features"].settings
     if settings.views:
         return "whose features have several views; name a variant of connectivity alone."
-    needs = {
-        "kind": (settings.kind, "connectivity"),
-        "harmonise": (settings.harmonise, "none"),
-        "selection": (settings.selection, "none"),
-    }
-    differs = {key: value for key, (value, plain) in needs.items() if value != plain}
+    plain = {"kind": "connectivity", "harmonise": "none", "selection": "none"}
+    differs = {key: value for key in plain if (value := getattr(settings, key)) != plain[key]}
     if differs:
         return (
             f"whose features have `{_written(differs)}`: a new patient brings region series alone; name a variant "

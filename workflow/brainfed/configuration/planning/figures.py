@@ -15,163 +15,13 @@ from brainfed.methods.method import Method
 from brainfed.methods.registry import METHODS
 from brainfed.runtime.errors import UserError
 
-# Checks of the figure `dose`: simulated cohorts with one dose each, and the two ends of the gap.
-
-BETWEEN = ("fedgcn", "centralgcn")
-"""Methods with exactly one variant in the figure: the cut graph without generated nodes, and pooled data."""
-
-
-def check_dose(
-    where: str, settings: ExperimentSettings, variants: Sequence[Variant], cohorts: Mapping[str, CohortSettings]
-) -> None:
-    """Reject the figure `dose` unless its cohorts are doses of one simulation.
-
-    Args:
-        where: name of the experiment in messages.
-        settings: the experiment's settings in the config.
-        variants: its variants.
-        cohorts: its cohorts by name.
-
-    Raises:
-        UserError: a cohort is not simulated, two have the same dose or differ in more than the dose, the axis is no
-            number of the simulation, an end of the gap does not have exactly one variant, or no variant has new nodes.
-    """
-    real = [name for name, cohort in cohorts.items() if cohort.source != "simulate"]
-    if real:
-        raise UserError(
-            f"{where}.figure: `dose` compares simulated cohorts, found {real[0]!r} with source "
-            f"{cohorts[real[0]].source!r}; leave it out of {where}.cohorts."
-        )
-    contents = {name: asdict(cohort) for name, cohort in cohorts.items()}
-    simulations = {name: content.pop("simulate") for name, content in contents.items()}
-    numbers = {
-        f"simulate.{key}"
-        for key, value in next(iter(simulations.values())).items()
-        if isinstance(value, int | float) and not isinstance(value, bool)
-    }
-    if len(settings.axes) != 1 or settings.axes[0] not in numbers:
-        found = ", ".join(settings.axes) or "none"
-        raise UserError(
-            f"{where}.axes: expected one number of the simulation for the figure `dose`, found {found}"
-            f"{nearest(settings.axes[0] if settings.axes else 'simulate.group_agreement', sorted(numbers))}"
-        )
-    axis = settings.axes[0].removeprefix("simulate.")
-    _check_doses(where, axis, {name: simulation.pop(axis) for name, simulation in simulations.items()})
-    first, *others = simulations
-    for name in others:
-        differs = [f"simulate.{key}" for key, value in simulations[name].items() if value != simulations[first][key]]
-        differs += [key for key, value in contents[name].items() if value != contents[first][key]]
-        if differs:
-            raise UserError(
-                f"{where}.figure: `dose` compares cohorts that differ in {axis} alone, found {first!r} and {name!r} "
-                f"with different {differs[0]}; give both the same."
-            )
-    for method in BETWEEN:
-        held = [variant.name for variant in variants if variant.method.name == method]
-        if len(held) != 1:
-            raise UserError(
-                f"{where}.variants: `dose` measures shares of the gap between one variant of fedgcn and one of "
-                f"centralgcn, found {', '.join(held) or 'none'} of {method}; name one."
-            )
-    _check_cut(where, variants)
-    if not any(variant.stage("fused") for variant in variants):
-        raise UserError(
-            f"{where}.variants: expected a variant with new nodes for `dose`, found none; add fedni or another."
-        )
-
-
-def _check_cut(where: str, variants: Sequence[Variant]) -> None:
-    """Check that new nodes replace subjects that a cut removed from the graph of the lower end of the gap."""
-    (cut,) = (variant.stages["graph"] for variant in variants if variant.method.name == BETWEEN[0])
-    if cut.settings.scope != "global_cut":
-        raise UserError(
-            f"{where}.variants: `dose` measures what a cut costs, found a fedgcn with graph.scope: "
-            f"{cut.settings.scope}; use global_cut."
-        )
-    for variant in variants:
-        if variant.stage("fused") and variant.stages["graph"].name != cut.name:
-            raise UserError(
-                f"{where}.variants: `dose` compares new nodes in one graph, found {variant.name!r} with another graph "
-                "than fedgcn; give both the same `graph` and `features`."
-            )
-
-
-def _check_doses(where: str, axis: str, doses: Mapping[str, float]) -> None:
-    """Check that there are at least two cohorts, each with its own dose."""
-    if len(set(doses.values())) < max(2, len(doses)):
-        found = ", ".join(f"{name} {value}" for name, value in doses.items())
-        raise UserError(
-            f"{where}.cohorts: `dose` needs two cohorts or more, each with its own value of simulate.{axis}, found "
-            f"{found}; change one."
-        )
-
-
-# What an experiment on a cohort of public graphs may have: methods that read them, and institutions that fit them.
-
-
-def takes_graphs(method: Method) -> bool:
-    """Whether a method reads nothing but whole graphs and labels."""
-    return method.needs == ("connectomes",) or method.name == "majority"
-
-
-def refuse_other_than_graphs(
-    where: str,
-    name: str,
-    cohort: CohortSettings,
-    split: SplitSettings,
-    variants: Sequence[Variant],
-    definitions: Definitions,
-) -> None:
-    """Refuse what has no meaning for a cohort of graphs.
-
-    Args:
-        where: name of the experiment in messages.
-        name: of the cohort.
-        cohort: its settings.
-        split: of the experiment.
-        variants: of the experiment.
-        definitions: of all variants.
-
-    Raises:
-        UserError: a method reads features or phenotypes, a variant has settings of connectomes, or data sets with other
-            features and classes are pooled.
-    """
-    several = len(cohort.tudataset.names) > 1
-    if several and (split.institutions != "sites" or split.validation == "leave_one_site_out"):
-        raise UserError(
-            f"{where}.split: expected `institutions: sites` and no site left out for cohort {name!r}, whose data sets "
-            f"differ in features and classes, found institutions: {split.institutions}, validation: "
-            f"{split.validation}; change it, or name one data set in the cohort."
-        )
-    for variant in variants:
-        if not takes_graphs(variant.method):
-            able = ", ".join(method.name for method in METHODS.values() if takes_graphs(method))
-            raise UserError(
-                f"{where}: expected variants that classify graphs for cohort {name!r}, whose source is 'tudataset', "
-                f"found {variant.name!r}; choose among the methods {able}, or name other `cohorts` in the experiment."
-            )
-        if several and variant.method.needs and variant.method.topology == "central":
-            raise UserError(
-                f"{where}: expected no training on pooled data for cohort {name!r}, whose data sets differ in "
-                f"features and classes, found {variant.name!r}; remove it, or name one data set in the cohort."
-            )
-        idle = [key for key in ("connectomes", "features") if definitions.single[variant.name].get(key)]
-        if idle:
-            raise UserError(
-                f"variants.{variant.name}.{idle[0]}: expected none for cohort {name!r}, whose graphs are made already, "
-                "found some; remove the key, or name other `cohorts` in the experiment."
-            )
-
-
-# Checks that an experiment fits its figure.
-
 AXES = {"line": 1, "rounds": 1, "surface": 2}
 """Number of swept settings on the axes of a figure."""
-
 NUMBERED = ("rounds", "surface")
 """Figures with numeric axes; a line may also have words on its axis."""
-
 CLIENTS_AXIS = "split.count"
+LOWER, UPPER = "fedgcn", "centralgcn"
+"""Methods with exactly one variant in the figure `dose`: the cut graph without generated nodes, and pooled data."""
 
 
 def check_figure(
@@ -184,24 +34,19 @@ def check_figure(
 ) -> None:
     """Reject, before hours of training, a figure that could not be drawn.
 
-    Args:
-        where: name of the experiment in messages.
-        settings: the experiment's settings in the config.
-        variants: its variants.
-        split: its split; one of them in a sweep of splits.
-        swept: the swept keys of its split, and their values.
-        cohorts: its cohorts by name.
+    `where` names the experiment in messages, `swept` are the swept keys of its split with their values, `cohorts` its
+    cohorts by name.
 
     Raises:
-        UserError: too few or too many axes, one that the variants or splits do not sweep, or no variant with
-            the contents of the figure.
+        UserError: too few or too many axes, one that the variants or splits do not sweep, or no variant with the
+            contents of the figure.
     """
     kind = settings.figure
     if kind == "clients":
         _check_clients(where, settings, split, swept)
     else:
         if kind == "dose":
-            check_dose(where, settings, variants, cohorts)
+            _check_dose(where, settings, variants, cohorts)
         else:
             _check_axes(where, settings, variants)
         if swept and kind != "none":
@@ -213,20 +58,14 @@ def check_figure(
         raise UserError(
             f"{where}.figure: `distribution` is of generated nodes, which no variant has; add one that has."
         )
-    if kind == "readings" and not _has_readings(variants):
+    if kind == "readings" and len({variant.method.name for variant in variants}) == len(variants):
         raise UserError(
             f"{where}.figure: `readings` compares settings of one method, found no method with two variants; add one."
         )
-    if kind == "fidelity" and not any(knows_truth(variant) for variant in variants):
+    if kind == "fidelity" and not any(map(knows_truth, variants)):
         raise UserError(
             f"{where}.figure: `fidelity` needs a variant of FedNI with `graph: {{scope: global_cut}}`; add one."
         )
-
-
-def _has_readings(variants: Sequence[Variant]) -> bool:
-    """Whether a method has two variants."""
-    methods = [variant.method.name for variant in variants]
-    return len(set(methods)) < len(methods)
 
 
 def knows_truth(variant: Variant) -> bool:
@@ -243,12 +82,14 @@ def scopes_of(variants: Sequence[Variant]) -> tuple[Stage | None, Stage | None]:
 
     Of several cut graphs, the first with both scopes.
     """
-    held = [graph for variant in variants if (graph := variant.stage("graph")) is not None]
-    graphs = [graph for graph in held if not graph.settings.shuffle]
+    graphs = [graph for each in variants if (graph := each.stage("graph")) is not None and not graph.settings.shuffle]
     cut = [graph for graph in graphs if graph.settings.scope == "global_cut"]
-    alone = {id(graph): replace(graph.settings, scope="local") for graph in cut}
-    pairs = [(graph, own) for graph in cut for own in graphs if own.settings == alone[id(graph)]]
-    return next(((one, own) for one, own in pairs if one.parents == own.parents), (cut[0] if cut else None, None))
+    for graph in cut:
+        alone = replace(graph.settings, scope="local")
+        for own in graphs:
+            if own.settings == alone and own.parents == graph.parents:
+                return graph, own
+    return (cut[0] if cut else None), None
 
 
 def _check_clients(
@@ -293,17 +134,16 @@ def _check_axes(where: str, settings: ExperimentSettings, variants: Sequence[Var
 
 def _check_values(where: str, kind: str, axis: str, variants: Sequence[Variant]) -> None:
     """Check that variants of one method differ in the setting, in numbers if the figure needs numbers."""
-    values: dict[str, list[Any]] = {}
+    of_method: dict[str, list[Any]] = {}
     for variant in variants:
-        value = _settings_of(variant).get(axis)
-        if value is not None:
-            values.setdefault(variant.method.name, []).append(value)
-    words = [value for held in values.values() for value in held if not isinstance(value, int | float)]
+        if (value := _settings_of(variant).get(axis)) is not None:
+            of_method.setdefault(variant.method.name, []).append(value)
+    words = [value for values in of_method.values() for value in values if not isinstance(value, int | float)]
     if kind in NUMBERED and words:
         raise UserError(
             f"{where}.axes: {axis!r} has the value {words[0]!r}, {kind!r} is drawn against numbers; name another."
         )
-    if all(len(set(map(str, held))) < 2 for held in values.values()):
+    if all(len(set(map(str, values))) < 2 for values in of_method.values()):
         raise UserError(
             f"{where}.axes: expected variants of one method that differ in {axis!r}, found one value a method; name "
             "a swept setting, or sweep this one."
@@ -312,7 +152,128 @@ def _check_values(where: str, kind: str, axis: str, variants: Sequence[Variant])
 
 def _settings_of(variant: Variant) -> dict[str, Any]:
     """Every setting of a variant; stage settings have the prefix of their key."""
-    staged = {
-        f"{stage}.{key}": value for stage, held in variant.stage_settings().items() for key, value in held.items()
-    }
-    return staged | variant.settings
+    stages = variant.stage_settings().items()
+    return {f"{stage}.{key}": value for stage, values in stages for key, value in values.items()} | variant.settings
+
+
+# The figure `dose`: simulated cohorts with one dose each, and the two ends of the gap.
+
+
+def _check_dose(
+    where: str, settings: ExperimentSettings, variants: Sequence[Variant], cohorts: Mapping[str, CohortSettings]
+) -> None:
+    """Check that the cohorts are simulations that differ in one number, and that both ends of the gap are there."""
+    real = [name for name, cohort in cohorts.items() if cohort.source != "simulate"]
+    if real:
+        raise UserError(
+            f"{where}.figure: `dose` compares simulated cohorts, found {real[0]!r} with source "
+            f"{cohorts[real[0]].source!r}; leave it out of {where}.cohorts."
+        )
+    contents = {name: asdict(cohort) for name, cohort in cohorts.items()}
+    simulations = {name: content.pop("simulate") for name, content in contents.items()}
+    numbers = [
+        f"simulate.{key}"
+        for key, value in next(iter(simulations.values())).items()
+        if isinstance(value, int | float) and not isinstance(value, bool)
+    ]
+    if len(settings.axes) != 1 or settings.axes[0] not in numbers:
+        found = ", ".join(settings.axes) or "none"
+        raise UserError(
+            f"{where}.axes: expected one number of the simulation for the figure `dose`, found {found}"
+            f"{nearest(settings.axes[0] if settings.axes else 'simulate.group_agreement', sorted(numbers))}"
+        )
+    axis = settings.axes[0].removeprefix("simulate.")
+    doses = {name: simulation.pop(axis) for name, simulation in simulations.items()}
+    if len(set(doses.values())) < max(2, len(doses)):
+        found = ", ".join(f"{name} {value}" for name, value in doses.items())
+        raise UserError(
+            f"{where}.cohorts: `dose` needs two cohorts or more, each with its own value of simulate.{axis}, found "
+            f"{found}; change one."
+        )
+    first, *others = simulations
+    for name in others:
+        differs = [f"simulate.{key}" for key, value in simulations[name].items() if value != simulations[first][key]]
+        differs += [key for key, value in contents[name].items() if value != contents[first][key]]
+        if differs:
+            raise UserError(
+                f"{where}.figure: `dose` compares cohorts that differ in {axis} alone, found {first!r} and {name!r} "
+                f"with different {differs[0]}; give both the same."
+            )
+    for method in (LOWER, UPPER):
+        named = [variant.name for variant in variants if variant.method.name == method]
+        if len(named) != 1:
+            raise UserError(
+                f"{where}.variants: `dose` measures shares of the gap between one variant of fedgcn and one of "
+                f"centralgcn, found {', '.join(named) or 'none'} of {method}; name one."
+            )
+    _check_new_nodes(where, variants)
+
+
+def _check_new_nodes(where: str, variants: Sequence[Variant]) -> None:
+    """Check that new nodes replace subjects that a cut removed from the graph of the lower end of the gap."""
+    (cut,) = (variant.stages["graph"] for variant in variants if variant.method.name == LOWER)
+    if cut.settings.scope != "global_cut":
+        raise UserError(
+            f"{where}.variants: `dose` measures what a cut costs, found a fedgcn with graph.scope: "
+            f"{cut.settings.scope}; use global_cut."
+        )
+    generating = [variant for variant in variants if variant.stage("fused")]
+    for variant in generating:
+        if variant.stages["graph"].name != cut.name:
+            raise UserError(
+                f"{where}.variants: `dose` compares new nodes in one graph, found {variant.name!r} with another graph "
+                "than fedgcn; give both the same `graph` and `features`."
+            )
+    if not generating:
+        raise UserError(
+            f"{where}.variants: expected a variant with new nodes for `dose`, found none; add fedni or another."
+        )
+
+
+# What an experiment on a cohort of public graphs may have: methods that read them, and institutions that fit them.
+
+
+def takes_graphs(method: Method) -> bool:
+    """Whether a method reads nothing but whole graphs and labels."""
+    return method.needs == ("connectomes",) or method.name == "majority"
+
+
+def refuse_other_than_graphs(
+    where: str,
+    name: str,
+    cohort: CohortSettings,
+    split: SplitSettings,
+    variants: Sequence[Variant],
+    definitions: Definitions,
+) -> None:
+    """Refuse what has no meaning for the cohort of graphs `name`.
+
+    Raises:
+        UserError: a method reads features or phenotypes, a variant has settings of connectomes, or data sets with other
+            features and classes are pooled.
+    """
+    several = len(cohort.tudataset.names) > 1
+    if several and (split.institutions != "sites" or split.validation == "leave_one_site_out"):
+        raise UserError(
+            f"{where}.split: expected `institutions: sites` and no site left out for cohort {name!r}, whose data sets "
+            f"differ in features and classes, found institutions: {split.institutions}, validation: "
+            f"{split.validation}; change it, or name one data set in the cohort."
+        )
+    for variant in variants:
+        if not takes_graphs(variant.method):
+            able = ", ".join(method.name for method in METHODS.values() if takes_graphs(method))
+            raise UserError(
+                f"{where}: expected variants that classify graphs for cohort {name!r}, whose source is 'tudataset', "
+                f"found {variant.name!r}; choose among the methods {able}, or name other `cohorts` in the experiment."
+            )
+        if several and variant.method.needs and variant.method.topology == "central":
+            raise UserError(
+                f"{where}: expected no training on pooled data for cohort {name!r}, whose data sets differ in "
+                f"features and classes, found {variant.name!r}; remove it, or name one data set in the cohort."
+            )
+        idle = [key for key in ("connectomes", "features") if definitions.single[variant.name].get(key)]
+        if idle:
+            raise UserError(
+                f"variants.{variant.name}.{idle[0]}: expected none for cohort {name!r}, whose graphs are made already, "
+                "found some; remove the key, or name other `cohorts` in the experiment."
+            )

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from brainfed.cohort.settings.cohort import CohortSettings
@@ -21,7 +22,7 @@ from brainfed.configuration.planning.experiments import (
     swept_values,
 )
 from brainfed.configuration.planning.figures import check_figure, refuse_other_than_graphs, takes_graphs
-from brainfed.configuration.project import TWIN, ExperimentSettings, ProjectSettings, check_name, check_names, known
+from brainfed.configuration.project import QUICK, ExperimentSettings, ProjectSettings, check_name, check_names, known
 from brainfed.configuration.stages import registry
 from brainfed.configuration.stages.features import FEATURES
 from brainfed.configuration.stages.registry import with_parents
@@ -32,40 +33,8 @@ from brainfed.methods.registry import METHODS, ON_REQUEST, SHIPPED_VARIANTS
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.settings import restore
 
-# Variants that choose on further folds need enough of them.
-
-
-def check_inner_folds(where: str, split: SplitSettings, variants: Sequence[Variant]) -> None:
-    """Refuse a split with too few folds for `choose: inner`.
-
-    Raises:
-        UserError: with the variant's name.
-    """
-    folds = split.test_folds
-    if folds is None:
-        return
-    for variant in variants:
-        least = least_folds(variant)
-        if folds < least:
-            more = "raise split.folds" if split.validation == "folds" else "set split.validation: folds"
-            raise UserError(
-                f"{where}: variant {variant.name!r} with `choose: inner` needs {least} folds or more, "
-                f"one to test, one to choose by and one to learn from, found {folds}; {more}, or set `choose: none`."
-            )
-
-
-def least_folds(variant: Variant) -> int:
-    """The fewest folds, or sites that are left out, with which a variant trains."""
-    if not issubclass(variant.method.settings, ChoiceSettings):
-        return 1
-    settings: ChoiceSettings = restore(variant.method.settings, variant.settings)
-    return settings.least_folds
-
-
-# The plan of a validated config: named stages with their settings.
-
-YOUNGER = frozenset({"stratify", "block", "tested", "held_back"})
-"""Settings of a split that came after its first names."""
+ADDED_LATER = frozenset({"stratify", "block", "tested", "held_back"})
+"""Split settings added later; left out of names at their default."""
 
 
 @dataclass(frozen=True)
@@ -85,16 +54,16 @@ class Plan:
 
     def variant(self, regime: str, name: str) -> Variant:
         """The variant of this name under this regime."""
-        for experiment in self.experiments.values():
-            if experiment.regime.name == regime:
-                for variant in experiment.variants:
-                    if variant.name == name:
-                        return variant
-        raise KeyError(f"{regime}/{name}")
+        return self._variants[regime, name]
+
+    @cached_property
+    def _variants(self) -> dict[tuple[str, str], Variant]:
+        everywhere = self.experiments.values()
+        return {(each.regime.name, variant.name): variant for each in everywhere for variant in each.variants}
 
     def split_of(self, regime: str) -> SplitSettings:
         """The split under this regime."""
-        return next(one.split for one in self.experiments.values() if one.regime.name == regime)
+        return self.splits[self.regimes[regime].split]
 
     def group(self, name: str) -> tuple[Experiment, ...]:
         """The experiments of this name in the config: several if its split is swept."""
@@ -102,11 +71,11 @@ class Plan:
 
 
 def make_plan(project: ProjectSettings) -> Plan:
-    """Resolve every experiment of a project.
+    """The plan of a validated config, with every experiment resolved.
 
     Raises:
-        UserError: an unknown cohort, variant, method or setting, with the nearest valid name; a name
-            that cannot be part of a path.
+        UserError: an unknown cohort, variant, method or setting, with the nearest valid name; a name that cannot be
+            part of a path.
     """
     check_names(project)
     definitions = expand({**SHIPPED_VARIANTS, **project.variants})
@@ -132,23 +101,22 @@ def make_plan(project: ProjectSettings) -> Plan:
 
 def _stages(variants: Iterable[Variant]) -> dict[str, dict[str, Stage]]:
     """Kind -> name -> stage: all stages of the variants, parents first."""
-    found: dict[str, dict[str, Stage]] = {kind.name: {} for kind in registry.KINDS}
-    for variant in variants:
-        for held in variant.stages.values():
-            for stage in with_parents(held):
-                found[stage.kind.name][stage.name] = stage
-    return found
+    stages: dict[str, dict[str, Stage]] = {kind.name: {} for kind in registry.KINDS}
+    for lowest in (stage for variant in variants for stage in variant.stages.values()):
+        for stage in with_parents(lowest):
+            stages[stage.kind.name][stage.name] = stage
+    return stages
 
 
 def _experiments(project: ProjectSettings, definitions: Definitions) -> dict[str, Experiment]:
     """Every experiment, one for each value of a swept split, then a copy of each with one repeat."""
-    found = [
+    written = [
         _experiment(project, name, group, replace(settings, split=split), definitions)
         for group, settings in project.experiments.items()
         for name, split in expand_split(group, settings.split).items()
     ]
     by_name: dict[str, Experiment] = {}
-    for experiment in [*found, *map(_twin, found)]:
+    for experiment in [*written, *map(_quick, written)]:
         if experiment.name in by_name:
             group = by_name[experiment.name].group
             raise UserError(
@@ -158,12 +126,12 @@ def _experiments(project: ProjectSettings, definitions: Definitions) -> dict[str
     return by_name
 
 
-def _twin(experiment: Experiment) -> Experiment:
+def _quick(experiment: Experiment) -> Experiment:
     """The same experiment with one repeat."""
     return replace(
         experiment,
-        name=experiment.group + TWIN + experiment.name.removeprefix(experiment.group),
-        group=experiment.group + TWIN,
+        name=experiment.group + QUICK + experiment.name.removeprefix(experiment.group),
+        group=experiment.group + QUICK,
         split=replace(experiment.split, repeats=1),
         default=False,
     )
@@ -187,7 +155,7 @@ def _experiment(
         )
     variants = tuple(resolve_variant(project, variant, definitions.single[variant], regime) for variant in names)
     _refuse_equals(where, variants)
-    check_inner_folds(where, split, variants)
+    _refuse_few_folds(where, split, variants)
     if not project.study.sites:  # check_between_sites has its sentence.
         _refuse_idle_harmonisation(where, split, variants)
     check_figure(where, settings, variants, split, swept_values(project.experiments[group].split), compared)
@@ -197,6 +165,27 @@ def _experiment(
         else:
             _refuse_other_kind(where, cohort, project.cohorts[cohort], variants)
     return Experiment(name, group, settings, cohorts, regime, split, variants, settings.default)
+
+
+def _refuse_few_folds(where: str, split: SplitSettings, variants: Sequence[Variant]) -> None:
+    """Refuse a split with too few folds for `choose: inner`."""
+    folds = split.test_folds
+    for variant in variants:
+        least = least_folds(variant)
+        if folds is not None and folds < least:
+            more = "raise split.folds" if split.validation == "folds" else "set split.validation: folds"
+            raise UserError(
+                f"{where}: variant {variant.name!r} with `choose: inner` needs {least} folds or more, "
+                f"one to test, one to choose by and one to learn from, found {folds}; {more}, or set `choose: none`."
+            )
+
+
+def least_folds(variant: Variant) -> int:
+    """The fewest folds, or sites that are left out, with which a variant trains."""
+    if not issubclass(variant.method.settings, ChoiceSettings):
+        return 1
+    settings: ChoiceSettings = restore(variant.method.settings, variant.settings)
+    return settings.least_folds
 
 
 def _refuse_other_kind(where: str, name: str, cohort: CohortSettings, variants: Sequence[Variant]) -> None:
@@ -228,12 +217,9 @@ def _variant_names(
     """The experiment's variants, sweeps expanded; by default all shipped ones that the regime and the cohorts allow."""
     names: list[str] = []
     for variant in settings.variants or _shipped(definitions, regime, cohorts):
-        if variant in definitions.single:
-            names.append(variant)
-        else:
-            names += known(variant, definitions.members, f"{where}.variants", "variant")
-    twice = [variant for variant in names if names.count(variant) > 1]
-    if twice:
+        single = variant in definitions.single
+        names += [variant] if single else known(variant, definitions.members, f"{where}.variants", "variant")
+    if twice := [variant for variant in names if names.count(variant) > 1]:
         raise UserError(f"{where}.variants: expected every variant once, found {twice[0]!r} twice; remove one.")
     return names
 
@@ -258,8 +244,7 @@ def _reads(definition: Mapping[str, Any], cohorts: Collection[CohortSettings]) -
         return takes_graphs(method)
     if "series" in method.needs:
         return all("connectivity" in cohort.kinds for cohort in cohorts)
-    of_method = FEATURES.of_method(method)
-    kind = {**of_method, **(definition.get("features") or {})}.get("kind")
+    kind = {**FEATURES.of_method(method), **(definition.get("features") or {})}.get("kind")
     return kind is None or all(kind in cohort.kinds for cohort in cohorts)
 
 
@@ -268,28 +253,24 @@ def _refuse_idle_harmonisation(where: str, split: SplitSettings, variants: Seque
     single = split.institutions == "site_groups" and all(len(sites) < 2 for sites in split.groups.values())
     if split.validation == "leave_one_site_out" or not (single or split.institutions == "sites"):
         return
-    names = [variant.name for variant in variants if variant.harmonises]
-    if names:
-        held = names[0] + (f" and {len(names) - 1} more" if len(names) > 1 else "")
+    if names := [variant.name for variant in variants if variant.harmonises]:
+        harmonised = names[0] + (f" and {len(names) - 1} more" if len(names) > 1 else "")
         raise UserError(
             f"{where}: expected features.harmonise: none where every institution is one site (split.institutions: "
             f"{split.institutions}), as ComBat has no second site to compare and changes nothing, found combat in "
-            f"{held}; set split.institutions to random, or to site_groups with several sites in a group, or "
+            f"{harmonised}; set split.institutions to random, or to site_groups with several sites in a group, or "
             "features.harmonise to none."
         )
 
 
 def _refuse_equals(where: str, variants: Sequence[Variant]) -> None:
     """Reject equal variants: they would train twice and count twice in Holm's correction."""
-    held: dict[str, str] = {}
+    first: dict[str, str] = {}
     for variant in variants:
         stages = [stage.name for stage in variant.stages.values()]
-        content = stage_name(variant.method.name, [variant.settings, stages])
-        if content in held:
-            raise UserError(
-                f"{where}.variants: {held[content]!r} and {variant.name!r} have the same settings; remove one."
-            )
-        held[content] = variant.name
+        equal = first.setdefault(stage_name(variant.method.name, [variant.settings, stages]), variant.name)
+        if equal != variant.name:
+            raise UserError(f"{where}.variants: {equal!r} and {variant.name!r} have the same settings; remove one.")
 
 
 def _regime(project: ProjectSettings, settings: ExperimentSettings, split: SplitSettings) -> Regime:
@@ -315,15 +296,16 @@ def _split_name(project: ProjectSettings, split: SplitSettings) -> str:
 def split_content(split: SplitSettings) -> dict[str, Any]:
     """The settings that decide one repeat of a split; the number of repeats can grow later.
 
-    Settings without effect under the other settings are set to their defaults. At its default a setting that is younger
-    than the names of splits is left out: it renames none.
+    Settings without effect under the other settings are set to their defaults. Settings that were added later are left
+    out at their defaults, so that they rename no split.
     """
     usual, void = asdict(SplitSettings()), _void(split)
-    held = {key: usual[key] if key in void else value for key, value in asdict(split).items() if key != "repeats"}
-    return {key: value for key, value in held.items() if key not in YOUNGER or value != usual[key]}
+    content = {key: usual[key] if key in void else value for key, value in asdict(split).items() if key != "repeats"}
+    return {key: value for key, value in content.items() if key not in ADDED_LATER or value != usual[key]}
 
 
 def _void(split: SplitSettings) -> set[str]:
+    """The settings without effect under the others."""
     of_institutions, of_validation = {"count", "share", "groups", "block"}, {"folds", "tested", "held_back"}
     unstratified = set[str]() if split.stratifies_sites else {"stratify"}
     if split.validation == "leave_one_site_out":

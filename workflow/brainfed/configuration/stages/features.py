@@ -5,12 +5,11 @@ from dataclasses import asdict, replace
 from typing import Any, TypeVar
 
 from brainfed.cohort.settings.splits import PublicSettings
+from brainfed.configuration.project import defaults_of
 from brainfed.configuration.stages.stage import NOTHING, Regime, Stage, StageKind
 from brainfed.imaging.settings import FeatureSettings, OneViewSettings, SeriesSettings, ViewSettings
 from brainfed.methods.method import Method
 from brainfed.runtime.errors import UserError
-
-# Imaging features: the same for all repeats, or one a fold if they are fitted on training subjects.
 
 One = TypeVar("One", bound=OneViewSettings)
 
@@ -19,15 +18,12 @@ class Features(StageKind):
     """`features/{features}/all.safetensors`, or `repeat-{r}/fold-{f}.safetensors` instead."""
 
     name = key = folder = role = "features"
+    settings = FeatureSettings
+    reads_split = False
     further = ("covariances",)
     shown = "feature_files"
     reads = "features"
     manual = "keys of [features](#features) | the project's | Settings that differ; for methods that read features."
-
-    def settings_class(self, method: Method) -> type[Any]:
-        """The same for all methods."""
-        del method
-        return FeatureSettings
 
     def of_method(self, method: Method) -> Mapping[str, Any]:
         """The features that a method declares; a method of connectomes reads every connection."""
@@ -37,9 +33,8 @@ class Features(StageKind):
     def slug(self, stage: Stage) -> str:
         """The measure of connectivity, another kind of features, or several views."""
         settings: FeatureSettings = stage.settings
-        if settings.views:
-            return "views"
-        return settings.connectivity if settings.kind == "connectivity" else settings.kind
+        kind = settings.connectivity if settings.kind == "connectivity" else settings.kind
+        return "views" if settings.views else kind
 
     def settled(
         self, settings: FeatureSettings, method: Method, above: Mapping[str, Any], where: str
@@ -49,23 +44,26 @@ class Features(StageKind):
         Raises:
             UserError: there are several views, and the method reads one.
         """
-        del above
         if settings.views:
             if not method.capabilities.views:
                 raise UserError(
                     f"{where}.features.views: method {method.name!r} reads one kind of features, found "
                     f"{len(settings.views)} views; name its settings without `views`, or choose another method."
                 )
-            views = {name: _without_sites(_effective(view)) for name, view in settings.views.items()}
-            return FeatureSettings(views=views)
+            views = {name: _effective(view) for name, view in settings.views.items()}
+            one_mean = {
+                name: replace(view, unseen_site=ViewSettings.unseen_site)
+                for name, view in views.items()
+                if view.centre != "site"
+            }
+            return FeatureSettings(views=views | one_mean)
         return _effective(settings)
 
     def under(self, settings: FeatureSettings, method: Method, regime: Regime, where: str) -> FeatureSettings:
         """Hide tested subjects' scans.
 
         Raises:
-            UserError: true diagnoses select the features of a null control, or other subjects enter those of a private
-                method.
+            UserError: true diagnoses select features of a null control, or others enter those of a private method.
         """
         if method.capabilities.own_features and (key := _fit_to_others(settings)):
             raise UserError(
@@ -83,31 +81,21 @@ class Features(StageKind):
         return settings
 
     def shared(self, values: Mapping[str, Any], *, pooled: bool) -> dict[str, Any]:
-        """All settings; but not the reference of tangent features with a twin alone, which has its institution's."""
+        """All settings; but not the reference of tangent features alone, where it is the institution's."""
         if pooled:
             return dict(values)
-        views = {name: _without_reference(view) for name, view in values["views"].items()}
-        return _without_reference(values) | {"views": views}
+        alone = {key: value for key, value in values.items() if key != "reference"}
+        return alone | (
+            {"views": {name: self.shared(view, pooled=False) for name, view in values["views"].items()}}
+            if "views" in values
+            else {}
+        )
 
     def shortened(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Of several views, the settings of each that differ from the defaults."""
         if not values.get("views"):
             return dict(values)
-        usual = asdict(ViewSettings())
-        return {
-            "views": {
-                name: {key: value for key, value in view.items() if value != usual[key]}
-                for name, view in values["views"].items()
-            }
-        }
-
-    def reads_split(self, settings: FeatureSettings) -> bool:
-        """True if the features are fitted."""
-        return settings.fitted
-
-    def fitted(self, settings: FeatureSettings) -> bool:
-        """True under tangent, ComBat and RFE."""
-        return settings.fitted
+        return {"views": {name: _changed(view, ViewSettings) for name, view in values["views"].items()}}
 
     def phenotypes(self, stage: Stage) -> tuple[str, ...]:
         """Sites and covariates for harmonisation, diagnoses for selection."""
@@ -121,7 +109,7 @@ class Features(StageKind):
         """The views; or the features that a fold harmonises or selects from, if all folds share them."""
         if settings.views:
             return [view.features for view in settings.views.values()]
-        below = _unharmonised(_unselected(settings))
+        below = replace(settings, **UNSELECTED, **UNHARMONISED)
         return [below] if settings.fitted and not below.fitted else []
 
     def content(self, stage: Stage) -> list[Any]:
@@ -150,12 +138,17 @@ class Features(StageKind):
 
 
 FEATURES = Features()
+UNSELECTED: dict[str, Any] = {name: getattr(FeatureSettings, name) for name in ("selection", "selected")}
+UNHARMONISED: dict[str, Any] = {
+    name: getattr(FeatureSettings, name) for name in ("harmonise", "harmonise_covariates", "harmonise_bayes")
+}
+"""Defaults, of features without selection and without harmonisation."""
 WITHOUT_FIT = {"reference": "identity", "harmonise": "none", "selection": "none"}
 """Values of settings with which no other subject enters a subject's features."""
 
 
 def covariances_folder(shrinkage: float | str) -> str:
-    """Folder of the covariances with this shrinkage; tangent features of all references share it."""
+    """Folder of the covariances with this shrinkage, which tangent features of all references share."""
     return f"covariances/shrinkage-{shrinkage}"
 
 
@@ -177,22 +170,22 @@ def _fit_to_others(settings: OneViewSettings) -> str:
     return next((key for key in ("harmonise", "selection") if getattr(settings, key) != WITHOUT_FIT[key]), "")
 
 
+def _changed(values: Mapping[str, Any], kind: type[Any]) -> dict[str, Any]:
+    """The values that differ from the defaults of their settings."""
+    usual = defaults_of(kind)
+    return {key: value for key, value in values.items() if value != usual[key]}
+
+
 def _scaling(view: ViewSettings) -> dict[str, Any]:
     """The settings of a view beside those of its features that differ from the defaults."""
-    usual, values = asdict(ViewSettings()), asdict(view)
-    own = values.keys() - asdict(OneViewSettings()).keys()
-    return {key: values[key] for key in own if values[key] != usual[key]}
+    of_features = defaults_of(OneViewSettings)
+    return {key: value for key, value in _changed(asdict(view), ViewSettings).items() if key not in of_features}
 
 
 def _hidden(view: ViewSettings, regime: Regime) -> ViewSettings:
     """A view that no test subject centres under the inductive protocol."""
     moved = view.centre == "site" and regime.protocol == "inductive"
     return replace(view, reference=_reference(view, regime), unseen_site="all" if moved else view.unseen_site)
-
-
-def _without_sites(view: ViewSettings) -> ViewSettings:
-    """A view without the setting of unseen sites, if all sites share one mean."""
-    return view if view.centre == "site" else replace(view, unseen_site=ViewSettings.unseen_site)
 
 
 def _reference(settings: OneViewSettings, regime: Regime) -> Any:
@@ -202,10 +195,6 @@ def _reference(settings: OneViewSettings, regime: Regime) -> Any:
     hidden = regime.unseen or regime.partial or regime.protocol == "inductive"
     moved = (settings.reference == "all" and hidden) or (settings.tangent and regime.unseen)
     return "training" if moved else settings.reference
-
-
-def _without_reference(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in values.items() if key != "reference"}
 
 
 def true_labels(key: str) -> str:
@@ -218,51 +207,25 @@ def true_labels(key: str) -> str:
 
 def _effective(settings: One) -> One:
     """The same with an unused selection and harmonisation at their defaults."""
-    kept = settings if settings.reads_labels else _unselected(settings)
-    return kept if kept.harmonise != "none" else _unharmonised(kept)
-
-
-def _unselected(settings: One) -> One:
-    """The same without selection by labels."""
-    return replace(settings, selection=FeatureSettings.selection, selected=FeatureSettings.selected)
-
-
-def _unharmonised(settings: One) -> One:
-    """The same without harmonisation."""
-    return replace(
-        settings,
-        harmonise=FeatureSettings.harmonise,
-        harmonise_covariates=FeatureSettings.harmonise_covariates,
-        harmonise_bayes=FeatureSettings.harmonise_bayes,
-    )
-
-
-# Region series of all subjects: samples of methods that read the signal itself.
+    unused = {} if settings.reads_labels else UNSELECTED
+    return replace(settings, **unused, **({} if settings.harmonise != "none" else UNHARMONISED))
 
 
 class Series(StageKind):
     """`series/{series}/all.safetensors`, which all repeats, folds and protocols share."""
 
     name = key = folder = role = "series"
+    settings = SeriesSettings
+    reads_split = False
     timed = False
     holds_series = True
     reads = "region series"
     manual = "keys of [series](#series) | the project's | Settings that differ; for methods of region series."
 
-    def settings_class(self, method: Method) -> type[Any]:
-        """The same for all methods."""
-        del method
-        return SeriesSettings
-
     def slug(self, stage: Stage) -> str:
         """How a series is scaled."""
         settings: SeriesSettings = stage.settings
         return settings.scale.replace("_", "-")
-
-    def reads_split(self, settings: SeriesSettings) -> bool:
-        """False: a series depends on its subject alone."""
-        del settings
-        return False
 
     def content(self, stage: Stage) -> list[Any]:
         """The settings."""
@@ -272,23 +235,16 @@ class Series(StageKind):
 SERIES = Series()
 
 
-# Public subjects: training subjects of every institution that the server may read.
-
-
 class Public(StageKind):
     """`public/{public}/repeat-{r}/all.parquet`, the public subjects of all folds, under either protocol."""
 
     name = key = folder = role = "public"
+    settings = PublicSettings
     file = "{part}.parquet"
     reads_protocol = False
     timed = False
     reads = "{public} subjects"
     manual = "keys of [public](#public) | the project's | Settings that differ; for methods with public subjects."
-
-    def settings_class(self, method: Method) -> type[Any]:
-        """The same for all methods."""
-        del method
-        return PublicSettings
 
     def slug(self, stage: Stage) -> str:
         """The share of public subjects."""
@@ -297,7 +253,6 @@ class Public(StageKind):
 
     def phenotypes(self, stage: Stage) -> tuple[str, ...]:
         """The diagnosis: public subjects are labelled, and of all classes alike; the site as in the split above."""
-        del stage
         return ("site", "diagnosis")
 
     def content(self, stage: Stage) -> list[Any]:

@@ -14,8 +14,6 @@ from brainfed.inpainting.settings import FusingSettings, InpaintingSettings
 from brainfed.methods.method import Inpainter, Method, inpainter_of
 from brainfed.runtime.errors import UserError
 
-# Connectomes as graphs, one a subject: samples of methods that classify whole graphs.
-
 NODE_NUMBERS, EDGE_NUMBERS = 1, 5
 """Numbers of four bytes an entry of the matrix, and an edge (two of them of eight bytes)."""
 
@@ -24,6 +22,8 @@ class Connectomes(StageKind):
     """`connectomes/{connectomes}/all.safetensors`, or `repeat-{r}/fold-{f}.safetensors` for features fitted by fold."""
 
     name = key = folder = role = "connectomes"
+    settings = ConnectomeSettings
+    reads_split = False
     parents = ("features",)
     reads = "connectomes"
     manual = (
@@ -31,17 +31,10 @@ class Connectomes(StageKind):
         "whose features are connectivity without selection, also where the project has others."
     )
 
-    def settings_class(self, method: Method) -> type[Any]:
-        """The same for all methods."""
-        del method
-        return ConnectomeSettings
-
     def slug(self, stage: Stage) -> str:
         """The rule that chooses edges, and its number."""
-        settings: ConnectomeSettings = stage.settings
-        if settings.edges == "absolute":
-            return f"threshold-{settings.threshold:g}"
-        return f"density-{settings.density:g}"
+        rule = "threshold" if stage.settings.edges == "absolute" else "density"
+        return f"{rule}-{getattr(stage.settings, rule):g}"
 
     def settled(
         self, settings: ConnectomeSettings, method: Method, above: Mapping[str, Any], where: str
@@ -52,8 +45,7 @@ class Connectomes(StageKind):
             UserError: the features are not one number a connection, or no correlation reaches the threshold.
         """
         features: FeatureSettings = above["features"]
-        found = _other_than_connections(features)
-        if found:
+        if found := _other_than_connections(features):
             raise UserError(
                 f"{where}.features: method {method.name!r} reads connectomes, expected one number for each connection "
                 f"of two regions, found {found}; leave that out, or choose another method."
@@ -67,19 +59,13 @@ class Connectomes(StageKind):
             )
         return replace(settings, density=ConnectomeSettings.density)
 
-    def reads_split(self, settings: ConnectomeSettings) -> bool:
-        """False: a connectome depends on its subject alone, and on the split as far as its features do."""
-        del settings
-        return False
-
     def content(self, stage: Stage) -> list[Any]:
         """The features, and the settings."""
         return [stage.parent("features").name, stage.chosen]
 
     def numbers(self, stage: Stage, subjects: int, regions: int) -> float:
         """(R, R) rows of nodes, and both directions of every edge: source, target, weight."""
-        settings: ConnectomeSettings = stage.settings
-        edges = 2 * settings.most_connections(regions)
+        edges: int = 2 * stage.settings.most_connections(regions)
         return subjects * (NODE_NUMBERS * regions**2 + EDGE_NUMBERS * edges)
 
 
@@ -102,35 +88,29 @@ class PopulationGraph(StageKind):
     """`graphs/{graph}/repeat-{r}/{part}.safetensors`."""
 
     name = key = role = "graph"
+    settings = GraphSettings
     folder = "graphs"
     parents = ("features",)
     reads = "a graph"
     manual = "keys of [graph](#graph) | the project's | Settings that differ; for methods that read a graph."
 
-    def settings_class(self, method: Method) -> type[Any]:
-        """The same for all methods."""
-        del method
-        return GraphSettings
-
     def slug(self, stage: Stage) -> str:
         """Its scope, and the number of neighbours of each row."""
-        settings: GraphSettings = stage.settings
-        return f"{settings.scope.replace('_', '-')}-k{settings.k}"
+        return f"{stage.settings.scope.replace('_', '-')}-k{stage.settings.k}"
 
     def of_method(self, method: Method) -> Mapping[str, Any]:
         """A graph over all subjects for a method that pools all data."""
-        return {"scope": "global"} if _pools(method) else {}
+        return {"scope": "global"} if method.topology == "central" else {}
 
     def defaults(self, project: ProjectSettings, method: Method) -> Mapping[str, Any]:
         """Cut the graph for a method that trains inside institutions, unless the project builds local graphs."""
-        held = {**super().defaults(project, method)}
-        if not _pools(method) and held["scope"] == "global":
-            held["scope"] = "global_cut"
-        return held
+        usual = super().defaults(project, method)
+        inside = method.topology != "central" and usual["scope"] == "global"
+        return {**usual, "scope": "global_cut"} if inside else usual
 
     def settled(self, settings: GraphSettings, method: Method, above: Mapping[str, Any], where: str) -> GraphSettings:
         """Without the dimensions of an unused embedding; measures in different units are standardised."""
-        if not _pools(method) and settings.scope == "global":
+        if method.topology != "central" and settings.scope == "global":
             raise UserError(
                 f"{where}.graph.scope: method {method.name!r} trains inside institutions, which a `global` graph "
                 "joins; use `local`, or `global_cut` for a simulation."
@@ -141,7 +121,6 @@ class PopulationGraph(StageKind):
 
     def under(self, settings: GraphSettings, method: Method, regime: Regime, where: str) -> GraphSettings:
         """Built inside institutions if one is unseen: before a cut it would influence the graphs of the others."""
-        del method
         if settings.scope == "global_cut" and not regime.generates:
             settings = replace(settings, scope="local")
         if regime.labels == "permuted" and settings.fitted:
@@ -156,27 +135,14 @@ class PopulationGraph(StageKind):
 
     def phenotypes(self, stage: Stage) -> tuple[str, ...]:
         """Those that weigh edges, and under RFE the diagnosis."""
-        settings: GraphSettings = stage.settings
-        return (*settings.phenotypes, *(("diagnosis",) if settings.fitted else ()))
-
-    def fitted(self, settings: GraphSettings) -> bool:
-        """Under RFE."""
-        return settings.fitted
+        return (*stage.settings.phenotypes, *(("diagnosis",) if stage.settings.fitted else ()))
 
     def shared(self, values: Mapping[str, Any], *, pooled: bool) -> dict[str, Any]:
-        """All settings for a twin inside institutions; all but the scope for a pooled twin."""
+        """All settings inside institutions; all but the scope on pooled data."""
         return {key: value for key, value in values.items() if key != "scope" or not pooled}
 
 
 GRAPH = PopulationGraph()
-
-
-def _pools(method: Method) -> bool:
-    """Whether a method trains on pooled data."""
-    return method.topology == "central"
-
-
-# A trained generator of missing neighbours; methods declare its inpainter.
 
 
 class Inpainting(StageKind):
@@ -250,23 +216,16 @@ def max_generated(generator: Stage) -> int | None:
     return int(getattr(generator.settings, named)) if named else None
 
 
-# Graphs of real and generated nodes.
-
-
 class Fused(StageKind):
     """`fused/{fused}/repeat-{r}/{part}.safetensors`, and `fidelity/{fused}`."""
 
     name = folder = role = shown = "fused"
     key = "fusing"
+    settings = FusingSettings
     parents = ("features", "graph", "inpainting")
     further = ("fidelity",)
     reads = "a graph completed by {inpainting}"
     manual = "keys of [fusing](#fusing) | the method's, else the project's | As above."
-
-    def settings_class(self, method: Method) -> type[Any]:
-        """The same for all methods."""
-        del method
-        return FusingSettings
 
     def slug(self, stage: Stage) -> str:
         """The inpainter."""
@@ -278,7 +237,6 @@ class Fused(StageKind):
 
     def settled(self, settings: FusingSettings, method: Method, above: Mapping[str, Any], where: str) -> FusingSettings:
         """Reject `nodes: true` without a cut: no subject is missing."""
-        del method
         if settings.nodes == "true" and above["graph"].scope != "global_cut":
             raise UserError(
                 f"{where}.fusing.nodes: `true` restores the subjects that a cut removed, and `graph.scope: "

@@ -16,12 +16,12 @@ Definition = Mapping[str, Any]
 
 ORDER = ("features", "connectomes", "series", "public", "graph", "inpainting", "fused")
 """Order of the shipped kinds in plans and in the manual; others follow."""
-NO_KINDS = ("__init__", "regime", "registry", "resolving", "stage")
-"""Modules of this room that declare no kind."""
+NO_KINDS = ("__init__", "registry", "stage")
+"""Modules beside this one that declare no kind."""
 
 
 def _declared() -> Iterator[StageKind]:
-    """The kind of every module, as it assigns it to a name."""
+    """The kinds that the modules beside this one assign to names."""
     for file in sorted(Path(__file__).parent.glob("*.py")):
         if file.stem not in NO_KINDS:
             module = import_module(f"brainfed.configuration.stages.{file.stem}")
@@ -29,16 +29,13 @@ def _declared() -> Iterator[StageKind]:
 
 
 def _after_parents(kinds: dict[str, StageKind]) -> tuple[StageKind, ...]:
-    found: dict[str, StageKind] = {}
+    """The kinds in their order, but none before its parents."""
 
-    def add(name: str) -> None:
-        for parent in kinds[name].parents:
-            add(parent)
-        found.setdefault(name, kinds[name])
+    def with_ancestors(name: str) -> list[str]:
+        return [*(each for parent in kinds[name].parents for each in with_ancestors(parent)), name]
 
-    for name in (*ORDER, *kinds):
-        add(name)
-    return tuple(found.values())
+    ordered = dict.fromkeys(each for name in (*ORDER, *kinds) for each in with_ancestors(name))
+    return tuple(kinds[name] for name in ordered)
 
 
 KINDS: tuple[StageKind, ...] = _after_parents({kind.name: kind for kind in _declared()})
@@ -56,13 +53,10 @@ def stage_keys() -> tuple[str, ...]:
 
 def kinds_of(method: Method) -> list[StageKind]:
     """The kinds that a method reads, and their parents."""
-    found: set[str] = set()
-    waiting = list(method.needs)
-    while waiting:
-        name = waiting.pop()
-        found.add(name)
-        waiting += kind_of(name).parents
-    return [kind for kind in KINDS if kind.name in found]
+    names = {*method.needs}
+    for kind in reversed(KINDS):
+        names |= {*kind.parents} if kind.name in names else set()
+    return [kind for kind in KINDS if kind.name in names]
 
 
 def stage_settings(method: Method) -> dict[str, type]:
@@ -70,15 +64,8 @@ def stage_settings(method: Method) -> dict[str, type]:
     return {kind.key: kind.settings_class(method) for kind in kinds_of(method)}
 
 
-# Resolve the definition of a variant to its stages, parents first.
-
-
 def check_stages(project: ProjectSettings, method: Method, definition: Definition, where: str) -> None:
-    """Validate the settings of all stages of a variant, also of one that no experiment uses.
-
-    Raises:
-        UserError: an unknown setting, with the nearest valid name, or a setting that does not fit.
-    """
+    """Refuse (UserError) unknown settings of a variant's stages, and settings that do not fit."""
     above: dict[str, Any] = {}
     for kind in kinds_of(method):
         above[kind.name] = _settings(kind, project, method, definition, above, where)
@@ -87,18 +74,17 @@ def check_stages(project: ProjectSettings, method: Method, definition: Definitio
 def resolve_stages(
     project: ProjectSettings, method: Method, definition: Definition, where: str, regime: Regime
 ) -> dict[str, Stage]:
-    """The stages of a variant under a regime by kind.
+    """Kind -> stage of a variant under a regime.
 
     Raises:
-        UserError: as above, or a stage would read data that the regime hides.
+        UserError: as `check_stages`, or a stage would read data that the regime hides.
     """
-    found: dict[str, Stage] = {}
+    stages: dict[str, Stage] = {}
     for kind in kinds_of(method):
-        above = {name: stage.settings for name, stage in found.items()}
-        settings = _settings(kind, project, method, definition, above, where)
-        parents = [found[name] for name in kind.parents]
-        found[kind.name] = _stage(kind, kind.under(settings, method, regime, where), method, parents, regime)
-    return found
+        above = {name: stage.settings for name, stage in stages.items()}
+        settings = kind.under(_settings(kind, project, method, definition, above, where), method, regime, where)
+        stages[kind.name] = _stage(kind, settings, method, [stages[name] for name in kind.parents], regime)
+    return stages
 
 
 def with_parents(stage: Stage) -> Iterator[Stage]:
@@ -124,9 +110,10 @@ def _settings(
 def _stage(kind: StageKind, settings: Any, method: Method, parents: Sequence[Stage], regime: Regime) -> Stage:
     own = [_stage(kind, source, method, parents, regime) for source in kind.sources(settings)]
     above = (*own, *parents)
-    of_split = kind.reads_split(settings) or any(parent.split for parent in above)
+    fitted = bool(getattr(settings, "fitted", False))
+    of_split = kind.reads_split or fitted or any(parent.split for parent in above)
     split = regime.split if of_split else ""
     protocol = regime.protocol if of_split and kind.reads_protocol else ""
-    by_fold = kind.fitted(settings) or protocol == "inductive" or any(parent.by_fold for parent in above)
+    by_fold = fitted or protocol == "inductive" or any(parent.by_fold for parent in above)
     unnamed = Stage(kind, "", settings, above, split, protocol, by_fold, kind.maker(method))
     return replace(unnamed, name=stage_name(kind.slug(unnamed), kind.content(unnamed)))

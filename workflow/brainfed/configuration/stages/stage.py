@@ -12,8 +12,6 @@ from typing import Any
 from brainfed.configuration.project import ProjectSettings, defaults_of
 from brainfed.methods.method import Inpainter, Method
 
-# Conditions under which two variants are comparable: the tests of subjects, and the visible data.
-
 
 @dataclass(frozen=True)
 class Regime:
@@ -55,7 +53,6 @@ class Stage:
     """An artefact that variants share.
 
     Attributes:
-        kind: its declaration.
         name: name of its folder.
         settings: a dataclass of resolved settings.
         parents: the stages that its job reads.
@@ -74,20 +71,16 @@ class Stage:
     by_fold: bool
     maker: Inpainter | None = None
 
-    @property
-    def values(self) -> dict[str, Any]:
-        """Its settings as builtins; mappings among them are not to be changed."""
-        return dict(self._values)
-
     @cached_property
-    def _values(self) -> dict[str, Any]:
+    def values(self) -> dict[str, Any]:
+        """Its settings as builtins, not to be changed."""
         return asdict(self.settings)
 
     @property
     def chosen(self) -> dict[str, Any]:
         """The values that differ from the defaults: a setting that is added later renames no stage."""
         usual = defaults_of(type(self.settings))
-        return {name: value for name, value in self._values.items() if value != usual[name]}
+        return {name: value for name, value in self.values.items() if value != usual[name]}
 
     def parent(self, kind: str) -> "Stage":
         """The stage of that kind that its job reads."""
@@ -100,12 +93,15 @@ class StageKind(ABC):
     Attributes:
         name: its name in `Method.needs`, and the wildcard of its rules.
         key: key of its settings in a config, for the project and for a variant.
+        settings: dataclass of its settings. Where this has a property `fitted` that is true, training subjects fit the
+            stage, and every fold has a part of its own.
         folder: folder of its artefacts under `results/{cohort}`; the role of the files in a method's job.
         read_as: the role in its place, if a method's job reads the files as those of another kind: `features`, rows.
         parents: the kinds of the artefacts that its job reads.
         role: role of its artefact among the inputs of another stage's job.
         file: path of one part in the folder of a repeat.
         further: other folders under `results/{cohort}` with folders of its stages.
+        reads_split: whether it depends on institutions and folds also where it is not fitted and its parents do not.
         reads_protocol: whether a stage that depends on a split differs between protocols.
         timed: whether its job writes a timing file next to the artefact.
         holds_series: whether a part holds the region series of all subjects, in all their time points.
@@ -117,12 +113,14 @@ class StageKind(ABC):
 
     name: str
     key: str
+    settings: type[Any]
     folder: str
     read_as: str = ""
     parents: tuple[str, ...] = ()
     role: str
     file: str = "{part}.safetensors"
     further: tuple[str, ...] = ()
+    reads_split: bool = True
     reads_protocol: bool = True
     timed: bool = True
     holds_series: bool = False
@@ -132,76 +130,51 @@ class StageKind(ABC):
     manual: str
 
     @abstractmethod
-    def settings_class(self, method: Method) -> type[Any]:
-        """The dataclass of its settings for a method that needs it."""
-
-    @abstractmethod
     def slug(self, stage: Stage) -> str:
         """First part of a stage's name."""
 
+    def settings_class(self, method: Method) -> type[Any]:
+        """The dataclass of its settings for a method that needs it."""
+        return self.settings
+
     def of_method(self, method: Method) -> Mapping[str, Any]:
         """Settings that differ for a method."""
-        del method
         return NOTHING
 
     def defaults(self, project: ProjectSettings, method: Method) -> Mapping[str, Any]:
         """Default settings of a variant: the project's settings if they are of this class, then these."""
-        held = getattr(project, self.key, None)
-        below = asdict(held) if held is not None and type(held) is self.settings_class(method) else {}
+        of_project = getattr(project, self.key, None)
+        below = asdict(of_project) if of_project and type(of_project) is self.settings_class(method) else {}
         return {**below, **self.of_method(method)}
 
     def settled(self, settings: Any, method: Method, above: Mapping[str, Any], where: str) -> Any:
-        """The settings, with those without effect at their defaults.
+        """The settings, each valid alone, with those without effect at their defaults.
 
-        Args:
-            settings: settings of the config, each valid alone.
-            method: method of the variant.
-            above: kind -> settings of the stages above it.
-            where: name of the variant in messages.
+        `above` has the settings of the stages above by kind, `where` names the variant in messages.
 
         Raises:
             UserError: they do not fit the method or the stages above.
         """
-        del method, above, where
         return settings
 
     def under(self, settings: Any, method: Method, regime: Regime, where: str) -> Any:
-        """The settings under a regime.
-
-        Raises:
-            UserError: the stage would read data that the regime hides.
-        """
-        del method, regime, where
+        """The settings under a regime; a UserError if the stage would read data that the regime hides."""
         return settings
 
     def allowed(self, regime: Regime) -> bool:
         """Whether an experiment without a list of variants includes those with such a stage."""
-        del regime
         return True
-
-    def reads_split(self, settings: Any) -> bool:
-        """Whether a stage depends on institutions and folds, beside those above it; otherwise all repeats share it."""
-        del settings
-        return True
-
-    def fitted(self, settings: Any) -> bool:
-        """Whether the settings alone put a stage on the fold axis."""
-        del settings
-        return False
 
     def sources(self, settings: Any) -> Sequence[Any]:
         """Settings of the stages of the same kind that its job starts from: what all folds share, or several views."""
-        del settings
         return ()
 
     def phenotypes(self, stage: Stage) -> tuple[str, ...]:
         """The columns of the participants (`cohort.phenotype.participant`) that its job reads; no other reaches it."""
-        del stage
         return ()
 
     def maker(self, method: Method) -> Inpainter | None:
         """The inpainter that trains it, if its kind has several."""
-        del method
         return None
 
     def content(self, stage: Stage) -> list[Any]:
@@ -210,21 +183,18 @@ class StageKind(ABC):
 
     def numbers(self, stage: Stage, subjects: int, regions: int) -> float:
         """Upper limit of the count of numbers in one part; 0 if it is small."""
-        del stage, subjects, regions
         return 0
 
     def numbers_of_all_parts(self, stage: Stage, subjects: int, regions: int) -> float:
         """The same of what all its parts read."""
-        del stage, subjects, regions
         return 0
 
     def folders(self, stage: Stage) -> list[str]:
         """The folders of a stage under `results/{cohort}`."""
-        return [f"{held}/{stage.name}" for held in (self.folder, *self.further)]
+        return [f"{folder}/{stage.name}" for folder in (self.folder, *self.further)]
 
     def shared(self, values: Mapping[str, Any], *, pooled: bool) -> dict[str, Any]:
-        """The settings that a federated variant shares with its twin on pooled data, or alone."""
-        del pooled
+        """The settings that a federated variant shares with its counterpart on pooled data, or alone."""
         return dict(values)
 
     def shortened(self, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -233,5 +203,4 @@ class StageKind(ABC):
 
     def section(self, method: Method) -> str:
         """The section of the manual that lists its settings for a method."""
-        del method
         return self.key

@@ -1,8 +1,10 @@
 """What institutions with networks have in common, whatever their engine: names on the wire, local steps, curves."""
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,6 +16,7 @@ from brainfed.federation.settings import FederationSettings
 from brainfed.federation.sharing import Content
 from brainfed.federation.strategies.fedavg import choose
 from brainfed.models.classifier import Classifier
+from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
 from brainfed.samples.inputs import FittedModel
 from brainfed.samples.labelled_subjects import IntArray, LabelledSubjects
@@ -29,6 +32,29 @@ def parameters_by_wire_name(module: torch.nn.Module) -> dict[str, torch.nn.Param
     return {wire_name(name): parameter for name, parameter in module.named_parameters()}
 
 
+def content_of(tensors: Mapping[str, Tensor], stacked: int = 0) -> Content:
+    """Shapes and bytes of an entry of tensors, for the ledger, without their first `stacked` axes."""
+    return {name: (tuple(tensor.shape[stacked:]), tensor.element_size()) for name, tensor in tensors.items()}
+
+
+def below(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """The arrays under a prefix, without it."""
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+
+def padded_labels(labels: IntArray, members: Sequence[IntArray]) -> Tensor:
+    """(M, F, m) labels of the subjects of M institutions, padded with -1 to the largest one.
+
+    Args:
+        labels: (F, n) of all subjects, -1 where hidden.
+        members: (M,) positions of each institution's subjects.
+    """
+    padded = torch.full((len(members), len(labels), max(map(len, members))), -1)
+    for place, own in enumerate(members):
+        padded[place, :, : len(own)] = torch.from_numpy(labels[:, own])
+    return padded
+
+
 def axes_of(module: Classifier) -> dict[str, int]:
     """Sizes of the axes of a classifier's tensors, for the ledger."""
     widths = module.widths
@@ -37,10 +63,7 @@ def axes_of(module: Classifier) -> dict[str, int]:
 
 
 def local_steps(subjects: Sequence[int], settings: FederationSettings, streams: Streams, *, drawn: bool) -> int:
-    """Number of local steps of all institutions in all rounds, for one fold.
-
-    `drawn`: whether only the institutions that are drawn for a round train.
-    """
+    """Number of local steps of all institutions in all rounds of one fold; `drawn`: of those that a round draws."""
     batches = 1 if settings.batch == 0 else -(-max(subjects) // settings.batch)
     rounds = (
         len(choose(len(subjects), settings.fraction, streams, number)) if drawn else len(subjects)
@@ -113,6 +136,29 @@ class Curves:
         """Arrays of the rounds up to `number`, by name."""
         return {"probabilities": self.probabilities[: number + 1], "losses": self.losses[: number + 1]}
 
+    def restore(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Copy the arrays of `until`."""
+        for name, curve in self.until(number).items():
+            curve[:] = arrays[name]
+
+    def words(self, number: int, untrained: str = "nobody here was drawn") -> str:
+        """The mean loss of a round, for the progress line."""
+        losses = self.losses[number]
+        return f"loss {np.nanmean(losses):.4f}" if np.isfinite(losses).any() else untrained
+
+
+def require_finite(loss: float, trainer: str, fold: int, number: int) -> None:
+    """Refuse a training that diverges.
+
+    Raises:
+        UserError: the loss of round `number` is not finite.
+    """
+    if not math.isfinite(loss):
+        raise UserError(
+            f"training of {trainer} (fold {fold}, round {number + 1}): expected a finite loss, found NaN or an "
+            "infinite one; lower learning_rate."
+        )
+
 
 def of_subjects(
     inputs: LabelledSubjects,
@@ -124,18 +170,16 @@ def of_subjects(
     """(T, F, n, C) scores of subjects from (T, M, F, m, C) of the institutions; NaN of subjects that are not chosen.
 
     Args:
-        inputs: subjects of the repeat.
         members: (M,) positions of the subjects of each trainer.
         probabilities: of every trainer's subjects, padded to the largest one.
         chosen: fold -> (n,) mask.
-        folds: numbers of the F folds.
     """
-    found = np.full((len(probabilities), len(folds), len(inputs.subjects), inputs.classes), np.nan)
+    scores = np.full((len(probabilities), len(folds), len(inputs.subjects), inputs.classes), np.nan)
     for position, fold in enumerate(folds):
         for place, own in enumerate(members):
             kept = chosen(fold)[own]
-            found[:, position, own[kept]] = probabilities[:, place, position, : len(own)][:, kept]
-    return found
+            scores[:, position, own[kept]] = probabilities[:, place, position, : len(own)][:, kept]
+    return scores
 
 
 class NetworkClients(Clients, ABC):
@@ -164,7 +208,7 @@ class NetworkClients(Clients, ABC):
 
     @abstractmethod
     def content(self, place: int) -> Content:
-        """What an institution without training subjects receives to be scored by this one's network of one fold."""
+        """What an institution without training subjects receives, to be scored by the network of `place` in a fold."""
 
     @abstractmethod
     def member_probabilities(self) -> NDArray[np.float64]:
@@ -180,9 +224,6 @@ class NetworkClients(Clients, ABC):
         """(b, C) probabilities of subjects of an institution that trains nothing in a fold, by another's last network.
 
         Args:
-            teacher: the other institution.
-            place: the institution without training subjects.
-            position: place of the fold.
             tested: (b,) positions among the institution's subjects.
         """
 

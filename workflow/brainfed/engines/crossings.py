@@ -53,10 +53,7 @@ def in_order(*stages: Sequence[Row]) -> list[Row]:
     """
     kept: dict[tuple[object, ...], Row] = {}
     for row in sorted((row for rows in stages for row in rows), key=lambda row: STAGES.index(row["stage"])):
-        held = _content(row) if "subjects" in str(row["axes"]).split(" x ") else (row["stage"], row["name"])
-        kept.setdefault((*held, row["direction"]), row)
+        of_subjects = "subjects" in str(row["axes"]).split(" x ")
+        key = ("name", "axes", "institutions", "bytes") if of_subjects else ("stage", "name")
+        kept.setdefault((*(row[column] for column in key), row["direction"]), row)
     return list(kept.values())
-
-
-def _content(row: Mapping[str, int | str]) -> tuple[object, ...]:
-    return row["name"], row["axes"], row["institutions"], row["bytes"]

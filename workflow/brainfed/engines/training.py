@@ -71,10 +71,10 @@ class Training(ABC, Generic[Subjects, Lengths]):
     """One method on one repeat.
 
     Attributes:
-        inputs: subjects of the repeat.
+        inputs: of the repeat.
         schedule: rounds, and how an institution trains in them.
         run: settings of the machine.
-        topology: `local`, `federated` or `central`.
+        topology: a server joins the institutions, none does, or one trainer pools all subjects.
         shared_tensors: tensors that may leave an institution, name -> axes.
         server: makes the strategy of a federated training; None: the usual one of the kind.
         robustness: the attack on replies.
@@ -102,9 +102,14 @@ class Training(ABC, Generic[Subjects, Lengths]):
         return self.topology == "federated"
 
     @property
+    def pooled(self) -> bool:
+        """Whether one trainer has all subjects."""
+        return self.topology == "central"
+
+    @property
     def members(self) -> list[IntArray]:
-        """(M,) positions of the subjects of each trainer: of an institution, or of all."""
-        if self.topology == "central":
+        """(M,) positions of the subjects of each trainer."""
+        if self.pooled:
             return [np.arange(len(self.inputs.subjects))]
         return [self.inputs.members(place) for place in range(len(self.inputs.institutions))]
 
@@ -115,7 +120,7 @@ class Training(ABC, Generic[Subjects, Lengths]):
 
     @property
     def stacks(self) -> list[tuple[int, ...]]:
-        """Folds that are trained together, one such group after the other."""
+        """Groups of folds that are trained together, one group after the other."""
         return [tuple(range(self.inputs.folds))]
 
     @property
@@ -197,10 +202,9 @@ def _train_folds(
         {place: count for place, count in enumerate(trained) if count} if training.reports else None,
         attack=attack_of(training.robustness, attacked),
     )
-    make: Server = (training.server or training.usual_server) if training.federated else _alone
+    make: Server = (training.server or training.usual_server) if training.federated else lambda codes, _: Alone(codes)
     strategy = make(clients.institutions, start)
-    checkpoint = training.checkpoint(folds)
-    server = run_rounds(clients, strategy, wire, schedule.rounds, inputs.link, checkpoint, progress)
+    server = run_rounds(clients, strategy, wire, schedule.rounds, inputs.link, training.checkpoint(folds), progress)
     scores = of_subjects(inputs, members, clients.curves.probabilities, inputs.tested, folds)
     member_scores = of_subjects(inputs, members, clients.member_probabilities(), inputs.training, folds)
     if not clients.global_model:
@@ -254,10 +258,6 @@ def run_until_finished(
     return server
 
 
-def _alone(institutions: tuple[int, ...], _start: Mapping[str, Tensor]) -> Strategy:
-    return Alone(institutions)
-
-
 def _score_unseen(
     inputs: LabelledSubjects,
     clients: NetworkClients,
@@ -272,10 +272,10 @@ def _score_unseen(
         if not len(tested):
             continue
         others = np.flatnonzero(trained[:, position]).tolist()
-        found = [clients.foreign_probabilities(other, place, position, tested) for other in others]
         own = members[place][tested]
         scores[:, position, own] = np.nan
-        scores[-1, position, own] = np.mean(found, axis=0)
+        helping = [clients.foreign_probabilities(other, place, position, tested) for other in others]
+        scores[-1, position, own] = np.mean(helping, axis=0)
 
 
 def _record_help(training: AnyTraining, clients: NetworkClients, ledger: Ledger) -> None:

@@ -80,7 +80,6 @@ def connections(features: Float32, regions: int, *, tangent: bool = False) -> Fl
 
     Args:
         features: (n, C); tangent vectors (n, C + R) with the diagonal, whose connections are multiplied by sqrt(2).
-        regions: R.
         tangent: whether the features are tangent vectors.
     """
     if not tangent:

@@ -247,7 +247,6 @@ def selected_features(features: FloatMatrix, labels: IntArray, dimensions: int) 
     Args:
         features: (n, d) of the training subjects.
         labels: (n,) in {0, ..., C - 1}; -1: the label must not be used.
-        dimensions: dimensions of the embedding.
     """
     if not both_classes(labels):
         return np.zeros(0, dtype=np.int64)

@@ -244,8 +244,6 @@ def probable_neighbours(
     """Yield (row, column) of pairs with the k most similar candidates of each query among them, by blocks of queries.
 
     Args:
-        queries: a subjects.
-        candidates: b subjects.
         sigma: positive.
         k: number of candidates of each query, the query itself included if it is a candidate.
         age_gap: largest difference of equal ages, in years.

@@ -202,7 +202,6 @@ def build_graph(
         site: (n,) codes, -1 unknown.
         sex: (n,) codes, -1 unknown.
         age: (n,) years, NaN unknown.
-        settings: settings of the graph.
         streams: for `shuffle` only.
         training: (n,) mask of the training subjects (inductive protocol); None: all subjects (transductive).
         labels: (n,) in {0, 1}, -1 where tested: for the embedding `rfe` only.
@@ -322,7 +321,6 @@ def homophily(graph: PopulationGraph, label: IntArray, group: IntArray | None = 
     """Compute the homophily of a label such as diagnosis, sex or site.
 
     Args:
-        graph: the edges.
         label: (n,) codes; -1: unknown, the node's edges do not count.
         group: (n,) institution, if edges never leave one (scopes `local` and `global_cut`): chance is
             that inside an institution, averaged over edges. None: chance over all subjects.

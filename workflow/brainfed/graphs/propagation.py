@@ -97,7 +97,6 @@ def known_phenotypes(
     """Settings without phenotypes that are unknown for all subjects, such as sex under the target sex.
 
     Args:
-        settings: of the graph.
         site: (n,) codes, -1 unknown.
         sex: (n,) codes, -1 unknown.
         age: (n,) years, NaN unknown.

@@ -54,11 +54,6 @@ class DataSet:
 def read_data_set(folder: Path | str, name: str, graphs: int) -> DataSet:
     """Read one data set with PyTorch Geometric.
 
-    Args:
-        folder: of its text files.
-        name: of the data set.
-        graphs: number of its graph labels.
-
     Raises:
         UserError: a file is malformed, or the files contradict each other.
     """
@@ -152,7 +147,6 @@ def write_graphs(folders: Mapping[str, str], subjects: Mapping[str, Sequence[str
     Args:
         folders: data set -> folder of its text files.
         subjects: data set -> ids of its graphs, in their order.
-        out: paths to write.
 
     Raises:
         UserError: a data set cannot be read.

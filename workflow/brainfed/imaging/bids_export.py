@@ -35,8 +35,6 @@ def export_bids(
 
     Args:
         folder: target of `dataset_description.json` and `sub-*/`.
-        files: the parts.
-        atlas: name of the parcellation.
         sources: subject -> paths of the source images, named by BIDS.
         by_run: whether correlations are means over a subject's runs.
     """

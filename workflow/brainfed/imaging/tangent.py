@@ -158,10 +158,7 @@ def covariances(
 
     Args:
         series: subject -> (time, R).
-        regions: R names.
-        shrinkage: s.
         runs: subject -> lengths of its runs, for a C that is the mean over runs.
-        threads: subjects that are computed side by side.
 
     Raises:
         UserError: a subject has another number of regions, or a covariance without a logarithm.
@@ -292,12 +289,6 @@ def log_sum(logarithms: Triangles) -> LogSum:
 
 def total_of(found: LogSum, link: Link, regions: int, subjects: int) -> LogSum:
     """The sum over the subjects of all institutions that `link` reaches.
-
-    Args:
-        found: the sum of this process.
-        link: to the others.
-        regions: R.
-        subjects: number of all subjects of this process.
 
     Raises:
         UndeclaredCrossing: the sum is no triangle of R regions.
@@ -431,12 +422,10 @@ def tangent_of_fold(
     """Tangent features (n, R (R + 1) / 2) at references that the training subjects of one fold fit.
 
     Args:
-        found: of n subjects.
         institution: (n,) names.
         training: (n,) mask of the training subjects.
         reference: the group of the reference: the training subjects of the own institution, or of all.
         ledger: of `tangent_ledger`; takes the crossings.
-        threads: subjects that are computed side by side.
         link: to institutions whose subjects are not here.
         institutions: names of all, in order, also of those that are not here; empty: those of `institution`.
 

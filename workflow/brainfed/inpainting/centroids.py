@@ -70,7 +70,6 @@ class ForeignCentroids:
     without similarity to any subject is left out.
 
     Args:
-        inputs: of the job.
         source: (c,) institution of each centroid.
         centroids: (c,) of all institutions.
     """

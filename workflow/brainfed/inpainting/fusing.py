@@ -36,9 +36,7 @@ def join(inputs: InpaintingInputs, parents: IntArray, new_nodes: Generated, sett
     """Edges from new nodes n ... n + g - 1 to subjects, in one direction.
 
     Args:
-        inputs: subjects and their graph.
         parents: (g,) position of each new node's parent.
-        new_nodes: their features and phenotypes.
         settings: of fusing; random nodes get random neighbours.
     """
     if settings.edges == "binary":
@@ -192,7 +190,6 @@ def fuse(
     Args:
         inputs: subjects and their graph; only `fitted` subjects get generated neighbours.
         generator: under `nodes: random` and `true` only its counts are used.
-        settings: cap, rounding, edges and nodes.
         max_generated: largest number of generated nodes of one subject; None: no limit.
         cut: the edges that the graph's cut removed; `nodes: true` needs them.
 

@@ -116,9 +116,7 @@ def place(inputs: InpaintingInputs, home: IntArray, new_nodes: Generated, site: 
     """Embed new nodes beside the subjects.
 
     Args:
-        inputs: subjects and their graph.
         home: (g,) the institution whose graph each new node joins.
-        new_nodes: their features and phenotypes.
         site: (g,) their sites, -1 unknown.
     """
     settings = inputs.graph_settings

@@ -55,9 +55,7 @@ def assemble(
         features: empty, one shared by the folds, or one a fold in order.
         graphs: the same for population graphs.
         labels: `true` or `permuted`.
-        streams: random streams of the repeat.
         fused: empty, one graph with generated nodes shared by the folds, or one a fold in order.
-        classes: number of classes C.
         folds: number of folds F; 0: the last one tests a subject of the split.
 
     Returns:
@@ -98,8 +96,6 @@ def assemble_graphs(
         participants: the columns of the phenotype table that the method declares, with site and diagnosis.
         connectomes: one file shared by the folds, or one a fold in order.
         labels: `true` or `permuted`.
-        streams: random streams of the repeat.
-        classes: number of classes C.
         folds: number of folds F; 0: the last one tests a subject of the split.
 
     Returns:
@@ -135,8 +131,6 @@ def assemble_series(
         participants: the columns of the phenotype table that the method declares, with site and diagnosis.
         series: the file of all subjects; all folds share it.
         labels: `true` or `permuted`.
-        streams: random streams of the repeat.
-        classes: number of classes C.
         folds: number of folds F; 0: the last one tests a subject of the split.
         public: the public subjects of all folds, of a method that needs them.
 

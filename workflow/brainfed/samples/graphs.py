@@ -99,8 +99,6 @@ def check_graph_samples(graphs: GraphSamples, subjects: Sequence[str], where: st
     A graph may have one node, or no edge: its nodes see themselves.
 
     Args:
-        graphs: of the subjects.
-        subjects: their ids.
         where: opens the sentence.
 
     Raises:

@@ -35,10 +35,8 @@ def inpainting_inputs(
         participants: the columns of the phenotype table by which the graph compares; none where it compares by none.
         features: the features artefact of the repeat or the fold.
         graph: the population graph of the same repeat or fold.
-        graph_settings: settings of the graph.
         protocol: under `inductive` the generator does not learn from the subjects tested in the fold.
         part: `all` or `fold-f`.
-        streams: random streams of the repeat.
         correlations: whether the features are plain correlations, which a generator learns unscaled.
 
     Raises:

@@ -55,7 +55,6 @@ def read_views(files: Sequence[Path | str], subjects: Sequence[str]) -> tuple[Vi
 
     Args:
         files: one file shared by the folds, or one a fold; views and missing subjects are the same in all.
-        subjects: n ids.
 
     Raises:
         UserError: two files differ in their views, or in the subjects that lack one.

@@ -18,8 +18,8 @@ from brainfed.runtime.errors import UserError
 IntArray = NDArray[np.int64]
 
 
-def chosen_rows(start: IntArray, subjects: IntArray) -> tuple[IntArray, IntArray | slice]:
-    """Starts (m + 1,) of the chosen subjects' rows, and the positions of these rows: a slice where they are neighbours.
+def rows_of(start: IntArray, subjects: IntArray) -> tuple[IntArray, IntArray]:
+    """Starts (m + 1,) of the subjects' rows laid end to end, and the positions that these rows had.
 
     Args:
         start: (n + 1,) subject i has the rows `start[i]` to `start[i + 1]`, without the last.
@@ -27,11 +27,15 @@ def chosen_rows(start: IntArray, subjects: IntArray) -> tuple[IntArray, IntArray
     """
     counts = np.diff(start)[subjects]
     chosen = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return chosen, np.repeat(start[:-1][subjects] - chosen[:-1], counts) + np.arange(chosen[-1])
+
+
+def chosen_rows(start: IntArray, subjects: IntArray) -> tuple[IntArray, IntArray | slice]:
+    """The same; the positions are a slice where the subjects are neighbours, so that their rows are not copied."""
     if len(subjects) and np.array_equal(subjects, np.arange(subjects[0], subjects[0] + len(subjects))):
-        first = int(start[subjects[0]])
-        return chosen, slice(first, first + int(chosen[-1]))
-    shift = np.repeat(start[:-1][subjects] - chosen[:-1], counts)
-    return chosen, np.arange(chosen[-1]) + shift
+        first, last = start[subjects[0]], start[subjects[-1] + 1]
+        return start[subjects[0] : subjects[-1] + 2] - first, slice(int(first), int(last))
+    return rows_of(start, subjects)
 
 
 # Arrays and graphs of an artefact in the order of a list of subjects.
@@ -196,7 +200,6 @@ def read_public(path: Path | str, subjects: Sequence[str], training: NDArray[np.
 
     Args:
         path: subject, fold.
-        subjects: n ids of the labelled subjects.
         training: (F, n) whether each trains in each fold.
 
     Raises:

@@ -77,8 +77,6 @@ def predictions_table(
     """One row for each tested subject.
 
     Args:
-        inputs: inputs of the method.
-        outcome: its scores.
         truth: (n,) the labels.
         classes: names of the C classes in the order of their codes; empty: their codes.
 
@@ -190,10 +188,8 @@ def named_patterns(
     """Array and metadata of the file of patterns.
 
     Args:
-        outcome: of the method.
         features: one file shared by the folds, or one a fold in order.
         classes: names of more than two classes.
-        subjects: n ids.
 
     Returns:
         `patterns` (F, K, d), empty for a method without them. For a method with them also classes (names of the K

@@ -174,8 +174,6 @@ def fit_scaling(
     Features of one view are centred by the mean of all, and divided by the root of their mean squared norm.
 
     Args:
-        inputs: the subjects.
-        fold: the fold.
         rows: (n,) mask of the training subjects that fit it: all, or those of one institution.
         standardise: z-score the columns of features of one view; views have a setting of their own.
         link: to other institutions whose subjects fit it; those of a real site that is left out all lie there.

@@ -42,7 +42,6 @@ def training_offset(streams: Streams, timepoints: int, length: int, *parts: int 
     """Offset of a window of training, uniform from 0 to T - length; 0 for a series that is shorter.
 
     Args:
-        streams: random streams of the repeat.
         timepoints: T of the subject.
         length: of the window.
         parts: what else keys the draw: institution, fold, id of the subject, round, epoch, step.

@@ -47,11 +47,11 @@ class KeyedDropout:
             return []
         kind = np.dtype(np.int8 if self._levels == 1 << 8 else np.int16)
         stream = self.streams.numpy("dropout", *key).bit_generator
-        found = []
+        draws = []
         for rows, width in shapes:
             words = np.asarray(stream.random_raw(-(-rows * width * kind.itemsize // 8)))
-            found.append(torch.from_numpy(words.view(kind)[: rows * width].reshape(rows, width)))
-        return found
+            draws.append(torch.from_numpy(words.view(kind)[: rows * width].reshape(rows, width)))
+        return draws
 
     @property
     def bound(self) -> int:
@@ -229,7 +229,6 @@ class Trainer:
 
     Args:
         like: a tensor of the networks' device and precision.
-        dropout: of all networks.
     """
 
     def __init__(self, like: Tensor, dropout: KeyedDropout) -> None:
@@ -240,9 +239,7 @@ class Trainer:
         """Write the gradient of the mean cross-entropy of a local step; return the loss.
 
         Args:
-            held: parameters.
             gradients: zeros, written.
-            tasks: all graphs of the step.
         """
         network, count = Network.of(held, self.dropout.scale), sum(len(task.labels) for task in tasks)
         (inner, outer), *others = gradients.convs

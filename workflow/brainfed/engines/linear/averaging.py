@@ -8,7 +8,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from brainfed.engines.linear.design import Curves, FoldTask, LinearDesign, held_out_losses, margins, training_losses
+from brainfed.engines.clients import content_of
+from brainfed.engines.linear.design import Curves, FoldTask, LinearDesign, held_out_losses, margins_and_losses
 from brainfed.engines.training import run_rounds
 from brainfed.federation.attacks import Federation, attack_of
 from brainfed.federation.defences import defence_of
@@ -32,9 +33,6 @@ class AveragingClients:
     intercept b is the mean target of all: the features are centred, before they are clipped.
 
     Args:
-        design: data of the fold.
-        alphas: penalties.
-        rounds: number of rounds T.
         local_steps: steps in a round.
         members: (M, n) masks of the institutions' subjects.
     """
@@ -88,8 +86,8 @@ class AveragingClients:
     def score(self, number: int) -> str:
         """Record all subjects' scores by the models without an inner fold left out."""
         models = self.design.models
-        found = self.weights[0, :models] @ self.design.features.T
-        self.curves[number] = found + self.intercepts[:models, None, None]
+        scores = self.weights[0, :models] @ self.design.features.T
+        self.curves[number] = scores + self.intercepts[:models, None, None]
         return f"{number + 1} means"
 
     def state(self, number: int) -> Arrays:
@@ -144,17 +142,15 @@ def solve(fold: FoldTask, design: LinearDesign) -> Curves:
     run_rounds(clients, server, wire, task.rounds, fold.inputs.link, checkpoint, fold.progress)
     chosen = torch.zeros(design.models, dtype=torch.int64)
     if len(task.alphas) > 1:
-        found = clients.losses()
-        shapes = {name: (tuple(tensor.shape), NUMBER_BYTES) for name, tensor in found.items()}
-        record_uploads(ledger, trained, shapes)
+        losses = clients.losses()
+        record_uploads(ledger, trained, content_of(losses))
         record_downloads(ledger, trained, {"penalty": ((design.models,), NUMBER_BYTES)})
-        chosen = strongest_of_the_best(found["loss"], found["held-out"], design.models)
+        chosen = strongest_of_the_best(losses["loss"], losses["held-out"], design.models)
     models = torch.arange(design.models)
     every = clients.curves[:, models, chosen]
     record_uploads(ledger, trained, {"last-product": ((design.models, design.features.shape[1]), NUMBER_BYTES)})
     return Curves(
-        np.stack([margins(scores) for scores in every]),
-        np.stack([training_losses(design, fold.members, scores) for scores in every]),
+        *margins_and_losses(design, fold.members, every),
         _patterns(design, clients.weights[0][models, chosen]),
         clients.weights[0][models, chosen].cpu().numpy(),
         clients.intercepts[models].cpu().numpy(),
@@ -168,5 +164,5 @@ def _patterns(design: LinearDesign, weights: Tensor) -> NDArray[np.float64]:
     count = mask.sum(dim=1, keepdim=True)
     scores = mask * (scores - scores.sum(dim=1, keepdim=True) / count)
     deviation = torch.square(scores).sum(dim=1, keepdim=True).div(count).sqrt()
-    found = (scores @ design.features) / (count * deviation.clamp(min=1e-300))
-    return np.asarray(found.cpu().numpy())
+    patterns = (scores @ design.features) / (count * deviation.clamp(min=1e-300))
+    return np.asarray(patterns.cpu().numpy())

@@ -39,5 +39,5 @@ def score(model: Arrays, features: NDArray[np.float32], settings: Mapping[str, A
     """Margins (n, C) of features (n, d)."""
     del settings
     rows = model["scale"] * ((features - model["mean"]) / model["deviation"])
-    found = rows @ model["weights"].T + model["intercepts"]
-    return Scored(of_two_classes(found[:, 0], "margin") if found.shape[1] == 1 else found, rows)
+    margins = rows @ model["weights"].T + model["intercepts"]
+    return Scored(of_two_classes(margins[:, 0], "margin") if margins.shape[1] == 1 else margins, rows)

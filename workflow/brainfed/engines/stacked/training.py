@@ -9,7 +9,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from brainfed.engines.clients import Batches, Curves, NetworkClients, axes_of, local_steps, parameters_by_wire_name
+from brainfed.engines.clients import (
+    Batches,
+    Curves,
+    NetworkClients,
+    axes_of,
+    below,
+    content_of,
+    local_steps,
+    parameters_by_wire_name,
+)
 from brainfed.engines.crossings import record_pooling
 from brainfed.engines.stacked.first_layer import Propagate
 from brainfed.engines.stacked.network import Dropout, StackedNetwork, kept_stack
@@ -63,10 +72,8 @@ class StackedClients(NetworkClients):
 
     Args:
         network: weights of all institutions, equal at the start.
-        inputs: of the repeat.
-        settings: settings of the federation.
-        shares: names on the wire of the tensors that leave an institution; all others stay local. If empty, every
-            institution trains alone and its optimiser is never reset.
+        shares: names on the wire of the tensors that leave an institution. If empty, every institution trains alone
+            and its optimiser is never reset.
         largest: number of subjects of the largest institution that is not here.
     """
 
@@ -128,8 +135,7 @@ class StackedClients(NetworkClients):
     def score(self, number: int) -> str:
         """Record every institution's probabilities."""
         self.curves.probabilities[number] = self.network.probabilities().cpu().numpy()
-        losses = self.curves.losses[number]
-        return f"loss {np.nanmean(losses):.4f}" if np.isfinite(losses).any() else "nobody here was drawn"
+        return self.curves.words(number)
 
     def state(self, number: int) -> Arrays:
         """The curves, the models (once if all are equal), and Adam's moments where later rounds need them."""
@@ -142,10 +148,8 @@ class StackedClients(NetworkClients):
     @torch.no_grad()
     def load(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Restore a saved state."""
-        for name, curve in self.curves.until(number).items():
-            curve[:] = arrays[name]
-        moments = {name.removeprefix(OPTIMISER): arrays[name] for name in arrays if name.startswith(OPTIMISER)}
-        if moments:
+        self.curves.restore(number, arrays)
+        if moments := below(OPTIMISER, arrays):
             self.optimiser.load(moments)
         weights = {name: torch.from_numpy(arrays[f"{MODEL}{name}"]) for name in self.network.stacks()}
         self._alike = all(len(stack) == 1 for stack in weights.values())
@@ -153,7 +157,7 @@ class StackedClients(NetworkClients):
 
     def content(self, place: int) -> Content:
         """The model; where there is no global one, with the scaling that belongs to it."""
-        weights = {name: (tuple(view.shape[2:]), view.element_size()) for name, view in self.network.stacks().items()}
+        weights = content_of(self.network.stacks(), 2)
         member = self.network.stack.members[place]
         moments = {} if self.global_model else {"feature-mean": member.mean, "feature-sd": member.sd}
         return {name: (each.shape[1:], each.itemsize) for name, each in moments.items() if each is not None} | weights
@@ -219,7 +223,7 @@ class StackedTraining(Training[MethodInputs, FederationSettings]):
 
     Attributes:
         module: the network of one institution.
-        propagate: graph -> row, column and value of the module's propagation matrix; None without a graph.
+        propagate: makes the module's propagation matrix; None without a graph.
         standardise: whether every column is scaled with the training subjects of the fold and institution.
         precision: number format of the products with the features.
         dropout: share of the hidden activations that a step drops.
@@ -230,16 +234,6 @@ class StackedTraining(Training[MethodInputs, FederationSettings]):
     standardise: bool = True
     precision: Precision = "float32"
     dropout: float = 0.0
-
-    @property
-    def pooled(self) -> bool:
-        """Whether one trainer pools all subjects."""
-        return self.topology == "central"
-
-    @property
-    def shares(self) -> frozenset[str]:
-        """Names of the tensors that leave an institution in rounds."""
-        return frozenset(parameters_by_wire_name(self.module) if self.federated else ())
 
     @property
     def reading(self) -> Reading:
@@ -279,14 +273,9 @@ class StackedTraining(Training[MethodInputs, FederationSettings]):
         """The mean of the institutions that the schedule draws, with its weights, or the defence in its place."""
         return averaging(self.schedule, self.inputs.streams, defence_of(self.robustness))
 
-    @property
-    def axes(self) -> dict[str, int]:
-        """Sizes of the axes that the ledger knows."""
-        return axes_of(self.module)
-
     def ledger(self) -> Ledger:
         """Pooled data cross before the first round; so do moments for institutions without training subjects."""
-        inputs, ledger = self.inputs, Ledger(self.shared_tensors, self.axes)
+        inputs, ledger = self.inputs, Ledger(self.shared_tensors, axes_of(self.module))
         if self.pooled:
             record_pooling(inputs, ledger)
         elif self.federated and self.standardise and inputs.unseen.any():
@@ -298,12 +287,13 @@ class StackedTraining(Training[MethodInputs, FederationSettings]):
         network, link = self.network(folds, ledger), self.inputs.link
         largest = max(network.stack.subjects)
         largest = link.largest(largest) if self.federated and self.schedule.batch else largest
-        return StackedClients(network, self.inputs, self.schedule, self.shares, largest)
+        shares = parameters_by_wire_name(self.module) if self.federated else ()
+        return StackedClients(network, self.inputs, self.schedule, shares, largest)
 
     def network(self, folds: Sequence[int], ledger: Ledger) -> StackedNetwork:
         """The untrained stack of these folds; the ledger checks moments that cross."""
         inputs, book = self.inputs, ledger if self.federated else None
-        trained = members(inputs, folds, book, pooled=self.pooled, standardise=self.standardise)
+        trained = members(inputs, self.members, folds, book, standardise=self.standardise)
         stack = stack_inputs(inputs, trained, folds, self.reading)
         dropout = Dropout(self.dropout, stack.folds, inputs.streams, self.schedule.local_epochs)
         return StackedNetwork(self.module, stack, inputs.streams, self.precision, dropout if self.dropout else None)

@@ -247,12 +247,8 @@ def prepare_cleaning(
     """What a run is cleaned with; a job and `brainfed check` decide here.
 
     Args:
-        subject: id, for messages.
-        run: files of the run.
         given: repetition time of the config in s, which overrules sidecars and header.
         header: repetition time of the image header in s, NaN if it has none.
-        volumes: number of volumes of the image.
-        settings: of the cohort.
 
     Raises:
         TooShortError: too few volumes are kept.

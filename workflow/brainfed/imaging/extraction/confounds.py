@@ -61,8 +61,6 @@ def read_confounds(subject: str, file: str | Path, columns: Sequence[str], volum
     The first row of temporal derivatives is n/a in fMRIPrep's tables; the second row's value replaces it.
 
     Args:
-        subject: id, for messages.
-        file: path of the table.
         columns: columns to read; empty: all.
         volumes: number of volumes of the scan, and of expected rows.
 

@@ -114,7 +114,6 @@ def temporal_snr(means: NDArray[np.floating], kept: NDArray[np.intp] | None = No
     ratio near 0.
 
     Args:
-        means: means of every volume.
         kept: numbers of the steady-state volumes that were not scrubbed; None: all.
     """
     volumes = np.arange(len(means)) if kept is None else kept
@@ -175,9 +174,6 @@ def extract_scan(
     """Average and clean a scan in memory.
 
     Args:
-        scan: the image.
-        atlas: the parcellation or maps.
-        settings: cleaning of the means.
         tr: repetition time in s, NaN if unknown.
         confounds: (volumes, confounds) to regress out.
         kept: numbers of the volumes that were not scrubbed; None: all.
@@ -243,10 +239,7 @@ def check_cleaning(
     """Refuse a run that the band-pass cannot filter, or whose confounds leave no degree of freedom.
 
     Args:
-        where: subject and file.
-        volumes: number of acquired volumes.
         tr: repetition time in s, NaN if unknown.
-        settings: cleaning of the means.
         confounds: (volumes, confounds) to regress out.
         kept: numbers of the volumes that were not scrubbed; None: all.
 

@@ -92,7 +92,6 @@ def select_features(features: FloatMatrix, labels: IntArray, institution: IntArr
         features: (n, d) of all subjects.
         labels: (n,) in {0, ..., C - 1}; -1: the label must not be used.
         institution: (n,) codes.
-        selected: number of features to keep.
 
     Raises:
         UserError: there are fewer features than `selected`, or no institution has both classes.

@@ -87,8 +87,6 @@ def read_morphometry(
     Args:
         tables: in the order of their columns.
         identities: subject -> FreeSurfer's id.
-        settings: selection of columns, and normalisation of volumes.
-        missing: codes of a missing value.
 
     Raises:
         UserError: no column is left, a column chosen by a pattern is of no known kind, two tables disagree on one, no

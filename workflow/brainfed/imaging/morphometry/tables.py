@@ -84,8 +84,6 @@ def is_feature(column: str, settings: FreeSurferSettings, unknown: Kind = "unkno
     """Whether the settings keep a column; columns of another kind must be named in full.
 
     Args:
-        column: its name.
-        settings: selection of columns and kinds.
         unknown: kind of a column whose name does not tell it.
     """
     kind = measure_of(column)
@@ -257,7 +255,6 @@ def read_stats(subject: str, folder: str | Path, names: Sequence[str]) -> dict[s
     Parcellations that share region names with aparc keep their own name: `lh_aparc.DKTatlas_cuneus_thickness`.
 
     Args:
-        subject: id, for messages.
         folder: the `stats` folder.
         names: names of files in it: `aseg.stats`, `lh.aparc.stats`.
 

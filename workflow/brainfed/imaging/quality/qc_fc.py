@@ -30,7 +30,6 @@ def relate_motion(
 
     Args:
         series: subject -> (time, R).
-        regions: R names.
         moved: subject, mean_fd (mm, without NaN), site; the same subjects in ascending order.
         runs: subject -> lengths of its runs, for connectivity that is the mean over runs.
 

@@ -44,9 +44,6 @@ def name_maps(
     """(x, y, z, R) maps of an image in the order of its table, and their names.
 
     Args:
-        file: path of the image.
-        values: its voxels.
-        table: path of the table.
         named: number of each map, counted from 1, and its name; None: all maps, named by number.
 
     Raises:

@@ -32,9 +32,7 @@ def seen_voxels(
     The nearest voxel of the scan decides, so coverage does not depend on the scan's resolution.
 
     Args:
-        scan: the image.
         varying: (x, y, z) voxels of the scan with signal.
-        name: name of the atlas.
         affine: (4, 4) voxel to mm of the atlas.
         voxels: (V, 3) voxels of the atlas.
 
@@ -59,11 +57,8 @@ def voxels_in_view(
     """(V, 3) nearest voxel of an image for each voxel of the atlas, and (V,) whether it is in the image.
 
     Args:
-        subject: id, for messages.
-        file: path of the image.
         shape: (x, y, z) of the image.
         affine: (4, 4) voxel to mm of the image.
-        name: name of the atlas.
         atlas_affine: (4, 4) voxel to mm of the atlas.
         voxels: (V, 3) voxels of the atlas.
 
@@ -116,7 +111,6 @@ def label_means(
     """(time, R) means, NaN where no voxel was seen, and (R,) coverage.
 
     Args:
-        scan: the image.
         varying: (x, y, z) voxels of the scan with signal; the others do not count.
         atlas: the parcellation, resampled to the nearest label if on another grid than the scan's.
         voxels: (V, 3) voxels of the atlas with a label.
@@ -172,7 +166,6 @@ def map_means(
     Coverage is the seen fraction of a map's absolute weight.
 
     Args:
-        scan: the image.
         varying: (x, y, z) voxels of the scan with signal; the others do not count.
         atlas: the maps, interpolated linearly if on another grid than the scan's.
         voxels: (V, 3) voxels of the atlas with a weight in any map.

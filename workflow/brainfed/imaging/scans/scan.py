@@ -42,7 +42,6 @@ def refuse_damaged(where: str, expected: str) -> Iterator[None]:
     """Refuse a file if reading it inside the context fails, for whatever reason nibabel gives.
 
     Args:
-        where: subject and file.
         expected: expected kind of file.
 
     Raises:
@@ -63,8 +62,6 @@ def load_nifti(where: str, file: str | Path, expected: str) -> nib.Nifti1Pair:
     """Open a NIfTI of real numbers; its voxels are not read yet.
 
     Args:
-        where: subject and file.
-        file: path of the image.
         expected: expected kind of file.
 
     Raises:
@@ -363,9 +360,7 @@ def suspicion(scan: Scan, varying: NDArray[np.bool_], atlas: AtlasGrid) -> str:
     less than half.
 
     Args:
-        scan: the image.
         varying: (x, y, z) voxels of the scan with signal.
-        atlas: grid of the atlas.
     """
     found = []
     if scan.affines_apart > APART:

@@ -132,7 +132,6 @@ def refuse_other_orientation(where: str, exact: NDArray[np.float64], transposed:
     """Refuse a (time, R) array that seems to have a row a region, or that holds correlations.
 
     Args:
-        where: subject and file, for messages.
         exact: values, NaN in regions that are missing throughout.
         transposed: the cohort's setting; the question is open where it is None.
 
@@ -212,8 +211,6 @@ def read_array(
     """Read the (time, R) series in a file of arrays, and the names of its regions: empty where the file has none.
 
     Args:
-        where: subject and file, for messages.
-        file: path of a file with a format.
         variable: name of the array; None: the only matrix of the file, or `ROISignals`.
         known: names of the cohort's regions; those of a CONN file are chosen by them if it has them all.
         regions: number of regions; None if it is not known.

@@ -44,10 +44,6 @@ def write_series(
     The arrays are those of `samples.series.SeriesInputs`.
 
     Args:
-        path: of the file.
-        files: the parts of the cohort's series.
-        subjects: ids.
-        settings: how a series is scaled.
         metadata: to be kept beside the subjects and the names of the regions.
 
     Raises:

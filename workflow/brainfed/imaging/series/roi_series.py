@@ -128,8 +128,6 @@ def read_roi_series(
     signal, and is NaN.
 
     Args:
-        subject: id, for messages.
-        file: path of the file.
         regions: number of regions; None: that of the file.
         header: whether the first line of a text names the regions; None: decide by rule.
         indices: indices of the cohort's region table; None without a table.

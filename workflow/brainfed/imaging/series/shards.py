@@ -53,11 +53,7 @@ def write_shard(
 
     Args:
         subjects: ids, in ascending order.
-        load: loads the regions of one subject.
         regions: returns R names; called after the last subject.
-        atlas: name of the parcellation.
-        settings: the cohort's settings.
-        out: paths to write.
 
     Raises:
         UserError: a series is unusable and `on_invalid` is `error`.
@@ -95,8 +91,6 @@ def check_series(subject: str, series: NDArray[np.float32], least: int) -> None:
 
     Args:
         subject: id, perhaps with the file, for messages.
-        series: of the subject.
-        least: fewest volumes.
 
     Raises:
         UserError: the series is too short or has no varying region.

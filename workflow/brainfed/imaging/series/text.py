@@ -161,7 +161,6 @@ def bare_rows(rows: str, separator: str, columns: int | None) -> str:
     """Rows without the separators that end all of them.
 
     Args:
-        rows: lines ended by a line feed.
         separator: one of `MARKS` or `BLANKS`.
         columns: number of columns where it is known: rows that have it with an empty last cell keep that cell.
     """
@@ -242,9 +241,6 @@ def read_header(
     """Read the names in the first line without their `#`; empty if the line is a volume.
 
     Args:
-        subject: id, for messages.
-        file: path of the file.
-        text: text of the file.
         given: the cohort's setting `header`; None: the rule above decides.
         indices: indices of the cohort's region table in its order; None without a table.
 

@@ -64,7 +64,6 @@ class StackedModules(Generic[Module]):
 
     Args:
         make: builds the module; all institutions start from its weights.
-        institutions: M.
     """
 
     def __init__(self, make: Callable[[], Module], institutions: int, device: torch.device, dtype: torch.dtype) -> None:
@@ -231,7 +230,6 @@ def balanced(settings: InpaintingSettings, lengths: Tensor) -> Tensor:
     """Factors of the gradients of L_rec, L_gen and L_pheno: alpha, beta, 1, balanced where the settings say so.
 
     Args:
-        settings: of the training.
         lengths: (3,) of one institution, or (3, M).
 
     Returns:

@@ -64,12 +64,7 @@ def odds_ratio(inputs: InpaintingInputs, institution: int, edges: NDArray[np.int
 
 
 def warn_of_sites(inputs: InpaintingInputs, count: str) -> None:
-    """Warn that the scale assumes random institutions; call it where institutions are sites or groups of sites.
-
-    Args:
-        inputs: of the inpainting job.
-        count: the setting of the inpainter.
-    """
+    """Warn that the scale assumes random institutions; call it where institutions are sites or groups of sites."""
     if inputs.graph_settings.scope == "global_cut" and count == "calibrated":
         logger.warning(
             "the predicted numbers of missing neighbours are scaled as if institutions were drawn at random; these are "
@@ -117,8 +112,6 @@ class TrainedFedNI:
     """A `NodeGenerator`: one generator an institution, on the institution's whole graph.
 
     Args:
-        inputs: of the job.
-        settings: of the training.
         pairs: every institution with training subjects, and its generator in evaluation mode.
     """
 

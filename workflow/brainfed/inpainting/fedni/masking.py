@@ -57,7 +57,6 @@ def draw_mask(adjacency: Adjacency, root: int, random: np.random.Generator, sett
         adjacency: (m, m), symmetric; weights do not matter, self-loops neither.
         root: v_r; the trees of other components have random roots.
         random: draws tree, number and leaves in this order, so that random masking hides as many.
-        settings: fractions, masking and targets.
     """
     nodes = adjacency.shape[0]
     parent, depth = _forest(adjacency, root, random)

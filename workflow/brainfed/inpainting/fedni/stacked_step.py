@@ -154,7 +154,6 @@ class StackedDiscriminators:
         Args:
             fake: (M, p, d) generated features.
             real: (M, h, d) features of hidden nodes.
-            masks: of the epoch.
         """
         with torch.no_grad():
             first = self.weights[FIRST_WEIGHT]

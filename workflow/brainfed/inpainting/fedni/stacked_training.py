@@ -38,10 +38,7 @@ def can_be_stacked(
     Pairs that are matched on the host are trained one institution after the other.
 
     Args:
-        members: institutions.
-        drawn: their masks by epoch.
         known: of each member, (n,) whether a phenotype that the generator predicts is known; None: it predicts none.
-        settings: of the training.
     """
     masks = [mask.mask for own in drawn for mask in own]
     if len(members) < 2 or settings.pairing == "hungarian" or any(mask is None for mask in masks):
@@ -70,10 +67,6 @@ class StackedTraining:
     """Adversarial training of M institutions, whose weights are leaves that share memory with the modules.
 
     Args:
-        members: institutions with training subjects.
-        generators, discriminators: of all members.
-        settings: of the training.
-        k: of the graph.
         products: number format of the wide products, and their count.
     """
 

@@ -55,8 +55,6 @@ class TrainedFedSage:
     """A `NodeGenerator`: one generator an institution, on its whole graph, without dropout.
 
     Args:
-        inputs: of the inpainting job.
-        settings: of the training.
         generators: trained, by institution code.
     """
 

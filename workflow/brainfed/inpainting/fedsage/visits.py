@@ -34,8 +34,6 @@ class Visited:
 
     Args:
         home: code of the visiting owner, a host of its own fGen.
-        owners: with missing neighbours.
-        rounds: number of rounds.
 
     Attributes:
         losses: (rounds, 2) at the visiting owner, and the sum over the others.
@@ -82,12 +80,8 @@ class Hosts(Visited):
 
     Args:
         home: code of the visiting owner, a host of its own fGen.
-        owners: with missing neighbours.
         embeddings: institution -> (t, 128), each by its own encoder.
-        shape: of fGen.
-        draws: of the repeat.
         wide: of fGen's last layer.
-        rounds: number of rounds.
     """
 
     def __init__(
@@ -147,10 +141,7 @@ class Visitor:
     """The visiting owner: one step of its fGen a round, by the sum of the hosts' gradients.
 
     Args:
-        hosts: codes.
         fgen: trained in place.
-        learning_rate: Adam's.
-        rounds: number of rounds.
     """
 
     def __init__(self, hosts: tuple[int, ...], fgen: FeatureGenerator, learning_rate: float, rounds: int) -> None:
@@ -216,8 +207,6 @@ class RawHosts(Visited):
 
     Args:
         home: code of the visiting owner.
-        owners: with missing neighbours.
-        rounds: number of rounds.
     """
 
     def __init__(self, home: int, owners: Sequence[Owner], rounds: int) -> None:
@@ -247,13 +236,9 @@ class RawVisitor(Visitor):
     """The visiting owner; it generates vectors from the hosts' embeddings.
 
     Args:
-        home: its code.
         embeddings: institution -> (t, 128) of the hosts, in their order.
-        draws: of the repeat.
         noise: on the copy of fGen for the others.
         fgen: trained in place.
-        learning_rate: Adam's.
-        rounds: number of rounds.
     """
 
     def __init__(

@@ -115,7 +115,6 @@ def fit_svm(subjects: TrainingSet, costs: Sequence[float]) -> LinearModel:
     """The support vector machine of the best cost, fitted to all the training subjects.
 
     Args:
-        subjects: of the fit.
         costs: ascending. Once a machine has a hard margin, larger costs have the same one.
     """
     gram, labels = subjects.span.gram, subjects.labels

@@ -57,7 +57,8 @@ def designs(
     With `standardise: none` the mean of all training subjects, which is summed too, is subtracted. An institution
     without training subjects takes the mean of the others' moments.
     """
-    found = members(inputs, [fold], ledger, pooled=False, standardise=standardise == "institution")
+    groups = [inputs.members(place) for place in range(len(inputs.institutions))]
+    found = members(inputs, groups, [fold], ledger, standardise=standardise == "institution")
     features, dtype = inputs.fold_features(fold), getattr(torch, run.precision)
     rows, masks, units = [], [], []
     for member in found:
@@ -124,7 +125,6 @@ def margin_sums(design: Design, weight: Tensor) -> tuple[Tensor, Tensor, Tensor]
     """Sums over the training subjects of an institution, float64.
 
     Args:
-        design: the institution's subjects.
         weight: (P, d) of the models.
 
     Returns:
@@ -159,7 +159,6 @@ def kept_logistic(designs: Sequence[Design], weight: Tensor, bias: Tensor) -> Fi
     """The model of one fold of `solver: lbfgs`.
 
     Args:
-        designs: of the institutions.
         weight: (P, d).
         bias: (P,).
     """

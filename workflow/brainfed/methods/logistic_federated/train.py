@@ -59,10 +59,8 @@ class LogisticClients:
     """M institutions with P models, class against the rest.
 
     Args:
-        members: of all institutions.
         institutions: places of those with training subjects, which alone take part. A real site that is left out
             is asked like all others, and replies with zeros.
-        prefix: of the names on the wire.
     """
 
     def __init__(self, members: Sequence[Member], institutions: tuple[int, ...], prefix: str = "") -> None:

@@ -113,10 +113,7 @@ class GradientClients:
     """M institutions with one model of K scores, class against the rest; all folds in one product.
 
     Args:
-        members: of all institutions.
         classes: C; two have one score, for the second.
-        rounds: number of gradients.
-        noise: on whatever is sent.
         counts: whether the first round sends the noised numbers of subjects of each class.
     """
 

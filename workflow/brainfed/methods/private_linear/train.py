@@ -103,8 +103,6 @@ def _steps(settings: PrivateRidgeSettings, multiplier: float, samples: Tensor) -
     """(F,) size of a step: the setting's, or less where the noise of all rounds would give scores more than `LOUDEST`.
 
     Args:
-        settings: of the method.
-        multiplier: of the noise.
         samples: (M, F) numbers of training subjects, which are public.
     """
     subjects, senders = samples.sum(dim=0).double(), (samples > 0).sum(dim=0).double()

@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 
 from brainfed.federation.ledger import STAGES, Ledger
-from brainfed.federation.sharing import columns, of_institutions, record_pool
+from brainfed.federation.sharing import Content, columns, of_institutions, record_pool
 from brainfed.runtime.artefacts import read_arrays
 from brainfed.samples.inputs import IntArray, MethodInputs
+from brainfed.samples.series import SeriesInputs
 
 Row = dict[str, int | str]
 
@@ -18,6 +19,12 @@ def record_pooling(inputs: MethodInputs, ledger: Ledger, *phenotypes: str) -> No
     features = {} if phenotypes else {"features": (inputs.features[0].shape[1:], inputs.features[0].itemsize)}
     if len(inputs.institutions) > 1:
         record_pool(ledger, sizes_of(inputs.institution), features | columns(*phenotypes, "labels"))
+
+
+def series_content(inputs: SeriesInputs, subjects: IntArray, prefix: str = "") -> Content:
+    """Series and labels of subjects at these positions, for the ledger."""
+    series = (int(inputs.lengths[subjects].sum()), inputs.regions)
+    return {f"{prefix}series": (series, inputs.series.itemsize), f"{prefix}labels": ((len(subjects),), 1)}
 
 
 def sizes_of(institution: IntArray) -> dict[int, int]:

@@ -91,12 +91,7 @@ def assemble_graphs(
 ) -> tuple[GraphInputs, IntArray]:
     """Build the inputs of a method whose samples are graphs, and separately the labels for the scores.
 
-    Args:
-        split: subject, institution, fold.
-        participants: the columns of the phenotype table that the method declares, with site and diagnosis.
-        connectomes: one file shared by the folds, or one a fold in order.
-        labels: `true` or `permuted`.
-        folds: number of folds F; 0: the last one tests a subject of the split.
+    Arguments as of `assemble`; `connectomes` are one file shared by the folds, or one a fold in order.
 
     Returns:
         The inputs of the labelled subjects, with label -1 where tested, and the (n,) labels.
@@ -108,9 +103,8 @@ def assemble_graphs(
     truth = true_labels(people, labels, streams)
     graphs = tuple(read_graph_samples(path, tuple(people["subject"])) for path in connectomes)
     shapes = _shapes(people, read_arrays(connectomes[0], []).metadata.get("data_sets", []))
-    held = {**_columns(people, truth, folds), "streams": streams, "classes": classes}
-    inputs = GraphInputs(**held, graphs=graphs, shapes=shapes)
-    return inputs, truth
+    known = _columns(people, truth, folds)
+    return GraphInputs(**known, streams=streams, classes=classes, graphs=graphs, shapes=shapes), truth
 
 
 def assemble_series(
@@ -126,13 +120,8 @@ def assemble_series(
 ) -> tuple[SeriesInputs, IntArray]:
     """Build the inputs of a method whose samples are region series, and separately the labels for the scores.
 
-    Args:
-        split: subject, institution, fold.
-        participants: the columns of the phenotype table that the method declares, with site and diagnosis.
-        series: the file of all subjects; all folds share it.
-        labels: `true` or `permuted`.
-        folds: number of folds F; 0: the last one tests a subject of the split.
-        public: the public subjects of all folds, of a method that needs them.
+    Arguments as of `assemble`. All folds share the file `series`; `public` are the public subjects of all folds, of a
+    method that needs them.
 
     Returns:
         The inputs of the labelled subjects, with label -1 where tested, `PublicSeriesInputs` if there are public ones;
@@ -144,20 +133,20 @@ def assemble_series(
     people = _labelled(read_people(split, participants))
     truth = true_labels(people, labels, streams)
     start, values = read_series(series, tuple(people["subject"]))
-    held = {**_columns(people, truth, folds), "start": start, "series": values, "streams": streams, "classes": classes}
+    known = {**_columns(people, truth, folds), "start": start, "series": values, "streams": streams, "classes": classes}
     if public is None:
-        return SeriesInputs(**held), truth
-    mask = read_public(public, held["subjects"], held["labels"] != HIDDEN)
-    return PublicSeriesInputs(**held, public=mask), truth
+        return SeriesInputs(**known), truth
+    mask = read_public(public, known["subjects"], known["labels"] != HIDDEN)
+    return PublicSeriesInputs(**known, public=mask), truth
 
 
 def _shapes(people: pd.DataFrame, data_sets: Sequence[Mapping[str, Any]]) -> tuple[tuple[int, int], ...]:
     """(M) features and classes of the institutions' data sets, the most of several; empty without data sets."""
     if not data_sets:
         return ()
-    most = {each["name"]: (int(each["features"]), int(each["classes"])) for each in data_sets}
-    held = [[most[site] for site in own["site"].unique()] for _, own in people.groupby("institution")]
-    return tuple((max(features for features, _ in own), max(classes for _, classes in own)) for own in held)
+    shape = {each["name"]: (int(each["features"]), int(each["classes"])) for each in data_sets}
+    shapes = [[shape[site] for site in own["site"].unique()] for _, own in people.groupby("institution")]
+    return tuple((max(features for features, _ in own), max(classes for _, classes in own)) for own in shapes)
 
 
 def _labelled(people: pd.DataFrame) -> pd.DataFrame:

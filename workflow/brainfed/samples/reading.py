@@ -53,8 +53,9 @@ def align(file: ArrayFile, name: str, subjects: Sequence[str], path: Path | str)
     absent = [subject for subject in subjects if subject not in place]
     if absent:
         raise UserError(f"{path}: {_absence(file, absent, len(subjects))}")
-    held = file.arrays[name]
-    rows = held if tuple(subjects) == file.subjects else held[[place[subject] for subject in subjects]]
+    rows = file.arrays[name]
+    if tuple(subjects) != file.subjects:
+        rows = rows[[place[subject] for subject in subjects]]
     for start in range(0, len(rows), CHECKED_ROWS):
         finite = np.isfinite(rows[start : start + CHECKED_ROWS])
         if not finite.all():
@@ -143,13 +144,9 @@ class Phenotypes:
 
     def with_unknown(self, more: int) -> "Phenotypes":
         """The same columns with as many further rows, all unknown."""
-        held = {name: (getattr(self, name), unknown) for name, (unknown, _) in UNKNOWN.items()}
+        known = {name: getattr(self, name) for name in UNKNOWN if getattr(self, name) is not None}
         return Phenotypes(
-            **{
-                name: np.concatenate([values, np.full(more, unknown)])
-                for name, (values, unknown) in held.items()
-                if values is not None
-            }
+            **{name: np.concatenate([values, np.full(more, UNKNOWN[name][0])]) for name, values in known.items()}
         )
 
 

@@ -36,15 +36,14 @@ def check(inputs: LabelledSubjects, outcome: Outcome) -> None:
         expected_of = f"{inputs.folds} folds and {models} models"
         raise ValueError(f"expected finite patterns of {expected_of}, found {patterns.shape}")
     rounds = 0 if outcome.round_scores is None else len(outcome.round_scores)
-    clusters, each = outcome.clusters, (rounds, inputs.folds, len(inputs.institutions))
-    if clusters is not None and clusters.shape != each:
-        raise ValueError(f"expected clusters of {each} rounds, folds and institutions, found {clusters.shape}")
-    shares = outcome.shares
-    if shares is not None and shares.shape != each:
-        raise ValueError(f"expected shares of {each} rounds, folds and institutions, found {shares.shape}")
-    taught = outcome.taught
-    if taught is not None and taught.shape != each[:2]:
-        raise ValueError(f"expected taught shares of {each[:2]} rounds and folds, found {taught.shape}")
+    each = rounds, inputs.folds, len(inputs.institutions)
+    for name, reported, shape, axes in (
+        ("clusters", outcome.clusters, each, "rounds, folds and institutions"),
+        ("shares", outcome.shares, each, "rounds, folds and institutions"),
+        ("taught shares", outcome.taught, each[:2], "rounds and folds"),
+    ):
+        if reported is not None and reported.shape != shape:
+            raise ValueError(f"expected {name} of {shape} {axes}, found {reported.shape}")
     _check_members(inputs, outcome)
     parts = outcome.contributions
     if parts is None:
@@ -61,11 +60,8 @@ def check(inputs: LabelledSubjects, outcome: Outcome) -> None:
 
 def _check_members(inputs: LabelledSubjects, outcome: Outcome) -> None:
     """Check that every training subject has a finite score, if there are such scores, and no other subject has one."""
-    if outcome.member_scores is None:
-        return
-    expected = np.repeat((inputs.labels >= 0)[..., None], inputs.classes, axis=-1)
-    found = outcome.member_scores
-    if found.shape != expected.shape or not np.array_equal(np.isfinite(found), expected):
+    scores, expected = outcome.member_scores, np.repeat((inputs.labels >= 0)[..., None], inputs.classes, axis=-1)
+    if scores is not None and (scores.shape != expected.shape or not np.array_equal(np.isfinite(scores), expected)):
         raise ValueError(
             "expected one finite member score a class for every training subject of every fold, NaN elsewhere"
         )
@@ -139,21 +135,10 @@ def history_table(inputs: LabelledSubjects, outcome: Outcome, truth: IntArray) -
         institution in the server's mean; NaN: not reported), taught (share of the visits of public samples that
         institutions taught, the same for all institutions; NaN: no public samples).
     """
-    losses = ["training_loss", "test_loss", "test_accuracy"]
-    columns = ["fold", "institution", "round", *losses, "cluster", "weight", "taught"]
-    return pd.DataFrame(list(_history(inputs, outcome, truth)), columns=columns).astype(
-        {
-            "fold": np.int16,
-            "institution": "str",
-            "round": np.int32,
-            "training_loss": float,
-            "test_loss": float,
-            "test_accuracy": float,
-            "cluster": "Int32",
-            "weight": float,
-            "taught": float,
-        }
-    )
+    numbers = ("training_loss", "test_loss", "test_accuracy")
+    types = {"fold": np.int16, "institution": "str", "round": np.int32, **dict.fromkeys(numbers, float)}
+    types |= {"cluster": "Int32", "weight": float, "taught": float}
+    return pd.DataFrame(list(_history(inputs, outcome, truth)), columns=list(types)).astype(types)
 
 
 def _history(

@@ -194,10 +194,7 @@ def fit_scaling(
 
 
 def scaled(inputs: MethodInputs, fold: int, rows: Mask, *, standardise: bool = False) -> Float64:
-    """The scaled features (n, d) of all subjects; over `rows` their mean squared norm is the sum of the weights.
-
-    Arguments and errors as of `fit_scaling`.
-    """
+    """The scaled features (n, d) of all subjects; arguments and errors as of `fit_scaling`."""
     return fit_scaling(inputs, fold, rows, standardise=standardise).of_subjects(inputs, fold)
 
 
@@ -216,7 +213,8 @@ def _fit(
     """
     features, site = inputs.fold_features(fold)[:, view.columns], inputs.phenotypes.of("site")
     sites = int(site.max()) + 1 if view.centre == "site" else 0
-    parts = [_of_rows(features, site, own) for own in _by_institution(inputs, rows & view.present)]
+    fitting = [rows & view.present & (inputs.institution == code) for code in range(len(inputs.institutions))]
+    parts = [(features[own], site[own]) for own in fitting]
     sums = [site_sums(*part, sites) for part in parts]
     here = sum(sums[1:], sums[0])
     ledger = Ledger(SENT, {"sites-or-none": sites + 1, "columns": features.shape[1]})
@@ -226,11 +224,12 @@ def _fit(
     means = summed.means()
     deviation = np.ones(features.shape[1])
     if view.standardise:
-        own = np.sum([squared_deviations(*part, means) for part in parts], axis=0)
+        own = np.sum([np.square(_centred(*part, means)).sum(axis=0) for part in parts], axis=0)
         squares = add_up(link, ledger, len(site), {"squared-deviations": own})["squared-deviations"]
         deviation = np.sqrt(squares / max(float(summed.count.sum()), 1.0))
         deviation[deviation <= SMALLEST * np.abs(means).max(axis=0)] = np.inf
-    norms = np.array(sum(squared_norm(*part, means, deviation, view.clip) for part in parts))
+    values = [_standardised(*part, means, deviation, view.clip) for part in parts]
+    norms = np.array(sum(float(np.einsum("ij,ij->", own, own)) for own in values))
     tau = float(add_up(link, ledger, len(site), {"squared-norms": norms})["squared-norms"]) / fitted
     nothing = 0.0 if view.standardise else float(np.square(SMALLEST * means).sum(axis=1).max())
     scale = float(np.sqrt(view.weight / tau)) if tau > nothing else 0.0
@@ -238,7 +237,7 @@ def _fit(
 
 
 def site_sums(features: FloatArray, site: IntArray, sites: int) -> SiteSums:
-    """First message of an institution: its training subjects (n, d) by their sites (n,); one row without sites."""
+    """Sums of an institution's training subjects (n, d) by their sites (n,); one row without sites."""
     count, total = np.zeros(sites + 1), np.zeros((sites + 1, features.shape[1]))
     codes = site if sites else np.full_like(site, -1)
     for code in np.unique(codes).tolist():
@@ -246,26 +245,6 @@ def site_sums(features: FloatArray, site: IntArray, sites: int) -> SiteSums:
         count[code] = members.sum()
         total[code] = features[members].sum(axis=0, dtype=np.float64)
     return SiteSums(count, total)
-
-
-def squared_deviations(features: FloatArray, site: IntArray, means: Float64) -> Float64:
-    """Second message, of views that are z-scored: sum (d,) of the squared deviations from the means."""
-    return np.asarray(np.square(_centred(features, site, means)).sum(axis=0))
-
-
-def squared_norm(features: FloatArray, site: IntArray, means: Float64, deviation: Float64, clip: float | None) -> float:
-    """Last message: sum of the squared norms of the centred, z-scored and clipped training subjects."""
-    values = _standardised(features, site, means, deviation, clip)
-    return float(np.einsum("ij,ij->", values, values))
-
-
-def _by_institution(inputs: MethodInputs, rows: Mask) -> Iterator[Mask]:
-    for institution in range(len(inputs.institutions)):
-        yield rows & (inputs.institution == institution)
-
-
-def _of_rows(features: FloatArray, site: IntArray, rows: Mask) -> tuple[FloatArray, IntArray]:
-    return features[rows], site[rows]
 
 
 def _centred(features: FloatArray, site: IntArray, means: Float64) -> Float64:

@@ -94,8 +94,7 @@ class SeriesInputs(LabelledSubjects):
     def __post_init__(self) -> None:
         """Reject series that no method can read."""
         super().__post_init__()
-        problem = _misfit(self.start, self.series, len(self.subjects))
-        if problem:
+        if problem := _misfit(self.start, self.series, len(self.subjects)):
             raise ValueError(f"expected the series of {len(self.subjects)} subjects, found {problem}")
         short = np.flatnonzero(self.lengths < LEAST_TIMEPOINTS)
         if len(short):
@@ -135,18 +134,17 @@ def read_series(path: Path | str, subjects: Sequence[str]) -> tuple[IntArray, Fl
         UserError: a subject is missing, or the arrays do not fit together.
     """
     start, series = (map_array(path, name).arrays[name] for name in ("start", "series"))
-    held: tuple[str, ...] = read_arrays(path, []).subjects
-    problem = _misfit(start, series, len(held))
-    if problem:
-        raise UserError(f"{path}: expected series of {len(held)} subjects, found {problem}; delete it and run again.")
-    place = {subject: position for position, subject in enumerate(held)}
+    stored: tuple[str, ...] = read_arrays(path, []).subjects
+    if problem := _misfit(start, series, len(stored)):
+        raise UserError(f"{path}: expected series of {len(stored)} subjects, found {problem}; delete it and run again.")
+    place = {subject: position for position, subject in enumerate(stored)}
     absent = [subject for subject in subjects if subject not in place]
     if absent:
         raise UserError(
             f"{path}: expected the series of every subject, found none of {absent[0]!r} ({len(absent)} of "
             f"{len(subjects)} subjects); delete the file and run again."
         )
-    if tuple(subjects) == held:
+    if tuple(subjects) == stored:
         return start, series
     chosen, rows = chosen_rows(start, np.array([place[subject] for subject in subjects], dtype=np.int64))
     return chosen, series[rows]

@@ -9,13 +9,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from brainfed.engines.crossings import sizes_of
+from brainfed.engines.crossings import series_content, sizes_of
 from brainfed.engines.distilling.clients import DistillingServer, RecurrentClients, Teaching, logit_defence
 from brainfed.engines.distilling.network import Crops, FoldNetwork, Pool, Trainer
 from brainfed.engines.training import Server, Training
 from brainfed.federation.distillation.objective import Objective
 from brainfed.federation.ledger import Ledger
-from brainfed.federation.sharing import Content, record_downloads, record_pools, record_uploads
+from brainfed.federation.sharing import record_downloads, record_pools, record_uploads
 from brainfed.models.gahfl import KINDS, Kind, RecurrentClassifier
 from brainfed.runtime.errors import UserError
 from brainfed.samples.labelled_subjects import IntArray
@@ -143,12 +143,6 @@ class RecurrentTraining(Training[Series, Recipe]):
 
     def _module(self, kind: Kind) -> RecurrentClassifier:
         return RecurrentClassifier(kind, self.inputs.regions, self.inputs.classes, self.schedule.hidden)
-
-
-def series_content(inputs: SeriesInputs, subjects: IntArray, prefix: str = "") -> Content:
-    """Series and labels of subjects at these positions, for the ledger."""
-    series = (int(inputs.lengths[subjects].sum()), inputs.regions)
-    return {f"{prefix}series": (series, inputs.series.itemsize), f"{prefix}labels": ((len(subjects),), 1)}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,5 @@
 """FedNI: FedGCN on graphs completed by a federated generator (FedNI Sec. III), or by means of small groups."""
 
-from dataclasses import dataclass
-
 from brainfed.federation.settings import ROBUSTNESS_KEYS
 from brainfed.inpainting.settings import (
     CENTROIDS_TENSORS,
@@ -22,12 +20,6 @@ from brainfed.methods.classifier_settings import (
 from brainfed.methods.gcn.declaration import SKIP_TENSORS, FedGCNSettings
 from brainfed.methods.method import Capabilities, Comparison, Crossing, Inpainter, Method
 
-
-@dataclass(frozen=True)
-class FedNISettings(FedGCNSettings):
-    """The classifier's settings, those of FedGCN; `inpainting` and `fusing` are stages of their own."""
-
-
 FEDNI_INPAINTER = Inpainter(
     name="fedni",
     settings=InpaintingSettings,
@@ -39,7 +31,7 @@ FEDNI_INPAINTER = Inpainter(
 FEDNI = Method(
     name="fedni",
     title="FedNI",
-    settings=FedNISettings,
+    settings=FedGCNSettings,
     entry="brainfed.methods.fedni.train:train",
     family="federated",
     topology="federated",
@@ -74,7 +66,7 @@ CENTROIDS = Inpainter(
 FEDNI_CENTROIDS = Method(
     name="fedni-centroids",
     title="FedNI's classifier with centroids",
-    settings=FedNISettings,
+    settings=FedGCNSettings,
     entry=FEDNI.entry,
     family="federated",
     topology="federated",

@@ -79,10 +79,7 @@ class RidgeSolverSettings:
         "the mean norm.",
         minimum=0,
     )
-    zscore: bool = setting(
-        True,
-        ZSCORE,
-    )
+    zscore: bool = setting(True, ZSCORE)
 
     def __post_init__(self) -> None:
         check_grid("alphas", self.alphas)
@@ -130,10 +127,7 @@ RIDGE_FEDERATED = Method(
 class FedTangentSettings(FederatedRidgeSettings):
     """Settings of federated ridge; tangent features are not z-scored."""
 
-    zscore: bool = setting(
-        False,
-        ZSCORE,
-    )
+    zscore: bool = setting(False, ZSCORE)
 
 
 FEDTANGENT = Method(

@@ -20,16 +20,10 @@ from brainfed.methods.classifier_settings import (
 from brainfed.methods.method import Capabilities, Comparison, Crossing, Method
 from brainfed.runtime.settings import setting
 
-
-@dataclass(frozen=True)
-class LocalGCNSettings(SoloSettings):
-    """Training in one institution."""
-
-
 LOCALGCN = Method(
     name="localgcn",
     title="LocalGCN",
-    settings=LocalGCNSettings,
+    settings=SoloSettings,
     entry="brainfed.methods.gcn.train:train_localgcn",
     family="graph",
     topology="local",
@@ -46,15 +40,10 @@ the other sites' models score the unseen one.
 """
 
 
-@dataclass(frozen=True)
-class CentralGCNSettings(SoloSettings):
-    """Training on pooled data; `standardise: institution` treats the pool as one institution."""
-
-
 CENTRALGCN = Method(
     name="centralgcn",
     title="CentralGCN",
-    settings=CentralGCNSettings,
+    settings=SoloSettings,
     entry="brainfed.methods.gcn.train:train_centralgcn",
     family="graph",
     topology="central",

@@ -16,18 +16,18 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit
+from scipy.special import logit
 
 from brainfed.engines.crossings import record_pooling, sizes_of
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.sharing import record_help
 from brainfed.methods.linear.dual import LinearModel, TrainingSpan, training_span
-from brainfed.methods.linear.kept import kept_linear
+from brainfed.methods.linear.kept import kept_linear, scores_of_models
 from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.runtime.score_kinds import ScoreKind
 from brainfed.samples.inner_folds import first_view, institution_folds, twin_groups
 from brainfed.samples.inputs import FittedModel, FloatArray, IntArray, MethodInputs, Outcome, View
-from brainfed.samples.labelled_subjects import of_two_classes, require_training_subjects
+from brainfed.samples.labelled_subjects import require_training_subjects
 from brainfed.samples.scaling import fit_scaling, scaled
 
 MODEL_BYTES = 8
@@ -151,12 +151,12 @@ def _models(task: LinearTask, inputs: MethodInputs, fold: int, pool: NDArray[np.
 
 def _patterns(models: Sequence[Models], dimensions: int) -> NDArray[np.float64]:
     """(K, d) patterns of the K modelled classes: the mean over the pools whose score varies; 0 without one."""
-    found = np.zeros((len(models[0]), dimensions))
+    patterns = np.zeros((len(models[0]), dimensions))
     for place, own in enumerate(zip(*models, strict=True)):
         varying = [model.pattern for model in own if model.pattern is not None]
         if varying:
-            found[place] = np.mean(varying, axis=0)
-    return found
+            patterns[place] = np.mean(varying, axis=0)
+    return patterns
 
 
 def _features(inputs: MethodInputs, fold: int, rows: NDArray[np.bool_]) -> FloatArray:
@@ -218,9 +218,4 @@ def _record_scaling(
 
 def _response(task: LinearTask, models: Models, features: FloatArray) -> NDArray[np.float64]:
     """Scores (n, C) of the features (n, d)."""
-    scores = np.column_stack([model.scores(features) for model in models])
-    if task.kind == "probability":
-        scores = np.asarray(expit(scores))
-    if len(models) == 1:
-        return of_two_classes(scores[:, 0], task.kind)
-    return scores / scores.sum(axis=1, keepdims=True) if task.kind == "probability" else scores
+    return scores_of_models(np.column_stack([model.scores(features) for model in models]), task.kind)

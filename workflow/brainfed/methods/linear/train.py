@@ -1,7 +1,7 @@
 """Training of ridge, support vectors and logistic regression, each with an inner choice of its penalty."""
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from itertools import product
 
 import numpy as np
@@ -29,14 +29,8 @@ Float64 = NDArray[np.float64]
 
 def train_ridge(inputs: MethodInputs, settings: RidgeSettings, run: Run) -> Outcome:
     """Entry point of the method `ridge`."""
-
     inner = settings.choice == "inner_folds"
-
-    def fit(subjects: TrainingSet) -> LinearModel:
-        if inner:
-            return fit_ridge_by_inner_folds(subjects, settings.alphas)
-        return fit_ridge(subjects, settings.alphas)
-
+    fit = partial(fit_ridge_by_inner_folds if inner else fit_ridge, alphas=settings.alphas)
     task = LinearTask(fit, "margin", settings.training, settings.standardise, RIDGE.crossing.tensors, inner)
     return train_linear(task, inputs, run)
 
@@ -102,13 +96,9 @@ def left_out_errors(values: Float64, vectors: Float64, targets: Float64, twins: 
 
 def train_svm(inputs: MethodInputs, settings: SVMSettings, run: Run) -> Outcome:
     """Entry point of the method `svm`."""
-
-    def fit(subjects: TrainingSet) -> LinearModel:
-        return fit_svm(subjects, settings.costs)
-
-    return train_linear(
-        LinearTask(fit, "margin", settings.training, settings.standardise, SVM.crossing.tensors), inputs, run
-    )
+    fit = partial(fit_svm, costs=settings.costs)
+    task = LinearTask(fit, "margin", settings.training, settings.standardise, SVM.crossing.tensors)
+    return train_linear(task, inputs, run)
 
 
 def fit_svm(subjects: TrainingSet, costs: Sequence[float]) -> LinearModel:
@@ -124,7 +114,8 @@ def fit_svm(subjects: TrainingSet, costs: Sequence[float]) -> LinearModel:
         machine = hard.get(kept.tobytes())
         if machine is None:
             machine = _machine(cost).fit(gram[np.ix_(kept, kept)], labels[kept])
-            if _has_hard_margin(machine):
+            # With no dual variable at its bound, the optimality conditions hold for every larger cost.
+            if np.abs(machine.dual_coef_).max() < cost:
                 hard[kept.tobytes()] = machine
         return np.asarray(machine.decision_function(gram[np.ix_(held_out, kept)]))
 
@@ -139,11 +130,6 @@ def _machine(cost: float) -> SVC:
     return SVC(C=cost, kernel="precomputed", tol=1e-6)
 
 
-def _has_hard_margin(machine: SVC) -> bool:
-    """Whether no dual variable is at its bound: then the optimality conditions hold for every larger cost."""
-    return bool(np.abs(machine.dual_coef_).max() < machine.C)
-
-
 def _error(labels: IntArray, margins: NDArray[np.float64]) -> float:
     return float(np.mean((margins > 0) != labels))
 
@@ -155,10 +141,7 @@ def _error(labels: IntArray, margins: NDArray[np.float64]) -> float:
 
 def train_logistic(inputs: MethodInputs, settings: LogisticSettings, run: Run) -> Outcome:
     """Entry point of the method `logistic`."""
-
-    def fit(subjects: TrainingSet) -> LinearModel:
-        return fit_logistic(subjects, settings.costs)
-
+    fit = partial(fit_logistic, costs=settings.costs)
     task = LinearTask(fit, "probability", settings.training, settings.standardise, LOGISTIC.crossing.tensors)
     return train_linear(task, inputs, run)
 

@@ -295,10 +295,10 @@ def _patterns(fitting: Fitting, clients: LogisticClients) -> NDArray[np.float64]
 @torch.no_grad()
 def _probabilities(clients: LogisticClients, rows: Tensor) -> NDArray[np.float64]:
     """(n, C) probabilities of rows (n, d); of more than two classes each against the rest, divided by their sum."""
-    found = torch.sigmoid((rows @ clients.weight.T + clients.bias).double()).cpu().numpy()
-    if found.shape[1] == 1:
-        return of_two_classes(found[:, 0], "probability")
-    return np.asarray(found / found.sum(axis=1, keepdims=True))
+    shares = torch.sigmoid((rows @ clients.weight.T + clients.bias).double()).cpu().numpy()
+    if shares.shape[1] == 1:
+        return of_two_classes(shares[:, 0], "probability")
+    return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
 
 # The torch side of federated logistic regression.

@@ -1,7 +1,5 @@
 """Multilayer perceptrons on features alone: in every institution, on pooled data, and by FedAvg."""
 
-from dataclasses import dataclass
-
 from brainfed.federation.settings import ROBUSTNESS_KEYS
 from brainfed.methods.classifier_settings import (
     BETWEEN_SITES,
@@ -17,16 +15,10 @@ from brainfed.methods.classifier_settings import (
 )
 from brainfed.methods.method import Capabilities, Comparison, Crossing, Method
 
-
-@dataclass(frozen=True)
-class LocalMLPSettings(SoloSettings):
-    """Training in one institution."""
-
-
 LOCALMLP = Method(
     name="localmlp",
     title="LocalMLP",
-    settings=LocalMLPSettings,
+    settings=SoloSettings,
     entry="brainfed.methods.mlp.train:train_localmlp",
     family="graph",
     topology="local",
@@ -41,15 +33,10 @@ Nothing crosses institutions except under leave-one-site-out: the other sites' m
 """
 
 
-@dataclass(frozen=True)
-class CentralMLPSettings(SoloSettings):
-    """Training on pooled data; `standardise: institution` treats the pool as one institution."""
-
-
 CENTRALMLP = Method(
     name="centralmlp",
     title="CentralMLP",
-    settings=CentralMLPSettings,
+    settings=SoloSettings,
     entry="brainfed.methods.mlp.train:train_centralmlp",
     family="graph",
     topology="central",
@@ -61,15 +48,10 @@ CENTRALMLP = Method(
 """FedMLP's classifier on the pooled data of all institutions: the pooled twin of FedMLP."""
 
 
-@dataclass(frozen=True)
-class FedMLPSettings(FederatedClassifierSettings):
-    """The federation's settings and the classifier's."""
-
-
 FEDMLP = Method(
     name="fedmlp",
     title="FedMLP",
-    settings=FedMLPSettings,
+    settings=FederatedClassifierSettings,
     entry="brainfed.methods.mlp.train:train_fedmlp",
     family="federated",
     topology="federated",

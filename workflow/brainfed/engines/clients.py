@@ -32,14 +32,9 @@ def parameters_by_wire_name(module: torch.nn.Module) -> dict[str, torch.nn.Param
     return {wire_name(name): parameter for name, parameter in module.named_parameters()}
 
 
-def content_of(tensors: Mapping[str, Tensor], stacked: int = 0) -> Content:
+def content_of(tensors: Mapping[str, Tensor], stacked: int = 0) -> dict[str, tuple[tuple[int, ...], int]]:
     """Shapes and bytes of an entry of tensors, for the ledger, without their first `stacked` axes."""
     return {name: (tuple(tensor.shape[stacked:]), tensor.element_size()) for name, tensor in tensors.items()}
-
-
-def below(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """The arrays under a prefix, without it."""
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
 def padded_labels(labels: IntArray, members: Sequence[IntArray]) -> Tensor:

@@ -22,7 +22,6 @@ from brainfed.imaging.fitted.rfe import FloatMatrix, IntArray, both_classes, eli
 FloatArray = NDArray[np.float32] | NDArray[np.float64]
 Float64 = NDArray[np.float64]
 
-
 BLOCK_ENTRIES = 1 << 23
 """Largest number of features' entries in one block."""
 OVERSAMPLES = 10

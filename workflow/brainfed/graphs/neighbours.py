@@ -1,6 +1,6 @@
 """The most similar subjects: A = S o S~, imaging times phenotype (FedNI Sec. III-A), for few and for many subjects."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,6 @@ Values = NDArray[np.int64] | NDArray[np.float64]
 IntArray = NDArray[np.int64]
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
-
 
 MANY = 5000
 """Largest number of subjects for distances by pair; matrix products compute those of more subjects."""
@@ -345,6 +344,23 @@ class Edges:
     column: NDArray[np.int64]
     weight: NDArray[np.float64]
 
+    @classmethod
+    def joined(cls, pieces: Sequence["Edges"]) -> "Edges":
+        """The edges of all pieces, one piece after the other."""
+        if not pieces:
+            return cls(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+        return cls(
+            *(np.concatenate([getattr(edges, name) for edges in pieces]) for name in ("row", "column", "weight"))
+        )
+
+    def take(self, positions: NDArray[np.int64] | NDArray[np.bool_]) -> "Edges":
+        """Edges at these positions."""
+        return Edges(self.row[positions], self.column[positions], self.weight[positions])
+
+    def in_order(self) -> "Edges":
+        """The edges in order of (row, column)."""
+        return self.take(np.lexsort((self.column, self.row)))
+
 
 def largest_in_rows(weights: FloatMatrix, k: int) -> NDArray[np.bool_]:
     """Mask (a, b) of the k largest positive weights of each row; ties go to the lower column."""
@@ -360,13 +376,7 @@ def largest_in_rows(weights: FloatMatrix, k: int) -> NDArray[np.bool_]:
 
 
 def nearest(
-    queries: Nodes,
-    candidates: Nodes | None,
-    sigma: float,
-    *,
-    k: int,
-    age_gap: float,
-    entries: int = BLOCK_ENTRIES,
+    queries: Nodes, candidates: Nodes | None, sigma: float, *, k: int, age_gap: float, entries: int = BLOCK_ENTRIES
 ) -> Edges:
     """Edges from each query to its k most similar candidates; `None`: the other queries."""
     among_themselves = candidates is None
@@ -375,24 +385,21 @@ def nearest(
         return _nearest_of_probable(
             queries, others, sigma, k=k, age_gap=age_gap, apart=among_themselves, entries=entries
         )
-    found: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]] = []
+    pieces: list[Edges] = []
     for block in row_blocks(len(queries), len(others), entries):
         weights = similarity(queries.take(block), others, sigma, age_gap)
         if among_themselves:
             weights[np.arange(block.stop - block.start), np.arange(block.start, block.stop)] = 0
         row, column = np.nonzero(largest_in_rows(weights, k))
-        found.append((row + block.start, column, weights[row, column]))
-    if not found:
-        return Edges(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
-    row, column, weight = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    return Edges(row.astype(np.int64), column.astype(np.int64), weight)
+        pieces.append(Edges(row + block.start, column, weights[row, column]))
+    return Edges.joined(pieces)
 
 
 def _nearest_of_probable(
     queries: Nodes, others: Nodes, sigma: float, *, k: int, age_gap: float, apart: bool, entries: int
 ) -> Edges:
     """Same edges as `nearest`, weighing probable pairs only; `apart`: query i and node i are one subject."""
-    found: list[Edges] = []
+    pieces: list[Edges] = []
     for row, column in probable_neighbours(queries, others, sigma, k=k + apart, age_gap=age_gap):
         pair = row != column if apart else slice(None)
         row, column = row[pair], column[pair]
@@ -402,16 +409,12 @@ def _nearest_of_probable(
         order = np.lexsort((column, -weight, row))
         row, column, weight = row[order], column[order], weight[order]
         rank = np.arange(len(row)) - np.searchsorted(row, row)
-        kept = (rank < k) & (weight > 0)
-        row, column, weight = row[kept], column[kept], weight[kept]
-        order = np.lexsort((column, row))
-        found.append(Edges(row[order], column[order], weight[order]))
-    return Edges(*(np.concatenate([getattr(edges, name) for edges in found]) for name in ("row", "column", "weight")))
+        pieces.append(Edges(row, column, weight).take((rank < k) & (weight > 0)).in_order())
+    return Edges.joined(pieces)
 
 
 def symmetric(edges: Edges, nodes: int) -> Edges:
     """max(A, A^T), with entries in order of (row, column)."""
     directed = csr_array((edges.weight, (edges.row, edges.column)), shape=(nodes, nodes))
     both = directed.maximum(directed.T).tocoo()
-    order = np.lexsort((both.col, both.row))
-    return Edges(both.row[order].astype(np.int64), both.col[order].astype(np.int64), both.data[order])
+    return Edges(both.row.astype(np.int64), both.col.astype(np.int64), both.data).in_order()

@@ -27,7 +27,6 @@ from brainfed.runtime.streams import Streams
 
 IntArray = NDArray[np.int64]
 
-
 CROSSES = {"features": ("subjects", "features")} | dict.fromkeys(("site", "sex", "age", "labels"), ("subjects",))
 
 
@@ -218,14 +217,16 @@ def build_graph(
     for part in parts:
         known, apart = part.members[fitted[part.members]], part.members[~fitted[part.members]]
         pieces += _part_edges(nodes, known, apart, part.sigma, settings, block_entries)
-    edges = _joined(pieces)
+    edges = Edges.joined(pieces).in_order()
     if settings.shuffle:
-        edges = _joined([_shuffled(edges, institution, fitted, streams)])
+        edges = _shuffled(edges, institution, fitted, streams).in_order()
     cut = None
     if settings.scope == "global_cut":
         inside = institution[edges.row] == institution[edges.column]
-        edges, cut = _chosen(edges, inside), _chosen(edges, ~inside)
-    edges = _with_self_loops(edges, count, settings.self_weight)
+        edges, cut = edges.take(inside), edges.take(~inside)
+    if settings.self_weight != 0:
+        loops = Edges(np.arange(count), np.arange(count), np.full(count, settings.self_weight))
+        edges = Edges.joined([edges, loops]).in_order()
     return PopulationGraph(
         edges.row,
         edges.column,
@@ -268,10 +269,6 @@ def _part_edges(
     ]
 
 
-def _chosen(edges: Edges, mask: NDArray[np.bool_]) -> Edges:
-    return Edges(edges.row[mask], edges.column[mask], edges.weight[mask])
-
-
 def _shuffled(edges: Edges, institution: IntArray, fitted: NDArray[np.bool_], streams: Streams) -> Edges:
     """Permute the fitted nodes inside their institution; the others keep their own row."""
     place = np.arange(len(institution))
@@ -279,22 +276,6 @@ def _shuffled(edges: Edges, institution: IntArray, fitted: NDArray[np.bool_], st
         members = np.flatnonzero((institution == index) & fitted)
         place[members] = streams.numpy("shuffled-edges", index).permutation(members)
     return Edges(place[edges.row], place[edges.column], edges.weight)
-
-
-def _with_self_loops(edges: Edges, count: int, weight: float) -> Edges:
-    if weight == 0:
-        return _joined([edges])
-    nodes = np.arange(count)
-    return _joined([edges, Edges(nodes, nodes, np.full(count, weight))])
-
-
-def _joined(pieces: list[Edges]) -> Edges:
-    """Edges of all pieces, in order of (row, column)."""
-    row = np.concatenate([piece.row for piece in pieces])
-    column = np.concatenate([piece.column for piece in pieces])
-    weight = np.concatenate([piece.weight for piece in pieces])
-    order = np.lexsort((column, row))
-    return Edges(row[order], column[order], weight[order])
 
 
 # Edge homophily: share of neighbours with equal labels, against chance (Zhu et al. 2020).

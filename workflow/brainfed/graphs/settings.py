@@ -10,7 +10,6 @@ from brainfed.runtime.settings import setting
 PhenotypeName = Literal["sex", "age", "site"]
 Distance = Literal["euclidean", "correlation"]
 
-
 FEWEST = 3
 """Fewest values of a subject for a correlation."""
 

@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from brainfed.imaging.connectivity import split_runs, to_matrices
+from brainfed.imaging.connectivity import to_matrices
 from brainfed.imaging.quality.typicality import defined_connectivity
+from brainfed.imaging.series.joined import split_runs
 from brainfed.imaging.series.roi_series import varying_regions
 from brainfed.imaging.series.shards import load_runs, load_series
 from brainfed.runtime.artefacts import read_table, write_text, write_tsv
@@ -58,7 +59,8 @@ def export_bids(
         coverage = read_table(coverage_file, ["subject", "region", "coverage"]).groupby("subject")
         for subject in subjects:
             stem = f"{_shared_name(sources[subject])}_atlas-{label}"
-            target = root / _folder_of(stem) / "func"
+            levels = [part for part in stem.split("_") if part.startswith(("sub-", "ses-"))]
+            target = root.joinpath(*levels, "func")
             facts = {"Sources": [f"bids:source:{_within_data_set(image)}" for image in sources[subject]]}
             row = known.loc[subject]
             whole = row["runs"] == 1 and row["timepoints"] == row["volumes"]
@@ -76,11 +78,6 @@ def _shared_name(images: Sequence[str]) -> str:
     return "_".join(
         part for part in parts[0] if not part.startswith("desc-") and all(part in others for others in parts[1:])
     )
-
-
-def _folder_of(stem: str) -> Path:
-    levels = [part for part in stem.split("_") if part.startswith(("sub-", "ses-"))]
-    return Path(*levels)
 
 
 def _within_data_set(image: str) -> str:

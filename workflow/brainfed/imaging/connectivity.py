@@ -8,7 +8,7 @@ from nilearn.connectome import ConnectivityMeasure
 from numpy.typing import NDArray
 from sklearn.covariance import EmpiricalCovariance, LedoitWolf
 
-from brainfed.imaging.series.joined import standardised
+from brainfed.imaging.series.joined import split_runs, standardised
 from brainfed.imaging.series.roi_series import varying_regions
 from brainfed.imaging.settings import FeatureSettings
 from brainfed.runtime.errors import UserError
@@ -57,11 +57,6 @@ def connectivity(
         if (position + 1) % 100 == 0 or position + 1 == len(subjects):
             logger.info("%s connectivity %d/%d", settings.connectivity, position + 1, len(subjects))
     return features
-
-
-def split_runs(series: NDArray[np.float32], lengths: Sequence[int]) -> list[NDArray[np.float32]]:
-    """(time, R) series of each run of a subject; one series without lengths."""
-    return np.split(series, np.cumsum(lengths)[:-1]) if len(lengths) else [series]
 
 
 def to_matrices(features: NDArray[np.floating], diagonal: float = 1.0) -> NDArray[np.float64]:

@@ -11,7 +11,7 @@ from brainfed.federation.ledger import Ledger
 from brainfed.federation.sharing import record_summaries
 from brainfed.graphs.neighbours import mean_pairwise_distance, nearest
 from brainfed.graphs.population import fit_parts
-from brainfed.inpainting.inputs import Generated, InpaintingInputs, TrainedGenerator
+from brainfed.inpainting.inputs import Generated, InpaintingInputs, TrainedGenerator, rank_among_equals
 from brainfed.inpainting.new_nodes import place
 from brainfed.inpainting.settings import CENTROIDS_TENSORS, CentroidSettings
 from brainfed.runtime.artefacts import ArrayFile
@@ -76,8 +76,7 @@ class ForeignCentroids:
 
     def __init__(self, inputs: InpaintingInputs, source: IntArray, centroids: Generated) -> None:
         self._inputs, self._centroids = inputs, centroids
-        codes = [code for code in range(len(inputs.institutions)) if len(inputs.members(code))]
-        pairs = [(code, centroid) for code in codes for centroid in np.flatnonzero(source != code).tolist()]
+        pairs = [(code, centroid) for code in inputs.learning for centroid in np.flatnonzero(source != code).tolist()]
         home = np.array([code for code, _ in pairs], dtype=np.int64)
         which = np.array([centroid for _, centroid in pairs], dtype=np.int64)
         self._parent, self._which = self._ordered(home, which)
@@ -88,15 +87,11 @@ class ForeignCentroids:
 
     def draw(self, parents: IntArray) -> Generated:
         """The r-th of equal parents gets the r-th most similar of its centroids."""
-        first = np.searchsorted(self._parent, parents)
-        rank = np.zeros(len(parents), dtype=np.int64)
-        order = np.argsort(parents, kind="stable")
-        rank[order] = np.arange(len(parents)) - np.searchsorted(parents[order], parents[order])
-        return self._nodes(self._which[first + rank])
+        return self._nodes(self._which[np.searchsorted(self._parent, parents) + rank_among_equals(parents)])
 
     def _nodes(self, which: IntArray) -> Generated:
-        held = self._centroids
-        return Generated(held.features[which], held.sex[which], held.age[which], np.full(len(which), -1))
+        every = self._centroids
+        return Generated(every.features[which], every.sex[which], every.age[which], np.full(len(which), -1))
 
     def _ordered(self, home: IntArray, which: IntArray) -> tuple[IntArray, IntArray]:
         """Ascending parents and their centroids, the most similar first, for centroids `which` (p,) in `home` (p,)."""
@@ -106,12 +101,9 @@ class ForeignCentroids:
         placed = place(inputs, home, self._nodes(which), unknown)
         for code, part in placed.parts.items():
             mine, members = np.flatnonzero(home == code), inputs.members(code)
-            found = nearest(
-                *(placed.nodes.take(count + mine), placed.nodes.take(members), part.sigma),
-                k=1,
-                age_gap=inputs.graph_settings.age_gap,
-            )
-            parent[mine[found.row]], weight[mine[found.row]] = members[found.column], found.weight
+            new, subjects = placed.nodes.take(count + mine), placed.nodes.take(members)
+            edges = nearest(new, subjects, part.sigma, k=1, age_gap=inputs.graph_settings.age_gap)
+            parent[mine[edges.row]], weight[mine[edges.row]] = members[edges.column], edges.weight
         joined = np.flatnonzero(parent >= 0)
         order = joined[np.lexsort((which[joined], -weight[joined], parent[joined]))]
         return parent[order], which[order]
@@ -126,8 +118,7 @@ logger = logging.getLogger(__name__)
 
 def train(inputs: InpaintingInputs, settings: CentroidSettings, run: Run) -> TrainedGenerator:
     """The centroids of every institution, and the sizes of its smallest and largest group; uses no label."""
-    codes, min_group = range(len(inputs.institutions)), settings.min_group
-    sizes = {code: len(inputs.members(code)) for code in codes if len(inputs.members(code))}
+    min_group, sizes = settings.min_group, {code: len(inputs.members(code)) for code in inputs.learning}
     groups = {code: groups_of(coordinates(inputs, code), min_group) for code in sizes}
     for done, (code, own) in enumerate(groups.items(), start=1):
         if not own:
@@ -138,6 +129,9 @@ def train(inputs: InpaintingInputs, settings: CentroidSettings, run: Run) -> Tra
         run.progress(done, len(groups), "centroids, institution")
     members = [(code, inputs.members(code)[group]) for code, own in groups.items() for group in own]
     width = inputs.features.shape[1]
+    means = np.zeros((len(members), width), dtype=np.float32)
+    for row, (_, group) in enumerate(members):
+        means[row] = inputs.features[group].mean(axis=0, dtype=np.float64)
     ledger = Ledger(CENTROIDS_TENSORS, {"features": width}, "inpainting")
     sent = {"centroid": ((width,), 4), "centroid-sex": ((), 1), "centroid-age": ((), 8)}
     for name in {"sex", "age"} - set(inputs.graph_settings.phenotypes):
@@ -146,7 +140,7 @@ def train(inputs: InpaintingInputs, settings: CentroidSettings, run: Run) -> Tra
     return TrainedGenerator(
         arrays={
             "institution": np.array([code for code, _ in members], dtype=np.int64),
-            "features": _means(inputs, [group for _, group in members]),
+            "features": means,
             "sex": np.array([_most_frequent(inputs.sex[group], min_group) for _, group in members], dtype=np.int64),
             "age": np.array([_mean_of_known(inputs.age[group], min_group) for _, group in members], dtype=np.float64),
         },
@@ -178,20 +172,10 @@ def coordinates(inputs: InpaintingInputs, institution: int) -> FloatArray:
     if "age" in settings.phenotypes:
         age = inputs.age[members]
         blocks.append(np.where(np.isnan(age), _mean_of_known(age, 1), age)[:, None])
-    return np.concatenate([_in_units(block) for block in blocks], axis=1)
-
-
-def _in_units(block: FloatArray) -> FloatArray:
-    """Divided by the mean distance of two rows; 0 where all are equal or unknown."""
-    distance = mean_pairwise_distance(block) if np.isfinite(block).all() else 0.0
-    return block / distance if distance > 0 else np.zeros_like(block)
-
-
-def _means(inputs: InpaintingInputs, groups: list[IntArray]) -> NDArray[np.float32]:
-    means = np.zeros((len(groups), inputs.features.shape[1]), dtype=np.float32)
-    for row, group in enumerate(groups):
-        means[row] = inputs.features[group].mean(axis=0, dtype=np.float64)
-    return means
+    distances = [mean_pairwise_distance(block) if np.isfinite(block).all() else 0.0 for block in blocks]
+    # 0 where all are equal or unknown.
+    scaled = [block / each if each > 0 else np.zeros_like(block) for block, each in zip(blocks, distances, strict=True)]
+    return np.concatenate(scaled, axis=1)
 
 
 def _most_frequent(codes: IntArray, min_group: int) -> int:

@@ -27,7 +27,6 @@ from brainfed.runtime.errors import UserError
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
-
 PAIR_BLOCK = 64
 """Pairs (node, parent) compared at once, all with all; only the diagonal is used."""
 
@@ -77,7 +76,7 @@ def _random_edges(inputs: InpaintingInputs, parents: IntArray, settings: FusingS
             others = random.choice(members[members != parents[node]], size - 1, replace=False)
             row = np.full(size, len(inputs.subjects) + node)
             pieces.append(Edges(row, np.append(others, parents[node]), random.choice(weights, size)))
-    return _concatenated(pieces)
+    return Edges.joined(pieces)
 
 
 def _similar_edges(inputs: InpaintingInputs, parents: IntArray, new_nodes: Generated, chosen: FusingSettings) -> Edges:
@@ -89,9 +88,10 @@ def _similar_edges(inputs: InpaintingInputs, parents: IntArray, new_nodes: Gener
         mine = np.flatnonzero(home == index)
         new = len(inputs.subjects) + mine
         members, degree = inputs.members(index), neighbours_of_a_node(inputs, index, chosen)
-        weakest = _weakest_edge(inputs, members)
+        weakest = float(inputs.graph.weight[_inside(inputs, members)].min(initial=np.inf))
+        weakest = 1.0 if np.isinf(weakest) else weakest
         pieces.append(_neighbours(placed.nodes, new, members, parents[mine], part.sigma, settings, degree, weakest))
-    return _concatenated(pieces)
+    return Edges.joined(pieces)
 
 
 def _neighbours(
@@ -141,12 +141,6 @@ def _without_last(row: IntArray, weight: FloatArray, shortened: IntArray, degree
     return kept
 
 
-def _weakest_edge(inputs: InpaintingInputs, members: IntArray) -> float:
-    """The smallest weight of an edge among the institution's subjects; 1 where there is none."""
-    inside = _inside(inputs, members)
-    return float(inputs.graph.weight[inside].min()) if inside.any() else 1.0
-
-
 def _inside(inputs: InpaintingInputs, members: IntArray) -> NDArray[np.bool_]:
     """Mask (e,) of the edges between two different subjects of `members`."""
     graph = inputs.graph
@@ -155,20 +149,10 @@ def _inside(inputs: InpaintingInputs, members: IntArray) -> NDArray[np.bool_]:
 
 def _paired_similarity(left: Nodes, right: Nodes, sigma: float, age_gap: float) -> FloatArray:
     """S o S~ (g,) of each pair of `left` (g) and `right` (g)."""
-    found = np.zeros(len(left))
+    paired = np.zeros(len(left))
     for block in row_blocks(len(left), 1, PAIR_BLOCK):
-        found[block] = np.diagonal(similarity(left.take(block), right.take(block), sigma, age_gap))
-    return found
-
-
-def _concatenated(pieces: list[Edges]) -> Edges:
-    if not pieces:
-        return Edges(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
-    return Edges(
-        np.concatenate([piece.row for piece in pieces]),
-        np.concatenate([piece.column for piece in pieces]),
-        np.concatenate([piece.weight for piece in pieces]),
-    )
+        paired[block] = np.diagonal(similarity(left.take(block), right.take(block), sigma, age_gap))
+    return paired
 
 
 # Join generated nodes to the population graph: the classifier's training graph (FedNI Sec. III-C.1).

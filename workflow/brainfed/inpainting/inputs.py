@@ -63,6 +63,16 @@ class InpaintingInputs:
         """Positions of the institution's training subjects."""
         return np.flatnonzero((self.institution == institution) & self.fitted)
 
+    @property
+    def learning(self) -> list[int]:
+        """Codes of the institutions with training subjects."""
+        return [code for code in range(len(self.institutions)) if len(self.members(code))]
+
+    @property
+    def fold(self) -> int:
+        """The fold of the streams; -1 for `all`."""
+        return -1 if self.part == "all" else int(self.part.removeprefix("fold-"))
+
 
 @dataclass(frozen=True)
 class Generated:
@@ -79,6 +89,15 @@ class Generated:
     sex: IntArray
     age: NDArray[np.float64]
     site: IntArray | None = None
+
+
+def rank_among_equals(values: IntArray) -> IntArray:
+    """(g,) number of equal entries before each one."""
+    order = np.argsort(values, kind="stable")
+    ranked = values[order]
+    rank = np.empty(len(values), dtype=np.int64)
+    rank[order] = np.arange(len(values)) - np.searchsorted(ranked, ranked)
+    return rank
 
 
 class NodeGenerator(Protocol):

@@ -157,25 +157,23 @@ def true_neighbours(inputs: InpaintingInputs, parents: IntArray, cut: Edges) -> 
     row, column, weight = row[order], column[order], weight[order]
     start, stop = (np.searchsorted(row, parents, side=side) for side in ("left", "right"))
     taken: set[tuple[int, int]] = set()
-    kept, chosen_subjects = [], []
+    kept, joining = [], []
     for parent, first, last in zip(parents.tolist(), start.tolist(), stop.tolist(), strict=True):
         home = int(inputs.institution[parent])
         candidate = next((int(other) for other in column[first:last] if (home, int(other)) not in taken), None)
         if candidate is not None:
             taken.add((home, candidate))
             kept.append(parent)
-            chosen_subjects.append(candidate)
-    chosen, subjects = np.array(kept, dtype=np.int64), np.array(chosen_subjects, dtype=np.int64)
+            joining.append(candidate)
+    chosen, subjects = np.array(kept, dtype=np.int64), np.array(joining, dtype=np.int64)
     pieces = []
     home_of_row = inputs.institution[row]
     for node, (parent, subject) in enumerate(zip(chosen, subjects, strict=True)):
         own = (column == subject) & (home_of_row == inputs.institution[parent])
-        pieces.append((np.full(int(own.sum()), len(inputs.subjects) + node), row[own], weight[own]))
-    new, others, weights = (
-        (np.concatenate(parts) for parts in zip(*pieces, strict=True)) if pieces else (np.zeros(0, np.int64),) * 3
-    )
+        new = np.full(int(own.sum()), len(inputs.subjects) + node)
+        pieces.append(Edges(new, row[own], weight[own].astype(np.float64)))
     new_nodes = Generated(inputs.features[subjects].astype(np.float32), inputs.sex[subjects], inputs.age[subjects])
-    return chosen, new_nodes, Edges(new, others, weights.astype(np.float64))
+    return chosen, new_nodes, Edges.joined(pieces)
 
 
 def crossings_of(

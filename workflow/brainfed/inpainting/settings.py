@@ -102,11 +102,7 @@ class CentroidSettings:
     )
 
 
-CENTROIDS_TENSORS: Mapping[str, tuple[str, ...]] = {
-    "centroid": ("features",),
-    "centroid-sex": (),
-    "centroid-age": (),
-}
+CENTROIDS_TENSORS: Mapping[str, tuple[str, ...]] = {"centroid": ("features",), "centroid-sex": (), "centroid-age": ()}
 """One tensor a group: its mean features, the more frequent sex, the mean age."""
 
 

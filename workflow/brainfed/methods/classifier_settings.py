@@ -20,10 +20,7 @@ NETWORK_TENSORS: Mapping[str, tuple[str, ...]] = {
 SIZES_TENSORS: Mapping[str, tuple[str, ...]] = {"training-subjects": ()}
 """Sent with `weighting: subjects`, and with `batch`: the largest institution decides the number of steps."""
 
-MOMENTS_TENSORS: Mapping[str, tuple[str, ...]] = {
-    "feature-mean": ("features",),
-    "feature-sd": ("features",),
-}
+MOMENTS_TENSORS: Mapping[str, tuple[str, ...]] = {"feature-mean": ("features",), "feature-sd": ("features",)}
 """Sent by local models under leave-one-site-out alone: the others' moments scale the unseen site."""
 
 SUMMED_MOMENTS_TENSORS: Mapping[str, tuple[str, ...]] = {

@@ -15,7 +15,6 @@ from brainfed.samples.reading import chosen_rows
 IntArray = NDArray[np.int64]
 Float32 = NDArray[np.float32]
 
-
 ARRAYS = {
     "node_start": ("int64", 1),
     "nodes": ("float32", 2),

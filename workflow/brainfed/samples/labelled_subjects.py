@@ -15,7 +15,6 @@ from brainfed.runtime.streams import Streams
 
 IntArray = NDArray[np.int64]
 
-
 HIDDEN = -1
 """Label of a subject that is tested in the fold or has no label."""
 

@@ -102,7 +102,6 @@ def read_graph(path: Path | str, subjects: Sequence[str]) -> Graph:
 
 SEX_CODES = {"female": 0, "male": 1}
 
-
 UNKNOWN: Mapping[str, tuple[float, type[np.generic]]] = {
     "site": (-1, np.int64),
     "sex": (-1, np.int64),

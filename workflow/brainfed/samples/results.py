@@ -136,7 +136,8 @@ def history_table(inputs: LabelledSubjects, outcome: Outcome, truth: IntArray) -
         institutions taught, the same for all institutions; NaN: no public samples).
     """
     numbers = ("training_loss", "test_loss", "test_accuracy")
-    types = {"fold": np.int16, "institution": "str", "round": np.int32, **dict.fromkeys(numbers, float)}
+    types: dict[str, Any] = {"fold": np.int16, "institution": "str", "round": np.int32}
+    types |= dict.fromkeys(numbers, float)
     types |= {"cluster": "Int32", "weight": float, "taught": float}
     return pd.DataFrame(list(_history(inputs, outcome, truth)), columns=list(types)).astype(types)
 
@@ -185,7 +186,11 @@ def named_patterns(
     if outcome.patterns is None:
         return {"patterns": NONE}, {}
     folds, models, width = outcome.patterns.shape
-    described = [_views(path, width) for path in features]
+    # Features without views are one view.
+    described = [
+        metadata.get("views") or [{"name": "", "start": 0, "stop": width, **metadata}]
+        for metadata in (read_arrays(path, []).metadata for path in features)
+    ]
     each = described if len(described) > 1 else described * folds
     views = [{key: view[key] for key in ("name", "start", "stop", "regions", "settings")} for view in each[0]]
     columns = [[view.get("columns") for view in own] for own in each]
@@ -193,9 +198,3 @@ def named_patterns(
     if outcome.contributions is None:
         return {"patterns": outcome.patterns}, named
     return {"patterns": outcome.patterns, "contributions": outcome.contributions}, named | {"subjects": list(subjects)}
-
-
-def _views(path: Path | str, width: int) -> list[dict[str, Any]]:
-    """The metadata of every view in a file of features; features without views are one view."""
-    metadata = read_arrays(path, []).metadata
-    return metadata.get("views") or [{"name": "", "start": 0, "stop": width, **metadata}]

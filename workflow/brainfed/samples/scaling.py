@@ -16,7 +16,6 @@ from brainfed.samples.inputs import FloatArray, IntArray, MethodInputs, View
 Float64 = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-
 BLOCK_ENTRIES = 1 << 22
 """Largest number of values that are copied at once."""
 NARROWEST = 16
@@ -183,7 +182,8 @@ def fit_scaling(
     """
     if not (rows.any() or link.apart) or (rows & ~inputs.training(fold)).any():
         raise ValueError("expected training subjects of the fold for its scaling, found none, or others")
-    views = inputs.views or (_only_view(inputs, fold, standardise=standardise),)
+    everybody, columns = np.ones(len(inputs.subjects), dtype=np.bool_), slice(0, inputs.fold_features(fold).shape[1])
+    views = inputs.views or (View("features", columns, 1.0, "all", "own", standardise, None, everybody),)
     fitted: list[ViewScaling] = []
     subjects = 0.0
     for view in views:
@@ -196,12 +196,6 @@ def fit_scaling(
 def scaled(inputs: MethodInputs, fold: int, rows: Mask, *, standardise: bool = False) -> Float64:
     """The scaled features (n, d) of all subjects; arguments and errors as of `fit_scaling`."""
     return fit_scaling(inputs, fold, rows, standardise=standardise).of_subjects(inputs, fold)
-
-
-def _only_view(inputs: MethodInputs, fold: int, *, standardise: bool) -> View:
-    columns = inputs.fold_features(fold).shape[1]
-    everybody = np.ones(len(inputs.subjects), dtype=np.bool_)
-    return View("features", slice(0, columns), 1.0, "all", "own", standardise, None, everybody)
 
 
 def _fit(

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from brainfed.engines.clients import Curves, NetworkClients, below
+from brainfed.engines.clients import Curves, NetworkClients
 from brainfed.engines.distilling.network import Crops, FoldNetwork, Loss, Pool, Step, Trainer
 from brainfed.engines.training import Schedule
 from brainfed.federation.defences import median, trimmed_mean
@@ -21,6 +21,7 @@ from brainfed.federation.loop import Arrays
 from brainfed.federation.message import Message
 from brainfed.federation.settings import RobustnessSettings
 from brainfed.federation.sharing import Content
+from brainfed.runtime.artefacts import below
 from brainfed.samples.labelled_subjects import IntArray
 from brainfed.samples.series import SeriesInputs
 

@@ -9,11 +9,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from brainfed.engines.clients import below, content_of, require_finite, wire_name
+from brainfed.engines.clients import content_of, require_finite, wire_name
 from brainfed.federation.adam import Adam
 from brainfed.federation.sharing import Content
 from brainfed.models.classifier import class_probabilities
 from brainfed.models.gahfl import Kind, RecurrentClassifier, Workspace, fold_logits
+from brainfed.runtime.artefacts import below
 from brainfed.runtime.streams import Streams
 from brainfed.samples.labelled_subjects import IntArray
 from brainfed.samples.series import SeriesInputs, training_offset

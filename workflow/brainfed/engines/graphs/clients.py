@@ -21,7 +21,6 @@ from brainfed.engines.clients import (
     Batches,
     Curves,
     NetworkClients,
-    below,
     content_of,
     padded_labels,
     require_finite,
@@ -36,6 +35,7 @@ from brainfed.federation.settings import FederationSettings
 from brainfed.federation.sharing import Content
 from brainfed.models.classifier import class_probabilities
 from brainfed.models.gcfl import GIN
+from brainfed.runtime.artefacts import below
 from brainfed.runtime.streams import Streams
 from brainfed.samples.graphs import GraphSamples
 from brainfed.samples.labelled_subjects import IntArray
@@ -321,7 +321,9 @@ class GraphClients(NetworkClients):
                 optimiser.step()
                 losses.append(loss)
         if self.sends_gradient_norm:
-            self.gradient_norms[place, position] = self._gradient_norm(weights, position)
+            shared = [each for name, each in weights.named_gradients[position].items() if name in self.shares]
+            squares = sum(float(each.double().square().sum()) for each in shared)
+            self.gradient_norms[place, position] = math.sqrt(squares)
         return float(np.mean(losses)) if losses else float("nan")
 
     def _gradient(self, trainer: Trainer, part: tuple[int, int], labels: Tensor, moment: tuple[int, int, int]) -> float:
@@ -356,11 +358,6 @@ class GraphClients(NetworkClients):
         named, gradients = weights.named[position], weights.named_gradients[position]
         names = [name for name in named if not self.shares or name in self.shares]
         return [(gradients[name], named[name], named[name].clone()) for name in names]
-
-    def _gradient_norm(self, weights: Copies, position: int) -> float:
-        """Norm of the gradient of all shared parameters."""
-        shared = [gradient for name, gradient in weights.named_gradients[position].items() if name in self.shares]
-        return math.sqrt(sum(float(each.double().square().sum()) for each in shared))
 
 
 def _own_names(module: GIN, shares: Collection[str]) -> frozenset[str]:

@@ -38,12 +38,7 @@ class AveragingClients:
     """
 
     def __init__(
-        self,
-        design: LinearDesign,
-        alphas: Sequence[float],
-        rounds: int,
-        local_steps: int,
-        members: NDArray[np.bool_],
+        self, design: LinearDesign, alphas: Sequence[float], rounds: int, local_steps: int, members: NDArray[np.bool_]
     ) -> None:
         self.design, self.local_steps = design, local_steps
         inside = torch.from_numpy(members).to(design.training)
@@ -56,7 +51,10 @@ class AveragingClients:
         self.decay = self.alphas[None] / total[:, None]
         self.rows = [torch.nonzero(mask[0] > 0)[:, 0] for mask in self.masks]
         self.grams = [design.features[rows] @ design.features[rows].T for rows in self.rows]
-        self.curvature = max(self._curvature(place) for place in range(len(members)))
+        # The largest eigenvalue of Z'Z / n_m.
+        self.curvature = max(
+            float(torch.linalg.eigvalsh(own)[-1]) / len(own) if len(own) else 0.0 for own in self.grams
+        )
         systems, d = len(design.targets), design.features.shape[1]
         self.weights = design.features.new_zeros(len(members), systems, len(alphas), d)
         self.curves = design.features.new_zeros(rounds, design.models, len(alphas), len(design.features))
@@ -103,11 +101,6 @@ class AveragingClients:
         """Sums of squared errors (S, A) and numbers (S,) of the subjects that each system leaves out."""
         scores = self.weights[0] @ self.design.features.T + self.intercepts[:, None, None]
         return held_out_losses(self.design, scores)
-
-    def _curvature(self, place: int) -> float:
-        """Largest eigenvalue of Z'Z / n_m over the training subjects of an institution."""
-        gram = self.grams[place]
-        return float(torch.linalg.eigvalsh(gram)[-1]) / len(gram) if len(gram) else 0.0
 
     def _descend(self, place: int) -> None:
         """All local steps in n_m dimensions: w stays a multiple c of the first weights plus Z' a."""

@@ -12,7 +12,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from brainfed.engines.clients import below
 from brainfed.engines.linear.design import Curves, FoldTask, LinearDesign, held_out_losses, margins_and_losses
 from brainfed.engines.training import run_until_finished
 from brainfed.federation.loop import Arrays
@@ -20,6 +19,7 @@ from brainfed.federation.message import Message
 from brainfed.federation.noise import WeightNoise
 from brainfed.federation.strategies.krylov import Krylov
 from brainfed.federation.wire import Wire
+from brainfed.runtime.artefacts import below
 
 
 class KrylovClients:

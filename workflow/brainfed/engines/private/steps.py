@@ -142,12 +142,7 @@ def clip_factors(norms: Tensor, clip: float) -> Tensor:
 
 
 def clipped_sum(
-    module: torch.nn.Module,
-    cohort: PrivateCohort,
-    part: tuple[int, int],
-    samples: Tensor,
-    moment: Moment,
-    clip: float,
+    module: torch.nn.Module, cohort: PrivateCohort, part: tuple[int, int], samples: Tensor, moment: Moment, clip: float
 ) -> tuple[dict[str, Tensor], Tensor]:
     """Sum over subjects of the clipped gradients, and of the losses.
 

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from brainfed.engines.clients import Curves, NetworkClients, below, content_of, parameters_by_wire_name, require_finite
+from brainfed.engines.clients import Curves, NetworkClients, content_of, parameters_by_wire_name, require_finite
 from brainfed.engines.private.cohort import Moment, Poisson, PrivateCohort
 from brainfed.engines.private.steps import (
     add_noise,
@@ -34,6 +34,7 @@ from brainfed.federation.message import Message
 from brainfed.federation.settings import PrivateSchedule
 from brainfed.federation.sharing import Content
 from brainfed.models.classifier import class_probabilities
+from brainfed.runtime.artefacts import below
 from brainfed.runtime.streams import Streams
 from brainfed.samples.labelled_subjects import LabelledSubjects
 
@@ -264,7 +265,6 @@ def _check(module: torch.nn.Module, shares: Collection[str]) -> None:
 
 POOLED = "pooled"
 """Name of the one trainer of a central training."""
-
 
 Subjects = TypeVar("Subjects", bound=LabelledSubjects)
 

@@ -30,7 +30,6 @@ from brainfed.runtime.precision import Precision
 BlockEdges = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
 """Row, column and value inside one institution."""
 
-
 DENSE_NUMBERS = 1 << 24
 """Largest number of entries of a dense propagation."""
 

@@ -209,11 +209,7 @@ def normalised(graph: Graph) -> BlockEdges:
 
 
 def stack_graphs(
-    inputs: MethodInputs,
-    trained: tuple[Member, ...],
-    folds: Sequence[int],
-    propagate: Propagate,
-    dtype: torch.dtype,
+    inputs: MethodInputs, trained: tuple[Member, ...], folds: Sequence[int], propagate: Propagate, dtype: torch.dtype
 ) -> Propagation:
     """(M, 1 or F, n, n) propagation matrix of each graph, by member, zero-padded; sparse if large."""
     graphs = [inputs.graphs[fold] for fold in folds] if len(inputs.graphs) > 1 else [inputs.graphs[0]]

@@ -14,7 +14,6 @@ from brainfed.engines.clients import (
     Curves,
     NetworkClients,
     axes_of,
-    below,
     content_of,
     local_steps,
     parameters_by_wire_name,
@@ -33,6 +32,7 @@ from brainfed.federation.noise import DrawnAhead, WeightNoise
 from brainfed.federation.settings import FederationSettings
 from brainfed.federation.sharing import Content
 from brainfed.models.classifier import Classifier
+from brainfed.runtime.artefacts import below
 from brainfed.runtime.jobs.checkpoints import Checkpoint
 from brainfed.runtime.precision import Precision
 from brainfed.samples.inputs import FittedModel, MethodInputs
@@ -51,17 +51,13 @@ def stacks_of_folds(
     """
     trainers = 1 if pooled else len(inputs.institutions)
     parameters = sum(parameter.numel() for parameter in module.parameters())
-    own = 0 if inputs.link.apart else 2 * _designs_of_a_fold(module, inputs) * inputs.features[0].size
+    by_fold = {"own": len(inputs.features) > 1, "propagated": len(inputs.features) > 1 or len(inputs.graphs) > 1}
+    designs = sum(by_fold[read] for read in set(module.reads.values()))
+    own = 0 if inputs.link.apart else 2 * designs * inputs.features[0].size
     numbers = (4 * trainers + 2) * parameters + own
     fit = max(1, STACK_BYTES // (numbers * dtype.itemsize))
     stacks = np.array_split(np.arange(inputs.folds), -(-inputs.folds // fit))
     return [tuple(folds.tolist()) for folds in stacks]
-
-
-def _designs_of_a_fold(module: Classifier, inputs: MethodInputs) -> int:
-    """Number of designs (n, d) that each fold needs for itself."""
-    own = {"own": len(inputs.features) > 1, "propagated": len(inputs.features) > 1 or len(inputs.graphs) > 1}
-    return sum(own[read] for read in set(module.reads.values()))
 
 
 MODEL, OPTIMISER = "model/", "optimiser/"
@@ -189,7 +185,11 @@ class StackedClients(NetworkClients):
 
     def _train(self, number: int, chosen: Tensor) -> NDArray[np.float64]:
         settings, labels = self.settings, self.labels
-        starts = self._starts() if settings.proximal else []
+        slots, pulled = (
+            slice(0, 1) if self._alike else slice(None),
+            self.network.parameters() if settings.proximal else (),
+        )
+        starts = [parameter.detach()[slots].clone() for parameter in pulled]
         total, steps = torch.zeros(2, *labels.shape[:2], dtype=torch.float64, device=labels.device)
         for epoch in range(settings.local_epochs):
             for step, batch in enumerate(self.batches.of(labels, number, epoch)):
@@ -201,11 +201,6 @@ class StackedClients(NetworkClients):
                 total += losses.nan_to_num(0.0)
                 steps += losses.isfinite()
         return np.asarray((total / steps).cpu().numpy())
-
-    def _starts(self) -> list[Tensor]:
-        """(1 or M, ...) copies of the parameters at the start of the round; one for all if all are equal."""
-        slots = slice(0, 1) if self._alike else slice(None)
-        return [parameter.detach()[slots].clone() for parameter in self.network.parameters()]
 
     @torch.no_grad()
     def _add_proximal_gradient(self, starts: Sequence[Tensor], chosen: Tensor) -> None:

@@ -79,10 +79,10 @@ def load_regressors(subject: str, run: BidsRun, volumes: int, settings: Confound
             warnings.filterwarnings("ignore", "All volumes were marked as motion outliers", RuntimeWarning)
             table, kept = _by_nilearn(content, run.components, settings)
     except (ArithmeticError, AttributeError, LookupError, OSError, RecursionError, TypeError, ValueError) as error:
-        found = f"{_cause(error)} ({' '.join(str(error).replace('[]', '').split())})"
+        said = " ".join(str(error).replace("[]", "").split())
         raise UserError(
-            f"{where}: expected the columns of strategy {settings.strategy!r}, found {found}; choose another strategy "
-            "or run fMRIPrep again."
+            f"{where}: expected the columns of strategy {settings.strategy!r}, found {_cause(error)} ({said}); choose "
+            "another strategy or run fMRIPrep again."
         ) from error
     if kept is not None and len(kept) == 0:
         raise TooShortError(
@@ -220,9 +220,7 @@ def extract_run(
     regressors = cleaning.regressors
     found = extract_scan(scan, atlas, settings.extraction, cleaning.tr, regressors.values, regressors.kept)
     return replace(
-        found,
-        mean_fd=mean_displacement([] if run.confounds is None else [run.confounds]),
-        header_tr=cleaning.header_tr,
+        found, mean_fd=mean_displacement([] if run.confounds is None else [run.confounds]), header_tr=cleaning.header_tr
     )
 
 

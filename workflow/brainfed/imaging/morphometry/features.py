@@ -233,11 +233,7 @@ def _measured_columns(joined: Mapping[str, Column], identities: set[str], absent
 
 
 def _numbers(
-    subject: str,
-    identity: str,
-    columns: Mapping[str, Column],
-    tables: Sequence[TextTable],
-    absent: frozenset[str],
+    subject: str, identity: str, columns: Mapping[str, Column], tables: Sequence[TextTable], absent: frozenset[str]
 ) -> NDArray[np.float64]:
     values = np.empty(len(columns))
     for number, (name, column) in enumerate(columns.items()):

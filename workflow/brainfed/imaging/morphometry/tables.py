@@ -23,7 +23,6 @@ Kind = Literal["volume", "thickness", "area", "other", "unknown"]
 Content = list[tuple[int, str, list[str]]]
 """Line, place and cells of every row."""
 
-
 INTRACRANIAL = ("EstimatedTotalIntraCranialVol", "eTIV", "IntraCranialVol", "ICV", "ST10CV")
 """Names of the estimated intracranial volume in FreeSurfer's versions, merged tables and ADNI's tables."""
 
@@ -277,12 +276,10 @@ def _subcortical(subject: str, path: Path) -> dict[str, str]:
     volumes = {row["StructName"]: row["Volume_mm3"] for row in rows}
     if len(volumes) < len(rows):
         raise UserError(f"Subject {subject}: {MEASURES}, found a structure in two rows of {path}; copy the file again.")
-    return volumes | {_global_name(*names): value for names, value in heads.items()}
-
-
-def _global_name(field: str, short: str) -> str:
-    """Name of asegstats2table: `lhCortexVol` of (lhCortex, lhCortexVol), the first of (IntraCranialVol, ICV)."""
-    return field if "Vol" in field and "Vol" not in short else short
+    # As asegstats2table: `lhCortexVol` of (lhCortex, lhCortexVol), the first of (IntraCranialVol, ICV).
+    return volumes | {
+        field if "Vol" in field and "Vol" not in short else short: value for (field, short), value in heads.items()
+    }
 
 
 def _cortical(subject: str, path: Path) -> dict[str, str]:

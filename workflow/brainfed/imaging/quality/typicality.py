@@ -10,7 +10,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
-from brainfed.imaging.connectivity import connectivity, split_runs
+from brainfed.imaging.connectivity import connectivity
+from brainfed.imaging.series.joined import split_runs
 from brainfed.imaging.series.roi_series import varying_regions
 from brainfed.imaging.settings import FeatureSettings
 
@@ -66,7 +67,8 @@ def typicality(
     if not subjects:
         return table
     features = defined_connectivity(series, runs)
-    table["mean_fc"] = [_mean(row) for row in features]
+    defined = [row[~np.isnan(row)] for row in features]
+    table["mean_fc"] = [float(row.mean(dtype=np.float64)) if len(row) else float("nan") for row in defined]
     if next(iter(series.values())).shape[1] < FEWEST_REGIONS:
         return table
     table["alike"] = [subjects[first] for first in _first_alike(features, alike)]
@@ -91,21 +93,11 @@ def _likeness(features: NDArray[np.float32]) -> NDArray[np.float64]:
     count = np.sum(~np.isnan(features), axis=0)
     result = np.full(len(features), np.nan)
     for row, own in enumerate(features):
-        held = ~np.isnan(own) & (count > 1)
-        if held.sum() >= FEWEST_CONNECTIONS:
-            result[row] = _correlation(own[held], (total[held] - own[held]) / (count[held] - 1))
+        known = ~np.isnan(own) & (count > 1)
+        others = (total[known] - own[known]) / (count[known] - 1)
+        if known.sum() >= FEWEST_CONNECTIONS and np.ptp(own[known]) > 0 and np.ptp(others) > 0:
+            result[row] = np.corrcoef(own[known], others)[0, 1]
     return result
-
-
-def _mean(values: NDArray[np.float32]) -> float:
-    held = values[~np.isnan(values)]
-    return float(held.mean(dtype=np.float64)) if len(held) else float("nan")
-
-
-def _correlation(first: NDArray[np.float32], second: NDArray[np.float64]) -> float:
-    if np.ptp(first) == 0 or np.ptp(second) == 0:
-        return float("nan")
-    return float(np.corrcoef(first, second)[0, 1])
 
 
 def _first_alike(features: NDArray[np.float32], alike: float) -> NDArray[np.int64]:

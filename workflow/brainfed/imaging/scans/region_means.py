@@ -69,9 +69,10 @@ def voxels_in_view(
     nearest = places.clip(-1, max(shape)).astype(np.int64)  # A broken affine may lead beyond all whole numbers.
     in_view = np.asarray(((nearest >= 0) & (nearest < shape)).all(axis=1))
     if not in_view.any():
+        corners = np.argwhere(np.ones((2, 2, 2))) * (np.asarray(shape) - 1)
         raise UserError(
             f"Subject {subject}, {file}: expected the space of atlas {name!r} ({_box(atlas_affine, voxels)}), found an "
-            f"image that shares no voxel with it ({_extent_of_image(shape, affine)}); register it or fix its affine."
+            f"image that shares no voxel with it ({_box(affine, corners)}); register it or fix its affine."
         )
     return nearest, in_view
 
@@ -87,10 +88,6 @@ def check_present(scan: Scan, name: str, present: NDArray[np.bool_]) -> None:
             f"Subject {scan.subject}, {scan.file}: expected a signal in the regions of atlas {name!r}, found no voxel "
             "that varies in time; is the image masked or empty?"
         )
-
-
-def _extent_of_image(shape: tuple[int, ...], affine: NDArray[np.float64]) -> str:
-    return _box(affine, np.argwhere(np.ones((2, 2, 2))) * (np.asarray(shape) - 1))
 
 
 def _box(affine: NDArray[np.float64], voxels: NDArray[np.int64]) -> str:

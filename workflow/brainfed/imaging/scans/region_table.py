@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from brainfed.cohort.phenotype.table import decoded, foreign_content
+from brainfed.imaging.series.text import read_text
 from brainfed.runtime.errors import UserError
 
 COLUMNS = ("index", "name")
@@ -64,19 +64,11 @@ def read_region_table(table: str | Path) -> tuple[NDArray[np.int64], tuple[str, 
 
 def _rows(table: str | Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
     """The header, and number and cells of every further line that is not blank."""
-    expected = "expected a tab-separated text table with the columns index and name"
-    try:
-        content = Path(table).read_bytes()
-        foreign = foreign_content(content)
-        text = "" if foreign else decoded(content)
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{table}: {expected}, found an unreadable one ({error}); save it as UTF-8 text.") from error
-    if foreign:
-        raise UserError(f"{table}: {expected}, found {foreign}.")
-    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    expected = "a tab-separated text table with the columns index and name"
+    lines = read_text(str(table), table, expected, "save it as UTF-8 text").split("\n")
     first = next((line for line in lines if line.strip()), None)
     if first is None:
-        raise UserError(f"{table}: {expected}, found an empty file; is it the whole table?")
+        raise UserError(f"{table}: expected {expected}, found an empty file; is it the whole table?")
     separator = next((mark for mark in SEPARATORS if mark in first), "\t")
     reader = csv.reader(lines, delimiter=separator)
     filled = [(reader.line_num, cells) for cells in reader if any(cell.strip() for cell in cells)]

@@ -25,7 +25,6 @@ Values = NDArray[np.float64]
 Contents = tuple[Mapping[str, tuple[int, ...] | None], Callable[[str], Any]]
 """Variable -> its shape, None if it is no array of numbers; and how one is loaded."""
 
-
 HEADER = 128
 """Bytes above the first element; the last two tell the order of bytes."""
 BYTES = {1: 1, 2: 1, 3: 2, 4: 2, 5: 4, 6: 4, 7: 4, 9: 8, 12: 8, 13: 8, 16: 1, 17: 2, 18: 4}

@@ -32,6 +32,11 @@ LEAST_TIMEPOINTS = 2
 """Time points without which a series has no variance."""
 
 
+def split_runs(series: NDArray[np.float32], lengths: Sequence[int]) -> list[NDArray[np.float32]]:
+    """(time, R) series of each run of a subject; one series without lengths."""
+    return np.split(series, np.cumsum(lengths)[:-1]) if len(lengths) else [series]
+
+
 def write_series(
     path: str | Path,
     files: Sequence[str | Path],
@@ -75,8 +80,7 @@ def scaled(subject: str, series: Series, runs: Sequence[int] = ()) -> Series:
             f"{moment} of region {region} (counted from 0); mend the file, or leave the subject out of the phenotype "
             "table."
         )
-    parts = np.split(series, np.cumsum(runs)[:-1]) if len(runs) else [series]
-    return np.concatenate([standardised(part) for part in parts]).astype(np.float32)
+    return np.concatenate([standardised(run) for run in split_runs(series, runs)]).astype(np.float32)
 
 
 def _places(files: Sequence[str | Path]) -> tuple[dict[str, tuple[str | Path, tuple[int, ...]]], tuple[str, ...]]:

@@ -28,7 +28,6 @@ from brainfed.runtime.errors import UserError
 
 Series = NDArray[np.float32]
 
-
 logger = logging.getLogger(__name__)
 
 
@@ -96,7 +95,11 @@ def check_series(subject: str, series: NDArray[np.float32], least: int) -> None:
         UserError: the series is too short or has no varying region.
     """
     check_length(subject, len(series), least)
-    _check_signal(subject, series)
+    if not varying_regions(series).any():
+        raise UserError(
+            f"Subject {subject}: expected a signal, found all {series.shape[1]} regions constant or empty; drop the "
+            "subject (on_invalid: drop)."
+        )
 
 
 def check_length(subject: str, timepoints: int, least: int) -> None:
@@ -126,14 +129,6 @@ def coverage_table(coverage: Mapping[str, NDArray[np.float64]], regions: Sequenc
 def checksum(series: NDArray[np.float32]) -> str:
     """SHA-256 of the bytes of a series."""
     return hashlib.sha256(np.ascontiguousarray(series).tobytes()).hexdigest()
-
-
-def _check_signal(subject: str, series: NDArray[np.float32]) -> None:
-    if not varying_regions(series).any():
-        raise UserError(
-            f"Subject {subject}: expected a signal, found all {series.shape[1]} regions constant or empty; drop the "
-            "subject (on_invalid: drop)."
-        )
 
 
 def quality_row(subject: str, found: RegionSeries | None, problem: str) -> dict[str, object]:
@@ -299,15 +294,15 @@ def shared_regions(parts: Iterable[tuple[str | Path, tuple[str, ...], bool]]) ->
     Raises:
         UserError: two parts name their regions differently.
     """
-    everything = list(parts)
-    used = [(path, names) for path, names, holds in everything if holds]
+    every = list(parts)
+    used = [(path, names) for path, names, holds in every if holds]
     for path, names in used:
         if names != used[0][1]:
             raise UserError(
                 f"{path}: expected the {len(used[0][1])} regions of {used[0][0]}, found other names or another order; "
                 "bring the source files into one order."
             )
-    return next((names for _, names in used or [part[:2] for part in everything]), ())
+    return next((names for _, names in used or [part[:2] for part in every]), ())
 
 
 def load_runs(files: Sequence[str | Path]) -> dict[str, tuple[int, ...]]:

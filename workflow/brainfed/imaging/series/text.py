@@ -62,7 +62,7 @@ def read_series_text(subject: str, file: str | Path) -> SeriesText:
         UserError: the file is absent, empty or not text, has decimal commas, or begins with Excel's `sep=`.
     """
     where = f"Subject {subject}, {file}"
-    text = _text(where, file)
+    text = read_text(where, file, "a text file of region series")
     text, skipped = _without_comments(where, text) if "#" in text else (text, 0)
     above = skipped + text[: len(text) - len(text.lstrip(" \t\n"))].count("\n")
     if BARS.match(text):
@@ -108,23 +108,26 @@ def has_decimal_commas(line: str) -> bool:
     return False
 
 
-def _text(where: str, file: str | Path) -> str:
+def read_text(
+    where: str, file: str | Path, expected: str, remedy: str = "check the path and save the text as UTF-8"
+) -> str:
+    """The text of a UTF-8 or UTF-16 file, lines ended by a line feed.
+
+    Raises:
+        UserError: the file is absent, or no text, as spreadsheets and what git-annex and Git LFS leave are none.
+    """
     try:
         content = Path(file).read_bytes()
         if content.startswith(POINTERS):
             raise UserError(
-                f"{where}: expected region series, found a pointer to a content that was not fetched; run `git annex "
-                "get` or `git lfs pull` there."
+                f"{where}: expected {expected}, found a pointer to a content that was not fetched; run `git annex get` "
+                "or `git lfs pull` there."
             )
-        foreign = foreign_content(content)
-        if foreign:
-            raise UserError(f"{where}: expected a text file of region series, found {foreign}.")
+        if foreign := foreign_content(content):
+            raise UserError(f"{where}: expected {expected}, found {foreign}.")
         text = decoded(content)
     except (OSError, UnicodeDecodeError) as error:
-        raise UserError(
-            f"{where}: expected a text file of region series, found an unreadable one ({error}); check the path "
-            "and save the text as UTF-8."
-        ) from error
+        raise UserError(f"{where}: expected {expected}, found an unreadable one ({error}); {remedy}.") from error
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
@@ -168,7 +171,8 @@ def bare_rows(rows: str, separator: str, columns: int | None) -> str:
     if separator == BLANKS or not top.rstrip(" ").endswith(separator):
         return rows
     lines = rows.split("\n")
-    least = min(_trailing(line, separator) for line in lines if line.strip(" "))
+    ends = [line[len(line.rstrip(f"{separator} ")) :] for line in lines if line.strip(" ")]
+    least = min(end.count(separator) for end in ends)
     if not least or (columns is not None and top.count(separator) + 1 <= columns):
         return rows
     return "\n".join(_cut(line, separator, least) for line in lines)
@@ -176,10 +180,6 @@ def bare_rows(rows: str, separator: str, columns: int | None) -> str:
 
 def _unframed(line: str) -> str:
     return line.strip().removeprefix("|").removesuffix("|")
-
-
-def _trailing(line: str, separator: str) -> int:
-    return line[len(line.rstrip(f"{separator} ")) :].count(separator)
 
 
 def _cut(line: str, separator: str, count: int) -> str:
@@ -269,7 +269,8 @@ def read_header(
         if any(numeric) and not given:
             _refuse_mixture(where, cells, numeric, text)
     if _whole(names) is not None:
-        names = tuple(map(_as_label, names))
+        # 2001 for 2001.0, 2.001e3 and +2001; digits are unchanged.
+        names = tuple(name if name.isdigit() else str(int(float(name))) for name in names)
     counted = [tuple(str(start + place) for place in range(len(names))) for start in (0, 1)]
     return counted[1] if names in counted else names
 
@@ -352,11 +353,6 @@ def _whole(cells: Sequence[str]) -> list[float] | None:
     if not all(PLAIN.fullmatch(cell) and float(cell).is_integer() for cell in cells):
         return None
     return [float(cell) for cell in cells]
-
-
-def _as_label(whole: str) -> str:
-    """Label of a whole number: 2001 for 2001.0, 2.001e3 and +2001; digits are unchanged."""
-    return whole if whole.isdigit() else str(int(float(whole)))
 
 
 def _ascends(labels: Sequence[float]) -> bool:

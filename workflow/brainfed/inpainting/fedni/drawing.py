@@ -16,7 +16,7 @@ from brainfed.inpainting.fedni.masking import Institution, draw_mask, institutio
 from brainfed.inpainting.inputs import Generated, InpaintingInputs, IntArray
 from brainfed.inpainting.settings import SIZE_TENSORS, InpaintingSettings
 from brainfed.models.fedni import NOISE, SEXES, Generator
-from brainfed.runtime.artefacts import ArrayFile
+from brainfed.runtime.artefacts import ArrayFile, below
 from brainfed.runtime.jobs.checkpoints import Run
 
 # Scale predicted numbers of missing neighbours from masks to the cut.
@@ -98,13 +98,12 @@ def count_scale(inputs: InpaintingInputs, institution: Institution, settings: In
 def load(inputs: InpaintingInputs, settings: InpaintingSettings, file: ArrayFile, run: Run) -> "TrainedFedNI":
     """The trained generator."""
     device, dtype = torch.device(run.device), getattr(torch, run.precision)
-    arrays = {name.removeprefix("generator/"): array for name, array in file.arrays.items()}
+    arrays = below("generator/", file.arrays)
     copies = len(arrays["encoder_0.weight"])
     stack = StackedModules(lambda: new_generator(inputs, settings), copies, device, dtype)
     stack.load(arrays)
-    every = [institution_of(inputs, number, device, dtype) for number in range(len(inputs.institutions))]
-    present = [institution for institution in every if len(institution.members)]
-    pairs = [(institution, stack.modules[place % copies].eval()) for place, institution in enumerate(present)]
+    institutions = [institution_of(inputs, code, device, dtype) for code in inputs.learning]
+    pairs = [(each, stack.modules[place % copies].eval()) for place, each in enumerate(institutions)]
     return TrainedFedNI(inputs, settings, pairs)
 
 
@@ -116,10 +115,7 @@ class TrainedFedNI:
     """
 
     def __init__(
-        self,
-        inputs: InpaintingInputs,
-        settings: InpaintingSettings,
-        pairs: Sequence[tuple[Institution, Generator]],
+        self, inputs: InpaintingInputs, settings: InpaintingSettings, pairs: Sequence[tuple[Institution, Generator]]
     ) -> None:
         self._inputs, self._settings = inputs, settings
         self._pairs = pairs

@@ -26,7 +26,6 @@ from brainfed.runtime.streams import Streams
 
 IntArray = NDArray[np.int64]
 
-
 Adjacency = csr_array[np.float64, tuple[int, int]] | csr_array[np.float32, tuple[int, int]]
 
 

@@ -59,8 +59,7 @@ def can_be_stacked(
 def known_phenotypes(member: Institution, generator: Generator) -> NDArray[np.bool_]:
     """(n,) whether sex or age, of those that the generator predicts, is known."""
     sex, age = member.nodes.phenotype.sex >= 0, ~member.nodes.phenotype.age.isnan()
-    found: NDArray[np.bool_] = ((sex & generator.sex) | (age & generator.age)).cpu().numpy()
-    return found
+    return np.asarray(((sex & generator.sex) | (age & generator.age)).cpu().numpy())
 
 
 class StackedTraining:
@@ -81,7 +80,11 @@ class StackedTraining:
     ) -> None:
         self.members, self.settings = members, settings
         first = generators.modules[0]
-        leaves = [_leaves(stack) for stack in (generators, discriminators) if stack is not None]
+        leaves = [
+            {name: weight.detach().requires_grad_() for name, weight in stack.weights.items()}
+            for stack in (generators, discriminators)
+            if stack is not None
+        ]
         judges = None if discriminators is None else StackedDiscriminators(leaves[1], discriminators.buffers, products)
         self.step = StackedStep(
             generator=leaves[0],
@@ -110,15 +113,12 @@ class StackedTraining:
                 optimiser.step()
             for name, loss in losses.items():
                 sums[name] = sums[name] + loss.double() if name in sums else loss.double()
-        found = np.full((len(self.members), len(MEASURES) - 1), np.nan)
+        means = np.full((len(self.members), len(MEASURES) - 1), np.nan)
         # One synchronisation with the GPU a round.
-        means = torch.stack(list(sums.values()), dim=1).cpu().numpy() / len(drawn)
-        found[:, [MEASURES.index(name) for name in sums]] = means
-        return found
-
-
-def _leaves(stack: StackedModules[Generator] | StackedModules[Discriminator]) -> dict[str, Tensor]:
-    return {name: weight.detach().requires_grad_() for name, weight in stack.weights.items()}
+        means[:, [MEASURES.index(name) for name in sums]] = torch.stack(list(sums.values()), dim=1).cpu().numpy() / len(
+            drawn
+        )
+        return means
 
 
 def _stacked_nodes(members: Sequence[Institution]) -> StackedNodes:

@@ -51,6 +51,7 @@ from brainfed.models.fedni import (
     Discriminator,
     Generator,
 )
+from brainfed.runtime.artefacts import below
 from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.runtime.streams import Streams
 
@@ -75,8 +76,7 @@ class InpaintingClients:
         self.settings, self.streams, self.part = settings, inputs.streams, inputs.part
         self.device = device = torch.device(run.device)
         dtype = getattr(torch, run.precision)
-        every = [institution_of(inputs, number, device, dtype) for number in range(len(inputs.institutions))]
-        self.members = [institution for institution in every if len(institution.members)]
+        self.members = [institution_of(inputs, code, device, dtype) for code in inputs.learning]
         self.k = inputs.graph_settings.k
         count, width = len(self.members), inputs.features.shape[1]
         self.generators = StackedModules(lambda: new_generator(inputs, settings), count, device, dtype)
@@ -119,7 +119,8 @@ class InpaintingClients:
                 [self._train(place, first, [own[index] for own in drawn]) for index, place in enumerate(places)]
             )
         self.measures[number, places] = np.column_stack([losses, hidden])
-        shared, plain = self._shared(), self._plain()
+        # Running moments of batch normalisation are averaged without noise.
+        shared, plain = self._shared(), frozenset(wire_name(name) for name in self.generators.buffers)
         return {
             self.institutions[place]: Message(
                 {name: stack[place : place + 1] for name, stack in shared.items()}, plain=plain
@@ -156,9 +157,9 @@ class InpaintingClients:
         """Copy a `state`."""
         self.measures[: number + 1] = arrays["measures"]
         self.wide.products.operations = int(arrays["operations"])
-        self.generators.load(_below(GENERATOR, arrays))
+        self.generators.load(below(GENERATOR, arrays))
         if self.discriminators is not None:
-            self.discriminators.load(_below(DISCRIMINATOR, arrays))
+            self.discriminators.load(below(DISCRIMINATOR, arrays))
 
     def shares(self, module: str) -> bool:
         """Whether the weights of `generator` or `discriminator` are averaged (FedNI Fig. 3)."""
@@ -172,10 +173,6 @@ class InpaintingClients:
         if self.shares("discriminator") and self.discriminators is not None:
             tensors |= self.discriminators.weights
         return {wire_name(name): stack for name, stack in tensors.items()}
-
-    def _plain(self) -> frozenset[str]:
-        """Running moments of batch normalisation: averaged, without noise."""
-        return frozenset(wire_name(name) for name in self.generators.buffers)
 
     @cached_property
     def _optimisers(self) -> list[list[Adam]]:
@@ -225,10 +222,6 @@ class InpaintingClients:
         return np.array([float(sums[name]) / steps if name in sums else np.nan for name in MEASURES[:-1]])
 
 
-def _below(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-
-
 def _drop_gradients(generator: Generator, discriminator: Discriminator | None) -> None:
     """Drop the gradients of narrow layers; those of wide ones are overwritten in place."""
     product = () if discriminator is None else discriminator.named_parameters()
@@ -275,9 +268,9 @@ def held_out(
     """Compare the predictions of a generator in evaluation mode with the nodes that `MASKS` fresh masks hide."""
     features, own = institution.nodes.features, len(institution.members)
     mean, product = features.mean(dim=0), generator.project(features)
-    predicted, missing, degree, errors, mean_errors, other_errors = ([] for _ in range(6))
-    generated: list[Tensor] = []
-    hidden: list[Tensor] = []
+    predicted, missing, degree, errors, mean_errors, other_errors, generated, hidden = (
+        list[Tensor]() for _ in range(8)
+    )
     for number in range(MASKS):
         random = streams.numpy("held-out-mask", part, institution.number, number)
         mask = draw_mask(institution.edges, int(random.integers(own)), random, settings)
@@ -338,16 +331,8 @@ def train(inputs: InpaintingInputs, settings: InpaintingSettings, run: Run) -> T
     clients = InpaintingClients(inputs, settings, run)
     wire = wire_of(clients, inputs)
     strategy = inputs.link.server(FedAvg(clients.institutions, clients.start()), settings.rounds)
-    federate(
-        clients,
-        strategy,
-        wire,
-        settings.rounds,
-        run.checkpoint,
-        run.progress,
-        inputs.link.pace(Pace(minimum_seconds=0)),
-        keeps_last=False,
-    )
+    pace = inputs.link.pace(Pace(minimum_seconds=0))
+    federate(clients, strategy, wire, settings.rounds, run.checkpoint, run.progress, pace, keeps_last=False)
     counts = {
         "parameters": clients.generators.parameters,
         "discriminator_parameters": 0 if clients.discriminators is None else clients.discriminators.parameters,
@@ -367,11 +352,10 @@ def train(inputs: InpaintingInputs, settings: InpaintingSettings, run: Run) -> T
 
 def wire_of(clients: InpaintingClients, inputs: InpaintingInputs) -> Wire:
     """The wire of the settings' shared tensors, with noise on weights."""
-    fold = -1 if inputs.part == "all" else int(inputs.part.removeprefix("fold-"))
     axes = _axes(inputs.features.shape[1], clients.generators.modules[0])
     sizes = {institution.number: len(institution.members) for institution in clients.members}
     ahead = DrawnAhead.on(clients.device, clients.settings.rounds)
-    noise = WeightNoise(clients.settings.noise, inputs.streams, (fold,), ahead=ahead)
+    noise = WeightNoise(clients.settings.noise, inputs.streams, (inputs.fold,), ahead=ahead)
     return Wire(Ledger(shared_tensors(clients.settings), axes, "inpainting"), sizes, noise, reported=sizes)
 
 
@@ -395,7 +379,7 @@ def _axes(features: int, generator: Generator) -> dict[str, int]:
 
 
 def _held_out(clients: InpaintingClients, inputs: InpaintingInputs) -> tuple[dict[str, float | str | None], ...]:
-    found = []
+    rows: list[dict[str, float | str | None]] = []
     for place, institution in enumerate(clients.members):
         generator = clients.generators.modules[place].eval()
         measured = held_out(institution, generator, clients.settings, clients.k, inputs.part, inputs.streams)
@@ -406,5 +390,5 @@ def _held_out(clients: InpaintingClients, inputs: InpaintingInputs) -> tuple[dic
                 "fresh masks",
                 name,
             )
-        found.append({"institution": name, **asdict(measured)})
-    return tuple(found)
+        rows.append({"institution": name, **asdict(measured)})
+    return tuple(rows)

@@ -20,6 +20,7 @@ from brainfed.inpainting.fedni.losses import carried
 from brainfed.inpainting.inputs import FloatArray, InpaintingInputs, IntArray, scaling_of
 from brainfed.inpainting.settings import FedSageSettings
 from brainfed.models.fedsage import ENCODER_WIDTH, FeatureGenerator, GeneratorShape, MissingNeighbourGenerator
+from brainfed.runtime.artefacts import below
 from brainfed.runtime.streams import Streams
 
 # Noise and dropout of FedSage+'s generators, from keyed streams, drawn on the CPU.
@@ -212,14 +213,14 @@ class WideOutput:
 
 def _nearest(made: Tensor, targets: Sequence[Targets]) -> Tensor:
     """(t,) rows of all owners' missing nodes, one owner after the other, for generated vectors (t, d)."""
-    found, before, first = [], 0, 0
+    rows, before, first = [], 0, 0
     for each in targets:
         own = made[before : before + len(each.neighbours)]
         squares = each.missing.square().sum(dim=1)
         products = (own @ each.missing.T)[:, None]
-        found.append(nearest_missing(products, squares, each.neighbours)[:, 0] + first)
+        rows.append(nearest_missing(products, squares, each.neighbours)[:, 0] + first)
         before, first = before + len(own), first + len(each.missing)
-    return torch.cat(found)
+    return torch.cat(rows)
 
 
 # The impaired graph of one institution, a random tenth of its nodes hidden (Zhang et al. 2021, Sec. 4.1).
@@ -269,8 +270,7 @@ def owners_of(
     inputs: InpaintingInputs, settings: FedSageSettings, device: torch.device, dtype: torch.dtype
 ) -> list[Owner]:
     """One owner for each institution with training subjects, in order of code."""
-    codes = [code for code in range(len(inputs.institutions)) if len(inputs.members(code))]
-    return [_owner(inputs, code, settings, device, dtype) for code in codes]
+    return [_owner(inputs, code, settings, device, dtype) for code in inputs.learning]
 
 
 def row_normalised(graph: Graph, members: IntArray) -> NDArray[np.float64]:
@@ -388,7 +388,7 @@ class LocalOwner:
         load_arrays(self.generator, arrays, GENERATOR)
         self.losses[: number + 1] = arrays["losses"]
         if number + 1 < len(self.losses):
-            self.optimiser.load({name.removeprefix(OPTIMISER): arrays[name] for name in arrays})
+            self.optimiser.load(below(OPTIMISER, arrays))
 
 
 def local_gradient(

@@ -23,6 +23,7 @@ from brainfed.inpainting.fedsage.local import (
     nearest_missing,
 )
 from brainfed.models.fedsage import FeatureGenerator, GeneratorShape
+from brainfed.runtime.artefacts import below
 
 # Owners that another owner's fGen visits: their codes, and its losses at them.
 
@@ -184,7 +185,7 @@ class Visitor:
         load_arrays(self.fgen, arrays, FGEN)
         self._done = int(arrays["done"])
         if self._done < self.rounds:
-            self.optimiser.load({name.removeprefix(OPTIMISER): arrays[name] for name in arrays})
+            self.optimiser.load(below(OPTIMISER, arrays))
 
 
 # Federated training of fGen under `exchange: raw`, which reveals patients (Zhang et al. 2021, Algorithm 1).

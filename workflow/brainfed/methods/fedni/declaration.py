@@ -54,7 +54,6 @@ FEDNI = Method(
 )
 """FedGCN on graphs completed by a federated generator of missing neighbours (FedNI Sec. III)."""
 
-
 CENTROIDS = Inpainter(
     name="centroids",
     settings=CentroidSettings,

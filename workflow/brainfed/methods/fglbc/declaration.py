@@ -206,7 +206,6 @@ QUICK_STGCN: Mapping[str, Any] = {"window": 12, "channels": 4, "kernel": 3, "str
 QUICK_REGION_GNN: Mapping[str, Any] = {"window": 12, "hidden": 4, "layers": 2}
 """Small networks (`Method.quick`)."""
 
-
 STGCN_LOCAL = Method(
     name="stgcn-local",
     title="Local ST-GCN",
@@ -222,7 +221,6 @@ STGCN_LOCAL = Method(
     variants={"stgcn-local": {}},
 )
 """The network of every institution alone, the local twin of FGLBC."""
-
 
 STGCN_CENTRAL = Method(
     name="stgcn-central",
@@ -240,7 +238,6 @@ STGCN_CENTRAL = Method(
 )
 """The network of the pooled series, which a federation may not train: an upper reference."""
 
-
 GNN_LOCAL = Method(
     name="gnn-local",
     title="Local GNN",
@@ -256,7 +253,6 @@ GNN_LOCAL = Method(
     variants={"gnn-local": {}},
 )
 """The network without convolution over time of every institution alone, the local twin of FedGNN."""
-
 
 GNN_CENTRAL = Method(
     name="gnn-central",
@@ -274,7 +270,6 @@ GNN_CENTRAL = Method(
 )
 """The network without convolution over time of the pooled series: an upper reference."""
 
-
 FEDAVG_STGCN = Method(
     name="fedavg-stgcn",
     title="FedAvg ST-GCN",
@@ -291,7 +286,6 @@ FEDAVG_STGCN = Method(
     variants={"fedavg-dp": {}, "fedavg-no-dp": {"privacy": "none"}},
 )
 """FedAvg + DP: FGLBC's network and private training under the plain mean (McMahan et al. 2017; Chen and Su 2024)."""
-
 
 FEDGNN = Method(
     name="fedgnn",

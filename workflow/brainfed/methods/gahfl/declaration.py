@@ -113,10 +113,7 @@ class LogitRobustnessSettings:
         "none", "The one teacher that takes the place of all institutions: median or trimmed mean of every logit."
     )
     trim: float = setting(
-        0.25,
-        "Share of the institutions, rounded up, that trimmed_mean leaves out at each end.",
-        minimum=0,
-        maximum=0.5,
+        0.25, "Share of the institutions, rounded up, that trimmed_mean leaves out at each end.", minimum=0, maximum=0.5
     )
 
     def robustness(self) -> RobustnessSettings:
@@ -185,7 +182,6 @@ DISTILLED_TENSORS: Mapping[str, tuple[str, ...]] = {
 }
 """An institution uploads logits of the public samples alone, and downloads the global network."""
 
-
 COMPARISON = Comparison(
     "recurrent-local",
     "recurrent-central",
@@ -213,7 +209,6 @@ COMPARISON = Comparison(
     ),
 )
 
-
 RECURRENT_LOCAL = Method(
     name="recurrent-local",
     title="Local recurrent networks",
@@ -230,7 +225,6 @@ RECURRENT_LOCAL = Method(
 )
 """Every institution's network on all its own training subjects, the local twin of GAHFL."""
 
-
 RECURRENT_CENTRAL = Method(
     name="recurrent-central",
     title="Central recurrent network",
@@ -246,7 +240,6 @@ RECURRENT_CENTRAL = Method(
     variants={"recurrent-central": {}},
 )
 """GAHFL's global network on the pooled series, which a federation may not train."""
-
 
 RECURRENT_PUBLIC = Method(
     name="recurrent-public",

@@ -45,10 +45,7 @@ def recipe_of(settings: DistilledSettings | LocalRecurrentSettings | OneRecurren
 
 
 def distil(
-    inputs: PublicSeriesInputs,
-    settings: DistilledSettings,
-    run: Run,
-    objective: Callable[[int], Objective],
+    inputs: PublicSeriesInputs, settings: DistilledSettings, run: Run, objective: Callable[[int], Objective]
 ) -> Outcome:
     """Train a distilled federation; `objective` maps the number of public samples to the server's loss."""
     robustness = settings.robustness()

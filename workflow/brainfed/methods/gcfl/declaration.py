@@ -119,7 +119,6 @@ CENTRAL_GIN = Method(
 )
 """The network of the pooled graphs, which a federation may not train: an upper reference."""
 
-
 FEDAVG_GIN = Method(
     name="fedavg-gin",
     title="FedAvg GIN",

@@ -39,7 +39,6 @@ Its graph is cut out of the graph of all subjects. Nothing else crosses institut
 the other sites' models score the unseen one.
 """
 
-
 CENTRALGCN = Method(
     name="centralgcn",
     title="CentralGCN",
@@ -54,7 +53,6 @@ CENTRALGCN = Method(
     variants={"centralgcn": {}},
 )
 """The classifier of FedNI Table IV on the population graph of all patients (FedNI Sec. 9)."""
-
 
 SKIP_TENSORS: Mapping[str, tuple[str, ...]] = {"weight-skip": ("features", "classes")}
 """Sent with `skip: linear` alone."""

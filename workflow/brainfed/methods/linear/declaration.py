@@ -76,12 +76,7 @@ RIDGE = Method(
             "choice": "inner_folds",
             "features": {**TANGENT, "reference": "institution"},
         },
-        "tangent-central": {
-            "training": "central",
-            "standardise": "none",
-            "choice": "inner_folds",
-            "features": TANGENT,
-        },
+        "tangent-central": {"training": "central", "standardise": "none", "choice": "inner_folds", "features": TANGENT},
         "ridge-overfitted": {"training": "central", "alphas": (1e-6,)},
     },
     on_request=("ridge-overfitted",),

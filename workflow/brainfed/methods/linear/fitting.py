@@ -88,7 +88,10 @@ def train_linear(task: LinearTask, inputs: MethodInputs, run: Run) -> Outcome:
     dimensions = int(inputs.fold_features(0).shape[1])
     parameters = (dimensions + 1) * len(_modelled(inputs))
     ledger = Ledger(task.shared_tensors, {"features": dimensions, "parameters": parameters})
-    pools = _pools(task, inputs, ledger)
+    pools = inputs.institution
+    if task.training == "central":
+        pools = np.zeros_like(pools)
+        record_pooling(inputs, ledger)
     scores = np.full((*inputs.labels.shape, inputs.classes), np.nan)
     member_scores, kept = scores.copy(), list[FittedModel]()
     patterns = np.zeros((inputs.folds, len(_modelled(inputs)), dimensions), dtype=np.float32)
@@ -115,14 +118,6 @@ def train_linear(task: LinearTask, inputs: MethodInputs, run: Run) -> Outcome:
 def _modelled(inputs: MethodInputs) -> list[int]:
     """The classes that have a model."""
     return [1] if inputs.classes == 2 else list(range(inputs.classes))
-
-
-def _pools(task: LinearTask, inputs: MethodInputs, ledger: Ledger) -> IntArray:
-    """(n,) pool of each subject; pooling sends each institution's subjects."""
-    if task.training == "local":
-        return inputs.institution
-    record_pooling(inputs, ledger)
-    return np.zeros_like(inputs.institution)
 
 
 def _models(task: LinearTask, inputs: MethodInputs, fold: int, pool: NDArray[np.bool_]) -> Models:

@@ -19,10 +19,7 @@ from brainfed.samples.scaling import training_moments
 
 
 def kept_linear(
-    features: FloatArray,
-    training: NDArray[np.bool_],
-    pools: IntArray,
-    models: Mapping[int, Sequence[LinearModel]],
+    features: FloatArray, training: NDArray[np.bool_], pools: IntArray, models: Mapping[int, Sequence[LinearModel]]
 ) -> FittedModel:
     """The models of one fold: one of all subjects, or one a pool, NaN where a pool trained none.
 

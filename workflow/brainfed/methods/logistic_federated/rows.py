@@ -15,7 +15,7 @@ from scipy.special import expit
 from torch import Tensor
 
 from brainfed.engines.stacked.network import score_alone
-from brainfed.engines.stacked.stack import Member, members, record_moments
+from brainfed.engines.stacked.stack import members, record_moments
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.sharing import add_up, record_downloads, record_uploads
 from brainfed.models.classifier import LogisticRegression
@@ -87,15 +87,12 @@ def designs(
     squares = add_up(inputs.link, ledger, len(inputs.subjects), {"squared-norm": own_squares})["squared-norm"]
     norm = (float(squares) / count) ** 0.5 or 1.0
     means = [mean if member.mean is None else torch.from_numpy(member.mean[0]) for member in found]
-    parts = zip(found, masks, rows, units, means, strict=True)
+    sds = [torch.ones_like(mean) if member.sd is None else torch.from_numpy(member.sd[0]) for member in found]
+    parts = zip(found, masks, rows, units, means, sds, strict=True)
     return tuple(
-        Design(member.nodes, mask, own / norm, norm * unit, centre, norm * _deviation(member, centre))
-        for member, mask, own, unit, centre in parts
+        Design(member.nodes, mask, own / norm, norm * unit, centre, norm * sd)
+        for member, mask, own, unit, centre, sd in parts
     )
-
-
-def _deviation(member: Member, like: Tensor) -> Tensor:
-    return torch.ones_like(like) if member.sd is None else torch.from_numpy(member.sd[0])
 
 
 def _record(ledger: Ledger, seen: dict[int, int], subjects: dict[int, int], features: int, standardise: str) -> None:

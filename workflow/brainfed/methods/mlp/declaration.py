@@ -32,7 +32,6 @@ LOCALMLP = Method(
 Nothing crosses institutions except under leave-one-site-out: the other sites' models score the unseen one.
 """
 
-
 CENTRALMLP = Method(
     name="centralmlp",
     title="CentralMLP",
@@ -46,7 +45,6 @@ CENTRALMLP = Method(
     variants={"centralmlp": {}, "centralmlp-centred": {"centre": "subject"}},
 )
 """FedMLP's classifier on the pooled data of all institutions: the pooled twin of FedMLP."""
-
 
 FEDMLP = Method(
     name="fedmlp",

@@ -4,11 +4,7 @@ from functools import partial
 
 from brainfed.methods.classifier_settings import FederatedClassifierSettings, SoloSettings
 from brainfed.methods.method import Method
-from brainfed.methods.mlp.declaration import (
-    CENTRALMLP,
-    FEDMLP,
-    LOCALMLP,
-)
+from brainfed.methods.mlp.declaration import CENTRALMLP, FEDMLP, LOCALMLP
 from brainfed.methods.train_classifier import train_classifier
 from brainfed.models.fedni import MLP
 from brainfed.runtime.jobs.checkpoints import Run

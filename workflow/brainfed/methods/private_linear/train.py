@@ -40,7 +40,6 @@ from brainfed.samples.labelled_subjects import of_two_classes, require_training_
 
 Float64 = NDArray[np.float64]
 
-
 LOUDEST = 0.4
 """Limit of the standard deviation of the noise in a score. Targets have norm 1: beyond it, residuals are noise that the
 next rounds clip and fit."""

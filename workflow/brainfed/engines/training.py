@@ -147,9 +147,8 @@ class Training(ABC, Generic[Subjects, Lengths]):
         """The noise on weights that leave an institution; none."""
         return WeightNoise(0.0, self.inputs.streams, folds)
 
-    def checkpoint(self, folds: tuple[int, ...]) -> Checkpoint:
+    def checkpoint(self, _folds: tuple[int, ...]) -> Checkpoint:
         """The state of these folds' training."""
-        del folds
         return self.run.checkpoint
 
 

@@ -220,12 +220,12 @@ def write_connectomes(
         append("edge_start", np.concatenate([[0], np.cumsum(2 * counts)]))
         for block in measured.blocks(block_entries):
             square = measured.matrices(block)
-            held = adjacency(strongest(measured.connections(block), regions, settings), regions)
-            _, source, target = np.nonzero(held)
+            edge_masks = adjacency(strongest(measured.connections(block), regions, settings), regions)
+            _, source, target = np.nonzero(edge_masks)
             append("nodes", square.reshape(-1, regions))
             append("source", source)
             append("target", target)
-            append("weight", square[held])
+            append("weight", square[edge_masks])
 
 
 def _require_finite(measured: Connectivity, block: IntArray) -> None:
@@ -241,8 +241,8 @@ def _without_edges(measured: Connectivity, settings: ConnectomeSettings, empty: 
     """The sentence about subjects without an edge; their largest entry is named for the one in whom it is smallest."""
     largest = np.abs(measured.connections(empty)).max(axis=1)
     least = int(np.argmin(largest))
-    subject, found = measured.subjects[empty[least]], float(largest[least])
-    if found == 0:
+    subject, entry = measured.subjects[empty[least]], float(largest[least])
+    if entry == 0:
         return (
             f"{measured.path}: expected a connection other than 0 in every subject, found none in {subject!r}, whose "
             "regions have no signal; leave the subject out of the phenotype table, or set "
@@ -251,5 +251,5 @@ def _without_edges(measured: Connectivity, settings: ConnectomeSettings, empty: 
     return (
         f"connectomes.threshold: expected an edge in every connectome, found none in {len(empty)} of "
         f"{len(measured.subjects)} subjects at {settings.threshold:g} (the largest entry of {subject!r} is "
-        f"{found:.3g}); lower it, or choose `edges: proportional`."
+        f"{entry:.3g}); lower it, or choose `edges: proportional`."
     )

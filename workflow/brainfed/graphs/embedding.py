@@ -75,8 +75,8 @@ def randomised_components(features: FloatArray, mean: Float64, deviation: Float6
         residuals = np.linalg.norm(beyond @ vectors[size - added.shape[1] :], axis=0)
         directions, lengths, _ = svd(beyond, full_matrices=False)
         directions = directions[:, lengths > NOTHING * values[0]]
-        found = done >= least and bool((residuals <= ACCURACY * _gaps(values)[:width]).all())
-        if found or directions.shape[1] == 0:
+        converged = done >= least and bool((residuals <= ACCURACY * _gaps(values)[:width]).all())
+        if converged or directions.shape[1] == 0:
             break
         added = np.asarray(qr(_outside(directions, basis), mode="economic")[0], dtype=np.float64)
     components = (basis @ vectors).T

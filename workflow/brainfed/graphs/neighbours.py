@@ -152,10 +152,10 @@ def mean_pairwise_distance(
         return mean_distance_by_products(embedding)
     rows, total = comparable(embedding, distance), 0.0
     for block in row_blocks(count, count, entries):
-        found = distances(rows[block], rows, distance)
+        block_distances = distances(rows[block], rows, distance)
         # A subject is no pair with itself; every unordered pair counts twice.
-        found[np.arange(len(found)), np.arange(block.start, block.stop)] = 0
-        total += float(found.sum())
+        block_distances[np.arange(len(block_distances)), np.arange(block.start, block.stop)] = 0
+        total += float(block_distances.sum())
     return total / (count * (count - 1))
 
 
@@ -263,7 +263,7 @@ def probable_neighbours(
     right[-1] -= nearer
     for start in range(0, len(queries), TILE_ROWS):
         rows = slice(start, min(start + TILE_ROWS, len(queries)))
-        bound, found = np.zeros(0), []
+        bound, pairs = np.zeros(0), []
         for first in range(0, len(candidates), TILE_COLUMNS):
             columns = slice(first, min(first + TILE_COLUMNS, len(candidates)))
             squared = left[rows] @ right[:, columns]
@@ -280,8 +280,8 @@ def probable_neighbours(
                 close = squared <= (bound + shifts[level]).astype(np.float32)[:, None]
                 near |= close & (count == level)
             row, column = np.divmod(np.flatnonzero(near), squared.shape[1])
-            found.append((row, column + first, squared[row, column] - shifts[count[row, column]]))
-        row, column, key = (np.concatenate(parts) for parts in zip(*found, strict=True))
+            pairs.append((row, column + first, squared[row, column] - shifts[count[row, column]]))
+        row, column, key = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
         kth = _kth_smallest(row, key + 2 * nearer[column], k, len(bound))
         kept = key <= _bound(kth, margin[rows])[row]
         yield row[kept] + start, order[column[kept]]

@@ -157,7 +157,7 @@ def covariances(
     """
     subjects = tuple(sorted(series))
     shape = (len(subjects), len(regions) * (len(regions) + 1) // 2)
-    found = Covariances(subjects, tuple(regions), np.empty(shape, np.float32), np.empty(shape, np.float32))
+    result = Covariances(subjects, tuple(regions), np.empty(shape, np.float32), np.empty(shape, np.float32))
 
     for subject in subjects:
         if series[subject].shape[1] != len(regions):
@@ -169,12 +169,12 @@ def covariances(
     def compute(block: slice) -> None:
         correlation = np.stack([mean_correlation(series[each], runs.get(each, ())) for each in subjects[block]])
         shrunk = (1 - shrinkage) * correlation + shrinkage * np.eye(len(regions))
-        found.covariance[block] = to_triangles(shrunk)
-        found.logarithm[block] = to_triangles(_logarithms(shrunk, subjects[block]))
+        result.covariance[block] = to_triangles(shrunk)
+        result.logarithm[block] = to_triangles(_logarithms(shrunk, subjects[block]))
 
     in_blocks(compute, len(subjects), threads)
     logger.info("covariances of %d subjects, %d regions", *(len(names) for names in (subjects, regions)))
-    return found
+    return result
 
 
 def write_covariances(path: str | Path, found: Covariances, shrinkage: float) -> None:
@@ -191,8 +191,8 @@ def load_covariances(files: Sequence[str | Path], subjects: Sequence[str] | None
     """
     shards = [read_arrays(path) for path in files]
     parts = zip(files, shards, strict=True)
-    regions = shared_regions((path, tuple(one.metadata["regions"]), bool(one.subjects)) for path, one in parts)
-    place = {subject: (one, row) for one in shards for row, subject in enumerate(one.subjects)}
+    regions = shared_regions((path, tuple(shard.metadata["regions"]), bool(shard.subjects)) for path, shard in parts)
+    place = {subject: (shard, row) for shard in shards for row, subject in enumerate(shard.subjects)}
     wanted = tuple(sorted(place) if subjects is None else subjects)
     absent = [subject for subject in wanted if subject not in place]
     if absent:

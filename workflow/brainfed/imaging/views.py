@@ -77,9 +77,9 @@ def _fill(block: NDArray[np.float32], part: ArrayFile, subjects: Sequence[str]) 
 
 def _crossings(views: Sequence[tuple[str, Sequence[Mapping[str, Any]]]]) -> list[dict[str, Any]]:
     """Ledger rows of all views; rows of equal names carry the name of their view."""
-    found = [(name, row) for name, rows in views for row in rows]
-    kinds = [(row["name"], row["direction"]) for _, row in found]
+    rows_of_views = [(name, row) for name, rows in views for row in rows]
+    kinds = [(row["name"], row["direction"]) for _, row in rows_of_views]
     return [
         {**row, "name": f"{row['name']} ({name})" if kinds.count(kind) > 1 else row["name"]}
-        for (name, row), kind in zip(found, kinds, strict=True)
+        for (name, row), kind in zip(rows_of_views, kinds, strict=True)
     ]

@@ -186,17 +186,17 @@ def fuse(
     if settings.nodes == "true":
         if cut is None:
             raise ValueError("nodes: true needs the edges that were cut away")
-        parents, new_nodes, found = true_neighbours(inputs, parents, cut)
+        parents, new_nodes, edges = true_neighbours(inputs, parents, cut)
     else:
         new_nodes = _new_nodes(inputs, generator, parents, settings)
-        found = join(inputs, parents, new_nodes, settings)
+        edges = join(inputs, parents, new_nodes, settings)
     features = new_nodes.features
     if settings.nodes == "shuffled":
         features = shuffled_features(inputs, parents, new_nodes.features)
     if settings.nodes == "mean":
         features = institution_means(inputs, parents)
     _log_numbers(inputs, count, len(parents), settings)
-    row, column, weight = _joined(inputs, found, len(parents))
+    row, column, weight = _joined(inputs, edges, len(parents))
     institution = inputs.institution[parents]
     return FusedGraph(row, column, weight, features, institution, parents, new_nodes.sex, new_nodes.age, count)
 

@@ -211,9 +211,9 @@ def _best(block: FloatMatrix) -> tuple[IntArray, IntArray]:
 def _fidelity(neighbourhoods: Sequence[Blocks]) -> CosineFidelity:
     """Means over parents, and gains paired by parent."""
     names = ("generated", *BASELINES)
-    held = {name: [blocks[name] for blocks in neighbourhoods if name in blocks] for name in names}
-    to_all = {name: np.array([block.mean() for block in held[name]]) for name in names}
-    matched = {name: np.array([block[_best(block)].mean() for block in held[name]]) for name in names}
+    cosines = {name: [blocks[name] for blocks in neighbourhoods if name in blocks] for name in names}
+    to_all = {name: np.array([block.mean() for block in cosines[name]]) for name in names}
+    matched = {name: np.array([block[_best(block)].mean() for block in cosines[name]]) for name in names}
     return CosineFidelity(
         generated=CosineScore(estimate(to_all["generated"]), estimate(matched["generated"])),
         baselines={name: CosineScore(estimate(to_all[name]), estimate(matched[name])) for name in BASELINES},

@@ -162,6 +162,6 @@ class Inpainter:
 
 def inpainter_of(method: Method) -> Inpainter | None:
     """The inpainter of the generator that a method needs; None if it needs none."""
-    found = method.options.get("inpainting")
-    assert found is None or isinstance(found, Inpainter)
-    return found
+    inpainter = method.options.get("inpainting")
+    assert inpainter is None or isinstance(inpainter, Inpainter)
+    return inpainter

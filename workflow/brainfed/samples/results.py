@@ -50,8 +50,8 @@ def check(inputs: LabelledSubjects, outcome: Outcome) -> None:
         return
     views = inputs.views if isinstance(inputs, MethodInputs) else ()
     expected_parts = (len(inputs.subjects), models, len(views))
-    held = np.broadcast_to(tested.any(axis=0)[:, None, None], expected_parts)
-    if parts.shape != expected_parts or not np.array_equal(np.isfinite(parts), held):
+    tested_parts = np.broadcast_to(tested.any(axis=0)[:, None, None], expected_parts)
+    if parts.shape != expected_parts or not np.array_equal(np.isfinite(parts), tested_parts):
         raise ValueError(
             f"expected finite contributions {expected_parts} of every tested subject and NaN elsewhere, found "
             f"{parts.shape}"

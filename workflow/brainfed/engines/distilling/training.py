@@ -171,13 +171,12 @@ class SoloTraining(RecurrentTraining[SeriesInputs]):
                 record_downloads(ledger, sizes, self.network(self.kinds[0]).content())
         return ledger
 
-    def clients(self, folds: tuple[int, ...], ledger: Ledger) -> RecurrentClients:
+    def clients(self, _folds: tuple[int, ...], _ledger: Ledger) -> RecurrentClients:
         """The trainers.
 
         Raises:
             UserError: all scans of a fold are short and dropped.
         """
-        del folds, ledger
         trainers = self.trainers_of(self.trained)
         self.require_scans(trainers)
         return RecurrentClients(trainers, self.crops, self.inputs, self.members, self.schedule)
@@ -238,13 +237,12 @@ class DistilledTraining(RecurrentTraining[PublicSeriesInputs]):
                 record_downloads(ledger, {place: size}, {"public-series": series})
         return ledger
 
-    def clients(self, folds: tuple[int, ...], ledger: Ledger) -> RecurrentClients:
+    def clients(self, _folds: tuple[int, ...], _ledger: Ledger) -> RecurrentClients:
         """The institutions under the global model.
 
         Raises:
             UserError: all scans of a fold, or all public ones, are short and dropped.
         """
-        del folds, ledger
         self.require_scans(self.trainers)
         self.require_scans([self.head], "public ")
         teaching = Teaching(self.head.pool, self.network(self.kind), self.alpha)

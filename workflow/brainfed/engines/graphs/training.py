@@ -49,9 +49,8 @@ class GraphTraining(Training[GraphInputs, FederationSettings]):
             _record_pooling(inputs, ledger)
         return ledger
 
-    def clients(self, folds: tuple[int, ...], ledger: Ledger) -> GraphClients:
+    def clients(self, folds: tuple[int, ...], _ledger: Ledger) -> GraphClients:
         """The institutions with their own graphs."""
-        del ledger
         inputs, members, shapes = self.inputs, self.members, self._shapes
         widths = [features for features, _ in shapes]
         cohort = GraphCohort.of(inputs.graphs, inputs.labels, members, folds, inputs.classes, widths)

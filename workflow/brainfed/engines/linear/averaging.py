@@ -68,9 +68,8 @@ class AveragingClients:
         """Weights (1, S, A, d) before the first round: zeros."""
         return {"weights": torch.zeros_like(self.weights[:1])}
 
-    def fit(self, number: int, chosen: Sequence[int]) -> Mapping[int, Message]:
+    def fit(self, _number: int, chosen: Sequence[int]) -> Mapping[int, Message]:
         """The local steps of the chosen institutions in sequence."""
-        del number
         for place in chosen:
             if self.samples[place]:
                 self._descend(place)

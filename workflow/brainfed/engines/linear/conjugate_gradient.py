@@ -61,20 +61,17 @@ class KrylovClients:
         for message in list(messages.values())[:1]:
             self._received = {name: tensor[0] for name, tensor in message.tensors.items()}
 
-    def score(self, number: int) -> str:
+    def score(self, _number: int) -> str:
         """Nothing to measure before the end."""
-        del number
         return f"{self.size} directions"
 
-    def state(self, number: int) -> Arrays:
+    def state(self, _number: int) -> Arrays:
         """The products of all subjects with the directions, and the last message."""
-        del number
         received = {f"received/{name}": tensor.cpu().numpy() for name, tensor in self._received.items()}
         return {"projections": self.projections[: self.size].cpu().numpy(), **received}
 
-    def load(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
+    def load(self, _number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Copy a state."""
-        del number
         projections = torch.from_numpy(arrays["projections"].copy())
         self.size = len(projections)
         self.projections[: self.size] = projections

@@ -35,9 +35,8 @@ def kept_ridge(scaling: Scaling, curves: Curves) -> FittedModel:
     )
 
 
-def score(model: Arrays, features: NDArray[np.float32], settings: Mapping[str, Any]) -> Scored:
+def score(model: Arrays, features: NDArray[np.float32], _settings: Mapping[str, Any]) -> Scored:
     """Margins (n, C) of features (n, d)."""
-    del settings
     rows = model["scale"] * ((features - model["mean"]) / model["deviation"])
     margins = rows @ model["weights"].T + model["intercepts"]
     return Scored(of_two_classes(margins[:, 0], "margin") if margins.shape[1] == 1 else margins, rows)

@@ -301,13 +301,12 @@ class PrivateTraining(Training[Subjects, PrivateSchedule]):
             self.record_data(ledger)
         return ledger
 
-    def clients(self, folds: tuple[int, ...], ledger: Ledger) -> PrivateClients:
+    def clients(self, folds: tuple[int, ...], _ledger: Ledger) -> PrivateClients:
         """The institutions.
 
         Raises:
             UserError: the privacy settings do not fit the cohort.
         """
-        del ledger
         device, dtype, places = self.run.device, getattr(torch, self.run.precision), range(len(self.members))
         modules = [[self.network(fold, place).to(device, dtype) for fold in folds] for place in places]
         shares = parameters_by_wire_name(modules[0][0]) if self.federated else ()

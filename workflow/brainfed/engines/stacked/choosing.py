@@ -84,19 +84,19 @@ def chosen_candidates(losses: NDArray[np.float64], *, alone: bool) -> NDArray[np
         alone: whether every institution chooses for itself.
     """
     candidates, rounds, institutions, folds = losses.shape
-    found = np.zeros((2, institutions, folds), dtype=np.int64)
+    chosen = np.zeros((2, institutions, folds), dtype=np.int64)
     for fold in range(folds):
         for code in range(institutions):
             own = losses[:, :, code, fold]
             if alone and not np.isfinite(own).any():
-                found[:, code, fold] = 0, rounds - 1
+                chosen[:, code, fold] = 0, rounds - 1
                 continue
             if not alone:
                 known = np.isfinite(losses[:, :, :, fold]).any(axis=(0, 1))
                 own = losses[:, :, known, fold].mean(axis=2) if known.any() else np.zeros((candidates, rounds))
             best = int(np.where(np.isfinite(own), own, np.inf).argmin())
-            found[:, code, fold] = divmod(best, rounds)
-    return found
+            chosen[:, code, fold] = divmod(best, rounds)
+    return chosen
 
 
 def _with_decay(training: StackedTraining, decay: float, part: str) -> tuple[Outcome, NDArray[np.float64]]:
@@ -142,16 +142,16 @@ def _joined(
 
 def _added(every: Sequence[Sequence[Row]]) -> tuple[dict[str, int | str], ...]:
     """Rows of several trainings, those of one kind of tensor added; what subjects sent once is not sent again."""
-    found: dict[tuple[str, str], dict[str, int | str]] = {}
+    added: dict[tuple[str, str], dict[str, int | str]] = {}
     for rows in every:
         for row in rows:
             key = str(row["name"]), str(row["direction"])
-            if key not in found:
-                found[key] = dict(row)
+            if key not in added:
+                added[key] = dict(row)
             elif "subjects" not in str(row["axes"]).split(" x "):
                 for count in ("tensors", "rounds", "bytes"):
-                    found[key][count] = int(found[key][count]) + int(row[count])
-    return tuple(found[key] for key in sorted(found))
+                    added[key][count] = int(added[key][count]) + int(row[count])
+    return tuple(added[key] for key in sorted(added))
 
 
 def _validation_rows(training: StackedTraining, losses: NDArray[np.float64]) -> tuple[dict[str, int | str], ...]:
@@ -162,7 +162,7 @@ def _validation_rows(training: StackedTraining, losses: NDArray[np.float64]) -> 
     ledger = Ledger(training.shared_tensors, {"candidates": candidates, "rounds": rounds, "chosen": 2})
     inputs = training.inputs
     sizes = {code: len(inputs.members(code)) for code in range(len(inputs.institutions))}
-    held = {code: size for code, size in sizes.items() if np.isfinite(losses[0, 0, code, 0])}
-    record_uploads(ledger, held, {"validation-loss": ((candidates, rounds), 8)})
+    senders = {code: size for code, size in sizes.items() if np.isfinite(losses[0, 0, code, 0])}
+    record_uploads(ledger, senders, {"validation-loss": ((candidates, rounds), 8)})
     record_downloads(ledger, sizes, {"choice": ((2,), 8)})
     return ledger.rows()

@@ -218,9 +218,11 @@ def extract_run(
     scan = read_scan(subject, run.image, run.mask)
     cleaning = prepare_cleaning(subject, run, tr, scan.tr, scan.voxels.shape[3], settings)
     regressors = cleaning.regressors
-    found = extract_scan(scan, atlas, settings.extraction, cleaning.tr, regressors.values, regressors.kept)
+    series = extract_scan(scan, atlas, settings.extraction, cleaning.tr, regressors.values, regressors.kept)
     return replace(
-        found, mean_fd=mean_displacement([] if run.confounds is None else [run.confounds]), header_tr=cleaning.header_tr
+        series,
+        mean_fd=mean_displacement([] if run.confounds is None else [run.confounds]),
+        header_tr=cleaning.header_tr,
     )
 
 
@@ -266,15 +268,15 @@ def _long_enough(
 ) -> list[RegionSeries]:
     """Runs that are long enough for a connectivity of their own."""
     kept: list[RegionSeries] = []
-    for run, found in runs:
-        if len(found.series) >= settings.min_timepoints:
-            kept.append(found)
+    for run, series in runs:
+        if len(series.series) >= settings.min_timepoints:
+            kept.append(series)
         else:
-            logger.warning("%s: %s left out, %d volumes are kept", subject, run.name, len(found.series))
+            logger.warning("%s: %s left out, %d volumes are kept", subject, run.name, len(series.series))
     if not kept:
         raise UserError(
             f"Subject {subject}: expected a run with at least {settings.min_timepoints} time points, found "
-            f"{', '.join(str(len(found.series)) for _, found in runs)}; lower min_timepoints, or "
+            f"{', '.join(str(len(series.series)) for _, series in runs)}; lower min_timepoints, or "
             "leave the subject out (on_invalid: drop)."
         )
     return kept
@@ -311,13 +313,13 @@ def write_extracted(
     logged: set[str] = set()
 
     def load_and_log(subject: str) -> RegionSeries:
-        found = load(subject)
-        if found.resampled and found.resampled not in logged:
-            logged.add(found.resampled)
-            logger.info("Atlas %s resampled %s (first for %s)", atlas.name, found.resampled, subject)
-        if found.suspicion:
-            logger.warning("%s: unexpected space for atlas %s: %s", subject, atlas.name, found.suspicion)
-        return found
+        series = load(subject)
+        if series.resampled and series.resampled not in logged:
+            logged.add(series.resampled)
+            logger.info("Atlas %s resampled %s (first for %s)", atlas.name, series.resampled, subject)
+        if series.suspicion:
+            logger.warning("%s: unexpected space for atlas %s: %s", subject, atlas.name, series.suspicion)
+        return series
 
     exempt_libraries()
     write_shard(subjects, load_and_log, lambda: atlas.regions, atlas.name, settings, out)

@@ -88,10 +88,10 @@ def check_one_protocol(subject: str, runs: Sequence[tuple[str, float]]) -> None:
         UserError: one differs from the first.
     """
     first, expected = runs[0]
-    for image, found in runs:
-        if not agree(found, expected):
+    for image, tr in runs:
+        if not agree(tr, expected):
             raise UserError(
-                f"Subject {subject}, {image}: expected the repetition time of {first}, {expected:g} s, found {found:g} "
+                f"Subject {subject}, {image}: expected the repetition time of {first}, {expected:g} s, found {tr:g} "
                 "s; choose the runs of one protocol under bids.run_numbers or bids.sessions."
             )
 

@@ -63,7 +63,7 @@ def harmonised(
         bayes: shrink a site's shift and scale by empirical Bayes over features.
     """
     where, scanned = np.asarray(institution, dtype=object), np.asarray(site, dtype=object)
-    found, fitted = features.copy(), dict[str, list[str]]()
+    changed, fitted = features.copy(), dict[str, list[str]]()
     for name in sorted(set(where)):
         members = np.flatnonzero(where == name)
         sites = _comparable(features, scanned, members[training[members]], FEWEST[bayes])
@@ -89,8 +89,8 @@ def harmonised(
             ", ".join(left) or "none",
         )
         block = np.ix_(rows, columns)
-        found[block] = _combat(features[block].astype(np.float64), table, training[rows], bayes=bayes)
-    return Harmonised(found, fitted)
+        changed[block] = _combat(features[block].astype(np.float64), table, training[rows], bayes=bayes)
+    return Harmonised(changed, fitted)
 
 
 def _combat(values: Float64, table: pd.DataFrame, training: NDArray[np.bool_], *, bayes: bool) -> Float64:

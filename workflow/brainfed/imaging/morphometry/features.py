@@ -238,10 +238,10 @@ def _numbers(
     values = np.empty(len(columns))
     for number, (name, column) in enumerate(columns.items()):
         where = f"Subject {subject}: {MEASURES}, found"
-        held = [source for source in column.sources if identity in source[0].rows]
-        if not held:
+        sources = [source for source in column.sources if identity in source[0].rows]
+        if not sources:
             raise UserError(_without_row(where, identity, name, column, tables))
-        table, place = next((one for one in held if one[0].rows[identity][one[1]] not in absent), held[0])
+        table, place = next((one for one in sources if one[0].rows[identity][one[1]] not in absent), sources[0])
         text = table.rows[identity][place]
         cell = f"in {table.place(identity)}, column {name!r}"
         if text in absent:
@@ -316,20 +316,20 @@ def write_measures(identities: Mapping[str, str], settings: CohortSettings, out:
     Raises:
         UserError: a table is unusable, a subject's measures are unusable and `on_invalid` is `error`, or all are.
     """
-    found = read_measures(identities, settings)
-    for subject, problem in sorted(found.problems.items()):
+    morphometry = read_measures(identities, settings)
+    for subject, problem in sorted(morphometry.problems.items()):
         if settings.on_invalid == "error":
             raise UserError(problem)
         logger.warning("%s has no measures: %s", subject, problem)
-    subjects, columns = list(map(str, found.values.index)), list(map(str, found.values.columns))
-    measures = found.values.to_numpy(np.float32)
+    subjects, columns = list(map(str, morphometry.values.index)), list(map(str, morphometry.values.columns))
+    measures = morphometry.values.to_numpy(np.float32)
     write_arrays(out.series, {"measures": measures}, {"subjects": subjects, "regions": columns})
     checksums = {
         subject: hashlib.sha256(row.tobytes()).hexdigest() for subject, row in zip(subjects, measures, strict=True)
     }
-    write_table(out.quality, quality_without_scan(sorted(identities), checksums, found.problems))
+    write_table(out.quality, quality_without_scan(sorted(identities), checksums, morphometry.problems))
     write_table(out.coverage, coverage_without_scan())
-    logger.info("%d measures of %d subjects, %d without", len(columns), len(subjects), len(found.problems))
+    logger.info("%d measures of %d subjects, %d without", len(columns), len(subjects), len(morphometry.problems))
 
 
 def read_measures(identities: Mapping[str, str], settings: CohortSettings) -> Morphometry:

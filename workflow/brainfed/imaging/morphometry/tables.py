@@ -260,15 +260,15 @@ def read_stats(subject: str, folder: str | Path, names: Sequence[str]) -> dict[s
     Raises:
         UserError: a file is absent, truncated, or not a stats file.
     """
-    found: dict[str, str] = {}
+    measures: dict[str, str] = {}
     for name in names:
         path = Path(folder) / name
         if not path.is_file():
             raise UserError(
                 f"Subject {subject}: {MEASURES}, found no {path}; run recon-all to its end, or drop the subject."
             )
-        found |= _subcortical(subject, path) if name == "aseg.stats" else _cortical(subject, path)
-    return found
+        measures |= _subcortical(subject, path) if name == "aseg.stats" else _cortical(subject, path)
+    return measures
 
 
 def _subcortical(subject: str, path: Path) -> dict[str, str]:
@@ -286,13 +286,13 @@ def _cortical(subject: str, path: Path) -> dict[str, str]:
     hemisphere, parcellation = path.name.removesuffix(".stats").split(".", 1)
     prefix = hemisphere if parcellation in ("aparc", "aparc.a2009s") else f"{hemisphere}_{parcellation}"
     heads, rows = _read(subject, path, ("StructName", *CORTICAL_COLUMNS.values()))
-    found = {
+    measures = {
         f"{prefix}_{row['StructName']}_{measure}": row[column]
         for measure, column in CORTICAL_COLUMNS.items()
         for row in rows
     }
     known = {short: value for (_, short), value in heads.items()}
-    return found | {
+    return measures | {
         f"{hemisphere}_{name}_{measure}": known[name] for name, measure in OF_HEMISPHERE.items() if name in known
     }
 

@@ -136,18 +136,18 @@ def load_atlas(name: str, parcellation: str | Path, table: str | Path | None = N
             f"{values.shape}."
         )
     labels = _whole(parcellation, values)
-    found = np.unique(labels[labels != 0])
+    present = np.unique(labels[labels != 0])
     if named is None:
-        named = found.astype(np.int64), tuple(str(label) for label in found)
+        named = present.astype(np.int64), tuple(str(label) for label in present)
     indices, regions = named
-    unnamed = np.setdiff1d(found, indices)
+    unnamed = np.setdiff1d(present, indices)
     if unnamed.size:
         raise UserError(
             f"{parcellation}: expected the {len(indices)} labels of {table}, found {unnamed.size} more "
             f"({', '.join(map(str, unnamed[:5]))}{' ...' if unnamed.size > 5 else ''}); add them to the table or set "
             "their voxels to 0."
         )
-    if not found.size:
+    if not present.size:
         raise UserError(f"{parcellation}: expected labels above 0, found none; is it an empty image?")
     return Atlas(name, labels, affine, indices, regions)
 

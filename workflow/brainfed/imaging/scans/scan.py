@@ -362,25 +362,25 @@ def suspicion(scan: Scan, varying: NDArray[np.bool_], atlas: AtlasGrid) -> str:
     Args:
         varying: (x, y, z) voxels of the scan with signal.
     """
-    found = []
+    evidence = []
     if scan.affines_apart > APART:
-        found.append(f"the header's two affines (sform, qform) lie {scan.affines_apart:.0f} mm apart")
+        evidence.append(f"the header's two affines (sform, qform) lie {scan.affines_apart:.0f} mm apart")
     angle = _turn(scan.affine, atlas.affine)
     if angle > TURNED:
-        found.append(f"the image's axes are turned by {angle:.0f} degrees against the atlas'")
+        evidence.append(f"the image's axes are turned by {angle:.0f} degrees against the atlas'")
     places = apply_affine(atlas.affine, atlas.voxels[:: max(1, len(atlas.voxels) // SAMPLE)])
     seen = _share(scan, varying, places)
     if seen < LITTLE:
-        found.append(f"{100 * seen:.0f} % of the atlas have a signal")
+        evidence.append(f"{100 * seen:.0f} % of the atlas have a signal")
     brain = _brain(scan, varying)
     own = _share(scan, brain, places)
     best = max(_share(scan, brain, places @ axes) for axes in _orientations())
     if best > own + BETTER:
-        found.append(
+        evidence.append(
             f"{100 * own:.0f} % of the atlas lie in the brain, {100 * best:.0f} % would with the image's axes swapped "
             "or reversed"
         )
-    return "; ".join(found)
+    return "; ".join(evidence)
 
 
 def _size(affine: NDArray[np.float64]) -> str:
@@ -413,7 +413,7 @@ def _share(scan: Scan, mask: NDArray[np.bool_], places: NDArray[np.float64]) -> 
 def _orientations() -> list[NDArray[np.float64]]:
     """The 23 other orientations of the axes of world space, mirrored left and right aside."""
     axes = np.eye(3)
-    found = [
+    orientations = [
         axes[list(order)] * (1, *signs) for order in permutations(range(3)) for signs in product((1, -1), repeat=2)
     ]
-    return found[1:]
+    return orientations[1:]

@@ -97,18 +97,18 @@ def _check_matrix(matrix: bytes, order: str, depth: int) -> None:
         return
     parts = _elements(matrix, order)
     kind, lengths, _ = _head(parts, order)
-    held, count = [*parts], math.prod(lengths)
+    parts_left, count = [*parts], math.prod(lengths)
     if kind == CELL and depth:
-        if len(held) != count or any(one.kind != MATRIX for one in held):
-            raise ValueError(f"{len(held)} cells in place of {count}")
-        for one in held:
+        if len(parts_left) != count or any(one.kind != MATRIX for one in parts_left):
+            raise ValueError(f"{len(parts_left)} cells in place of {count}")
+        for one in parts_left:
             _check_matrix(one.data, order, depth - 1)
     elif kind == CHARACTERS or kind in NUMBERS:
-        for one in held:
+        for one in parts_left:
             values = len(one.data) // BYTES.get(one.kind, 1)
             if one.kind not in BYTES or (values < count if kind == CHARACTERS else values != count):
                 raise ValueError(f"{values} values in place of {count}")
-        if not held:
+        if not parts_left:
             raise ValueError(f"no values in place of {count}")
     else:
         raise ValueError(f"a matrix of class {kind}")
@@ -327,25 +327,25 @@ def _of_hdf5(file: str | Path) -> Contents:
     return shapes, load
 
 
-def _class_of(held: Any, other: str = "") -> str:
+def _class_of(data: Any, other: str = "") -> str:
     """MATLAB's class of a data set; `other` where another program wrote it."""
-    kind = held.attrs.get("MATLAB_class", other)
+    kind = data.attrs.get("MATLAB_class", other)
     return kind.decode() if isinstance(kind, bytes) else str(kind)
 
 
 def _of_reference(content: Any, reference: Any) -> Any:
-    held = content[reference]
-    if _class_of(held) == "char":
-        return "".join(map(chr, np.ravel(held[()])))
-    return _of_matlab(held)
+    data = content[reference]
+    if _class_of(data) == "char":
+        return "".join(map(chr, np.ravel(data[()])))
+    return _of_matlab(data)
 
 
-def _of_matlab(held: Any) -> NDArray[Any]:
+def _of_matlab(data: Any) -> NDArray[Any]:
     """Values of a data set: MATLAB writes columns first, so its matrices lie there transposed."""
-    if held.attrs.get("MATLAB_empty", 0):
-        return np.empty(tuple(np.ravel(held[()]).astype(int)))
-    values: NDArray[Any] = held[()]
-    return values.T if _class_of(held) else values
+    if data.attrs.get("MATLAB_empty", 0):
+        return np.empty(tuple(np.ravel(data[()]).astype(int)))
+    values: NDArray[Any] = data[()]
+    return values.T if _class_of(data) else values
 
 
 def _chosen(where: str, shapes: Mapping[str, tuple[int, ...] | None], variable: str | None) -> str:

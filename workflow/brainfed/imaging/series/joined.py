@@ -62,8 +62,8 @@ def write_series(
     with writing_blocks(path, shapes, {**metadata, "subjects": order, "regions": list(regions)}) as append:
         append("start", np.cumsum([0, *lengths], dtype=np.int64))
         for subject in order:
-            held = map_array(place[subject][0], subject).arrays[subject]
-            append("series", scaled(subject, held, runs.get(subject, ())))
+            series = map_array(place[subject][0], subject).arrays[subject]
+            append("series", scaled(subject, series, runs.get(subject, ())))
 
 
 def scaled(subject: str, series: Series, runs: Sequence[int] = ()) -> Series:

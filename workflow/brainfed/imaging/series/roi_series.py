@@ -206,22 +206,22 @@ def _refuse_other_width(
     *,
     of_table: bool,
 ) -> None:
-    volumes, found = shape
-    expected = regions if regions is not None else len(names) or found
-    under = f" under {len(names)} names" if names and len(names) != found else ""
-    if found == expected and not under:
+    volumes, columns = shape
+    expected = regions if regions is not None else len(names) or columns
+    under = f" under {len(names)} names" if names and len(names) != columns else ""
+    if columns == expected and not under:
         return
     if volumes == expected and not names:
         other = "remove `transposed: true`" if transposed else "set `transposed: true`"
         raise UserError(
-            f"{where}: expected {expected} regions in columns, found {volumes} rows and {found} columns; the table is "
-            f"transposed: {other} for the cohort if all its files are so, or turn this one."
+            f"{where}: expected {expected} regions in columns, found {volumes} rows and {columns} columns; the table "
+            f"is transposed: {other} for the cohort if all its files are so, or turn this one."
         )
     remedy = "repair the first line"
     if not under:
-        key = "name the table of this atlas under `labels`" if of_table else f"set `regions: {found}`"
+        key = "name the table of this atlas under `labels`" if of_table else f"set `regions: {columns}`"
         remedy = f"{key} if all files are so, else bring this one's series of the cohort's atlas"
-    raise UserError(f"{where}: expected {expected} regions, found {found} columns{under}; {remedy}.")
+    raise UserError(f"{where}: expected {expected} regions, found {columns} columns{under}; {remedy}.")
 
 
 def _refuse_count(where: str, exact: NDArray[np.float64], names: Sequence[str]) -> None:

@@ -131,29 +131,29 @@ def checksum(series: NDArray[np.float32]) -> str:
     return hashlib.sha256(np.ascontiguousarray(series).tobytes()).hexdigest()
 
 
-def quality_row(subject: str, found: RegionSeries | None, problem: str) -> dict[str, object]:
+def quality_row(subject: str, series: RegionSeries | None, problem: str) -> dict[str, object]:
     """One row of the quality table; zeros for an unreadable series."""
-    if found is None:
-        found = RegionSeries(np.empty((0, 0), dtype=np.float32), np.empty(0), float("nan"))
+    if series is None:
+        series = RegionSeries(np.empty((0, 0), dtype=np.float32), np.empty(0), float("nan"))
         constant, empty, runs, digest = 0, 0, 0, ""
     else:
-        constant, empty = int(constant_regions(found.series).sum()), int(empty_regions(found.series).sum())
-        runs = len(found.runs) or 1
-        digest = checksum(found.series)
+        constant, empty = int(constant_regions(series.series).sum()), int(empty_regions(series.series).sum())
+        runs = len(series.runs) or 1
+        digest = checksum(series.series)
     return {
         "subject": subject,
-        "timepoints": len(found.series),
-        "volumes": found.volumes or len(found.series),
-        "tr": found.tr,
-        "header_tr": found.header_tr,
-        "mean_fd": found.mean_fd,
-        "tsnr": found.tsnr,
+        "timepoints": len(series.series),
+        "volumes": series.volumes or len(series.series),
+        "tr": series.tr,
+        "header_tr": series.header_tr,
+        "mean_fd": series.mean_fd,
+        "tsnr": series.tsnr,
         "constant_regions": constant,
         "empty_regions": empty,
         "runs": runs,
         "checksum": digest,
-        "resampled": found.resampled,
-        "suspicion": found.suspicion,
+        "resampled": series.resampled,
+        "suspicion": series.suspicion,
         "problem": problem,
     }
 
@@ -307,5 +307,5 @@ def shared_regions(parts: Iterable[tuple[str | Path, tuple[str, ...], bool]]) ->
 
 def load_runs(files: Sequence[str | Path]) -> dict[str, tuple[int, ...]]:
     """Subject -> lengths of its runs in the order of its series, for subjects with several runs."""
-    held = (read_arrays(path, []).metadata.get("runs", {}) for path in files)
-    return {subject: tuple(lengths) for runs in held for subject, lengths in runs.items()}
+    by_part = (read_arrays(path, []).metadata.get("runs", {}) for path in files)
+    return {subject: tuple(lengths) for runs in by_part for subject, lengths in runs.items()}

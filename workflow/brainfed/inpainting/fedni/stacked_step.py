@@ -164,9 +164,9 @@ class StackedDiscriminators:
             self.products.write_each(fake, first.mT, both[:, real.shape[1] :])
             products = both / sigma
         products.requires_grad_()
-        found = relu(products + self.weights["judge_0.bias"][:, None])
-        found = relu(found @ self._spectral("judge_1").mT + self.weights["judge_1.bias"][:, None])
-        logits = (found @ self._spectral("judge_2").mT + self.weights["judge_2.bias"][:, None])[:, :, 0]
+        hidden = relu(products + self.weights["judge_0.bias"][:, None])
+        hidden = relu(hidden @ self._spectral("judge_1").mT + self.weights["judge_1.bias"][:, None])
+        logits = (hidden @ self._spectral("judge_2").mT + self.weights["judge_2.bias"][:, None])[:, :, 0]
         real_logits, fake_logits = logits.tensor_split((real.shape[1],), dim=1)
         deceiving = mean_of(softplus(-fake_logits), masks.is_pair)
         distinguishing = mean_of(softplus(-real_logits), masks.is_hidden) + mean_of(
@@ -317,11 +317,11 @@ class StackedStep:
 
     def _expanded(self, rows: Tensor, masks: StackedMasks) -> Tensor:
         """(M, p, 256) inputs of the last feature layer; 0 in padding."""
-        weights, found = self.generator, torch.cat([rows, masks.noise], dim=2)
+        weights, expanded = self.generator, torch.cat([rows, masks.noise], dim=2)
         for layer in range(len(FEATURE)):
-            linear = found @ weights[f"feature_{layer}.weight"].mT + weights[f"feature_{layer}.bias"][:, None]
-            found = self._normal(relu(linear), f"normal_{layer}", masks.is_pair)
-        return found * masks.is_pair[:, :, None]
+            linear = expanded @ weights[f"feature_{layer}.weight"].mT + weights[f"feature_{layer}.bias"][:, None]
+            expanded = self._normal(relu(linear), f"normal_{layer}", masks.is_pair)
+        return expanded * masks.is_pair[:, :, None]
 
     def _normal(self, values: Tensor, name: str, there: Tensor) -> Tensor:
         """Batch normalisation over pairs, as `torch.nn.BatchNorm1d` in training."""

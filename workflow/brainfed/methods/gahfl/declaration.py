@@ -151,18 +151,18 @@ class DistilledSettings(CropSettings, StepSettings, AssignmentSettings, LogitRob
 
 def _of_kind(kind: str) -> dict[str, tuple[str, ...]]:
     gates, pooled = f"{kind}-gates", f"{kind}-pooled"
-    found: dict[str, tuple[str, ...]] = {}
+    tensors: dict[str, tuple[str, ...]] = {}
     for direction in ("", "-reverse") if kind == "bilstm" else ("",):
-        found[f"{kind}.recurrent.weight-ih-l0{direction}"] = (gates, "regions")
-        found[f"{kind}.recurrent.weight-hh-l0{direction}"] = (gates, "hidden")
-        found[f"{kind}.recurrent.bias-ih-l0{direction}"] = (gates,)
-        found[f"{kind}.recurrent.bias-hh-l0{direction}"] = (gates,)
+        tensors[f"{kind}.recurrent.weight-ih-l0{direction}"] = (gates, "regions")
+        tensors[f"{kind}.recurrent.weight-hh-l0{direction}"] = (gates, "hidden")
+        tensors[f"{kind}.recurrent.bias-ih-l0{direction}"] = (gates,)
+        tensors[f"{kind}.recurrent.bias-hh-l0{direction}"] = (gates,)
     hidden = 2 if kind == "slstm" else 3
     widths = [pooled, *(f"connected-{number}" for number in range(hidden)), "classes"]
     for number, (before, after) in enumerate(pairwise(widths)):
-        found[f"{kind}.connected.{number}.weight"] = (after, before)
-        found[f"{kind}.connected.{number}.bias"] = (after,)
-    return found
+        tensors[f"{kind}.connected.{number}.weight"] = (after, before)
+        tensors[f"{kind}.connected.{number}.bias"] = (after,)
+    return tensors
 
 
 RECURRENT_TENSORS: Mapping[str, tuple[str, ...]] = {

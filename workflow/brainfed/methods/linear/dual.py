@@ -139,19 +139,19 @@ class Fits:
         """Margins (n, K) of all subjects by every fit."""
         rows, fits = self.kept.shape
         signs = np.where(self.labels[:, None] == 1, 1.0, -1.0)
-        weights, found = np.zeros((self.coordinates.shape[1] + 1, fits)), np.zeros((rows, fits))
+        weights, margins = np.zeros((self.coordinates.shape[1] + 1, fits)), np.zeros((rows, fits))
         open_fits = np.arange(fits)
         for _ in range(STEPS):
-            step, decrease = self._step(weights[:, open_fits], found[:, open_fits], open_fits)
+            step, decrease = self._step(weights[:, open_fits], margins[:, open_fits], open_fits)
             moved = self._margins(step)
-            size = self._size(signs, weights[:, open_fits], step, found[:, open_fits], moved, decrease, open_fits)
+            size = self._size(signs, weights[:, open_fits], step, margins[:, open_fits], moved, decrease, open_fits)
             weights[:, open_fits] += size * step
-            found[:, open_fits] += size * moved
-            value = self._objective(signs, weights[:, open_fits], found[:, open_fits], open_fits)
+            margins[:, open_fits] += size * moved
+            value = self._objective(signs, weights[:, open_fits], margins[:, open_fits], open_fits)
             open_fits = open_fits[(decrease > TOLERANCE * value) & (size > 0)]
             if not len(open_fits):
                 break
-        return found
+        return margins
 
     def _margins(self, weights: Float64) -> Float64:
         return np.asarray(self.coordinates @ weights[:-1] + weights[-1])

@@ -181,8 +181,8 @@ def _score(
         if pool in models:
             scores[rows], parts[rows] = response(pool, rows)
             continue
-        found = [response(helper, rows) for helper in models]
-        scores[rows], parts[rows] = (np.mean(values, axis=0) for values in zip(*found, strict=True))
+        by_helper = [response(helper, rows) for helper in models]
+        scores[rows], parts[rows] = (np.mean(values, axis=0) for values in zip(*by_helper, strict=True))
         if not ledger.rows():
             sizes = sizes_of(pools)
             helpers = {helper: sizes[helper] for helper in models}

@@ -51,8 +51,10 @@ def fit_ridge_by_inner_folds(subjects: TrainingSet, alphas: Sequence[float]) -> 
     """The ridge model with the smallest squared error of inner folds, the strongest penalty among ties."""
     targets = 2.0 * subjects.labels.astype(np.float64) - 1.0
     strongest_first = sorted(alphas, reverse=True)
-    held = [np.flatnonzero(subjects.inner == fold) for fold in np.unique(subjects.inner)]
-    errors = np.mean([_held_out_errors(subjects.span.gram, targets, rows, strongest_first) for rows in held], axis=0)
+    held_out = [np.flatnonzero(subjects.inner == fold) for fold in np.unique(subjects.inner)]
+    errors = np.mean(
+        [_held_out_errors(subjects.span.gram, targets, rows, strongest_first) for rows in held_out], axis=0
+    )
     alpha = strongest_first[int(np.argmin(errors))] if len(alphas) > 1 else alphas[0]
     values, vectors = np.linalg.eigh(subjects.span.gram)
     return subjects.span.model(dual_coefficients(values, vectors, targets, alpha), float(targets.mean()))

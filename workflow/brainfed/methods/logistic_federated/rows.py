@@ -58,10 +58,10 @@ def designs(
     without training subjects takes the mean of the others' moments.
     """
     groups = [inputs.members(place) for place in range(len(inputs.institutions))]
-    found = members(inputs, groups, [fold], ledger, standardise=standardise == "institution")
+    scaled = members(inputs, groups, [fold], ledger, standardise=standardise == "institution")
     features, dtype = inputs.fold_features(fold), getattr(torch, run.precision)
     rows, masks, units = [], [], []
-    for member in found:
+    for member in scaled:
         own = torch.from_numpy(features[member.nodes]).to(run.device, dtype)
         if member.mean is not None and member.sd is not None:
             own = (own - torch.from_numpy(member.mean[0]).to(own)) / torch.from_numpy(member.sd[0]).to(own)
@@ -70,7 +70,7 @@ def designs(
         rows.append(own)
         masks.append(inputs.training(fold)[member.nodes])
     seen = {code: int(mask.sum()) for code, mask in enumerate(masks) if mask.any()}
-    subjects = {code: len(member.nodes) for code, member in enumerate(found) if len(member.nodes)}
+    subjects = {code: len(member.nodes) for code, member in enumerate(scaled) if len(member.nodes)}
     _record(ledger, {code: subjects[code] for code in seen}, subjects, features.shape[1], standardise)
     if standardise == "institution" and inputs.unseen.any():
         record_moments(inputs, fold, ledger, subjects)
@@ -86,9 +86,9 @@ def designs(
     own_squares = np.array(sum((float(rows[code][masks[code]].double().square().sum()) for code in seen), 0.0))
     squares = add_up(inputs.link, ledger, len(inputs.subjects), {"squared-norm": own_squares})["squared-norm"]
     norm = (float(squares) / count) ** 0.5 or 1.0
-    means = [mean if member.mean is None else torch.from_numpy(member.mean[0]) for member in found]
-    sds = [torch.ones_like(mean) if member.sd is None else torch.from_numpy(member.sd[0]) for member in found]
-    parts = zip(found, masks, rows, units, means, sds, strict=True)
+    means = [mean if member.mean is None else torch.from_numpy(member.mean[0]) for member in scaled]
+    sds = [torch.ones_like(mean) if member.sd is None else torch.from_numpy(member.sd[0]) for member in scaled]
+    parts = zip(scaled, masks, rows, units, means, sds, strict=True)
     return tuple(
         Design(member.nodes, mask, own / norm, norm * unit, centre, norm * sd)
         for member, mask, own, unit, centre, sd in parts
@@ -169,7 +169,7 @@ def score(model: Arrays, features: NDArray[np.float32], settings: Mapping[str, A
         dimensions, classes = model["weight-0"].shape
         return score_alone(LogisticRegression(dimensions, classes), model, features)
     rows = (features - model["mean"].astype(np.float64)) / model["divisor"]
-    found = expit(rows @ model["weight"].T.astype(np.float64) + model["bias"])
-    if found.shape[1] == 1:
-        return Scored(of_two_classes(found[:, 0], "probability"), rows)
-    return Scored(found / found.sum(axis=1, keepdims=True), rows)
+    shares = expit(rows @ model["weight"].T.astype(np.float64) + model["bias"])
+    if shares.shape[1] == 1:
+        return Scored(of_two_classes(shares[:, 0], "probability"), rows)
+    return Scored(shares / shares.sum(axis=1, keepdims=True), rows)

@@ -233,8 +233,8 @@ def _choose(fitting: Fitting) -> tuple[list[float], int]:
     members = [_member(fitting, code, target, part[:, None] == held_out) for code, part in enumerate(parts)]
     objective = fitting.objective(members, INNER_TOLERANCE, INNER)
     path = PenaltyPath(fitting.taking, objective, costs, torch.from_numpy(groups).to(members[0].rows.device))
-    found = fitting.run_rounds(LogisticClients(members, fitting.taking, INNER), path)
-    return found["chosen"].tolist(), int(found["rounds"])
+    published = fitting.run_rounds(LogisticClients(members, fitting.taking, INNER), path)
+    return published["chosen"].tolist(), int(published["rounds"])
 
 
 def _inner_folds(fitting: Fitting, code: int) -> IntArray:

@@ -36,8 +36,8 @@ def unit_rows(features: FloatArray, centre: Literal["none", "subject"]) -> Float
     rows = centred_subjects(features) if centre == "subject" else features
     norms = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64, casting="unsafe"))
     constant = np.ptp(rows, axis=1) == 0 if centre == "subject" else norms == 0
-    found: FloatArray = rows / np.where(constant, np.inf, norms * (1 + MARGIN))[:, None].astype(rows.dtype)
-    return found
+    scaled: FloatArray = rows / np.where(constant, np.inf, norms * (1 + MARGIN))[:, None].astype(rows.dtype)
+    return scaled
 
 
 def own_rows(inputs: MethodInputs, centre: Literal["none", "subject"]) -> FloatArray:
@@ -157,8 +157,8 @@ class GradientClients:
         """The models, and the curves until this round."""
         done = number - self.first + 1
         curves = {f"curve-{place}": curve[:done] for place, curve in enumerate(self.curves)}
-        held = {"weights": self.weights, "class-weights": self.class_weights}
-        return {name: tensor.cpu().numpy() for name, tensor in held.items()} | curves | {"losses": self.losses[:done]}
+        models = {"weights": self.weights, "class-weights": self.class_weights}
+        return {name: tensor.cpu().numpy() for name, tensor in models.items()} | curves | {"losses": self.losses[:done]}
 
     def load(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Copy a state."""

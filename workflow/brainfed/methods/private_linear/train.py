@@ -122,14 +122,14 @@ def _spendings(
     inputs: MethodInputs, settings: PrivateRidgeSettings, clients: GradientClients, multiplier: float
 ) -> list[Spending]:
     """One for each institution and fold with training subjects; every step takes all of them."""
-    found = []
+    spendings = []
     for fold in range(inputs.folds):
         for place, name in enumerate(inputs.institutions):
             if subjects := int(clients.samples[place, fold]):
                 settings.require_enough(name, subjects)
                 steps = settings.rounds + (settings.balance == "classes")
-                found.append(Spending(name, fold, subjects, 1.0, steps, multiplier))
-    return found
+                spendings.append(Spending(name, fold, subjects, 1.0, steps, multiplier))
+    return spendings
 
 
 def _joined(inputs: MethodInputs, clients: GradientClients) -> Float64:
@@ -160,9 +160,8 @@ class RowsTraining(PrivateTraining[MethodInputs]):
         """Sizes of axes that the ledger knows."""
         return axes_of(self.module)
 
-    def network(self, fold: int, place: int) -> Classifier:
+    def network(self, fold: int, _place: int) -> Classifier:
         """The classifier; all institutions start alike."""
-        del place
         module = deepcopy(self.module)
         module.start(self.inputs.streams, fold)
         return module

@@ -13,8 +13,6 @@ from brainfed.graphs.settings import ConnectomeSettings, require_connections
 from brainfed.runtime.artefacts import map_array, writing_blocks
 from brainfed.runtime.errors import UserError
 
-# Bytes of graphs, by which equal ones are found.
-
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
 Mask = NDArray[np.bool_]

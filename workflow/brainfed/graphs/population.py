@@ -278,9 +278,6 @@ def _shuffled(edges: Edges, institution: IntArray, fitted: NDArray[np.bool_], st
     return Edges(place[edges.row], place[edges.column], edges.weight)
 
 
-# Edge homophily: share of neighbours with equal labels, against chance (Zhu et al. 2020).
-
-
 @dataclass(frozen=True)
 class Homophily:
     """Homophily of one label on one graph; NaN without an edge between labelled nodes.

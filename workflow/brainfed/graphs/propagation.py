@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 
 from brainfed.graphs.settings import GraphSettings
 
-# Weighted graph that later stages read.
-
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float32] | NDArray[np.float64]
 
@@ -86,9 +84,6 @@ def neighbour_mean(graph: Graph) -> tuple[IntArray, IntArray, NDArray[np.float64
     apart = graph.row != graph.column
     row, column = graph.row[apart], graph.column[apart]
     return row, column, 1.0 / np.bincount(row, minlength=graph.nodes)[row]
-
-
-# Restrict the phenotypes of a graph to those known for any subject.
 
 
 def known_phenotypes(

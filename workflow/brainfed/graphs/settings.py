@@ -86,9 +86,6 @@ class GraphSettings:
         return self.embedding == "rfe"
 
 
-# Settings of connectomes as graphs: regions are nodes, the strongest connections are edges.
-
-
 @dataclass(frozen=True)
 class ConnectomeSettings:
     """Settings of the edges of a subject's connectome, for methods whose samples are whole graphs."""

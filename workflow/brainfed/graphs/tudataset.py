@@ -16,8 +16,6 @@ from brainfed.graphs.connectome import contents
 from brainfed.runtime.artefacts import write_arrays, write_table
 from brainfed.runtime.errors import UserError
 
-# Read data sets of graphs in the text format of the TU Dortmund collection (Morris et al. 2020).
-
 Float32 = NDArray[np.float32]
 IntArray = NDArray[np.int64]
 
@@ -127,9 +125,6 @@ def joined(data_sets: Sequence[DataSet]) -> dict[str, NDArray[np.generic]]:
         "target": np.concatenate([data.target for data in data_sets]).astype(np.int64),
         "weight": np.ones(len(source), dtype=np.float32),
     }
-
-
-# The artefact of public graphs, and the tables that other cohorts have of their scans.
 
 
 @dataclass(frozen=True)

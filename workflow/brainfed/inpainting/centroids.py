@@ -60,9 +60,6 @@ def _squared_distances(points: FloatArray, origin: FloatArray) -> FloatArray:
     return np.asarray(np.square(points - origin).sum(axis=1))
 
 
-# Centroids of other institutions as a source of new nodes: each joins its most similar subject.
-
-
 class ForeignCentroids:
     """A `NodeGenerator` that adds the centroids of other institutions to the graph of an institution.
 

@@ -92,8 +92,6 @@ def _over_parents(values: FloatVector, parent: NDArray[np.int64]) -> Estimate:
     return estimate(np.bincount(place, weights=values) / pairs)
 
 
-# Predicted against true numbers of missing neighbours.
-
 BINS = 10
 
 

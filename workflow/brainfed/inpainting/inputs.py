@@ -16,8 +16,6 @@ from brainfed.runtime.artefacts import read_arrays
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
 
-# Inputs of an inpainting job and outputs of a trained generator, both without diagnoses.
-
 FloatArray = NDArray[np.float32] | NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
@@ -110,9 +108,6 @@ class NodeGenerator(Protocol):
         """One missing neighbour for each entry of `parents` (g,), positions of subjects, equal ones adjacent."""
 
 
-# The result of training a generator.
-
-
 @dataclass(frozen=True)
 class TrainedGenerator:
     """A generator's weights and the record of its training.
@@ -131,8 +126,6 @@ class TrainedGenerator:
     crossings: tuple[dict[str, int | str], ...] = ()
     held_out: tuple[dict[str, float | str | None], ...] = ()
 
-
-# Scale features into the range of a generator's tanh, and back.
 
 BOUND = 5.0
 """Standard deviations at the limit of tanh, equal in all institutions: generators are averaged."""

@@ -10,8 +10,6 @@ from scipy.optimize import linear_sum_assignment
 from brainfed.graphs.neighbours import Edges
 from brainfed.inpainting.inputs import FloatArray, FusedGraph, InpaintingInputs
 
-# A mean over parents and its standard error.
-
 IntArray = NDArray[np.int64]
 FloatMatrix = NDArray[np.float64]
 
@@ -44,9 +42,6 @@ def estimate(values: NDArray[np.float64]) -> Estimate:
 def ratio(numerator: float, denominator: float) -> float | None:
     """The quotient; None where the denominator is 0."""
     return float(numerator / denominator) if denominator else None
-
-
-# A subject with its generated, missing and visible neighbours.
 
 
 @dataclass(frozen=True)

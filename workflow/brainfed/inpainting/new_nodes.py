@@ -96,9 +96,6 @@ def shuffled_features(
     return features[place]
 
 
-# Embed new nodes beside the subjects, for the population graph's similarity (FedNI Sec. III-A).
-
-
 @dataclass(frozen=True)
 class Placed:
     """Subjects 0 ... n - 1 and new nodes n ... n + g - 1.

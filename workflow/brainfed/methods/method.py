@@ -136,9 +136,6 @@ class Method:
                 raise ValueError(f"{self.name}: expected {alone} alone among the stages it needs, found {self.needs}")
 
 
-# Declaration of a stage that trains a generator of missing neighbours; several methods can share it.
-
-
 @dataclass(frozen=True)
 class Inpainter:
     """One training algorithm of a generator.

@@ -16,8 +16,6 @@ from brainfed.runtime.score_kinds import ScoreKind
 from brainfed.samples.labelled_subjects import LabelledSubjects
 from brainfed.samples.reading import Phenotypes
 
-# Views of the subjects: blocks of columns of the features, as the file that joins them describes.
-
 Mask = NDArray[np.bool_]
 Arrays = Mapping[str, NDArray[Any]]
 FloatArray = NDArray[np.float32] | NDArray[np.float64]
@@ -74,9 +72,6 @@ def read_views(files: Sequence[Path | str], subjects: Sequence[str]) -> tuple[Vi
         )
         for view in (described[0] if described else ())
     )
-
-
-# A fitted model without its subjects: all that scores a subject alone, from features.
 
 
 @dataclass(frozen=True)

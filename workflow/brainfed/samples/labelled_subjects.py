@@ -99,15 +99,9 @@ class LabelledSubjects:
         return np.flatnonzero(self.institution == institution)
 
 
-# Scores with one entry for each class.
-
-
 def of_two_classes(score: NDArray[np.float64], kind: ScoreKind) -> NDArray[np.float64]:
     """Scores (..., 2) of both classes from scores (...) of the patient class: 1 - p and p, or -m and m."""
     return np.stack([COMPLEMENT[kind] - score, score], axis=-1)
-
-
-# The training subjects of a fold, or an error if no institution has one.
 
 
 def require_training_subjects(inputs: LabelledSubjects, fold: int) -> NDArray[np.bool_]:

@@ -38,8 +38,6 @@ def chosen_rows(start: IntArray, subjects: IntArray) -> tuple[IntArray, IntArray
     return rows_of(start, subjects)
 
 
-# Arrays and graphs of an artefact in the order of a list of subjects.
-
 CHECKED_ROWS = 1024
 
 
@@ -186,9 +184,6 @@ def phenotypes_of(people: pd.DataFrame) -> Phenotypes:
     if "sex" in people:
         known["sex"] = np.asarray(people["sex"].map(SEX_CODES).fillna(-1), dtype=np.int64)
     return Phenotypes(**known)
-
-
-# Public subjects of every fold, joined by id.
 
 
 def read_public(path: Path | str, subjects: Sequence[str], training: NDArray[np.bool_]) -> NDArray[np.bool_]:

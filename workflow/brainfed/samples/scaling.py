@@ -193,9 +193,9 @@ def fit_scaling(
     return Scaling(tuple(fitted))
 
 
-def scaled(inputs: MethodInputs, fold: int, rows: Mask, *, standardise: bool = False) -> Float64:
+def scaled(inputs: MethodInputs, fold: int, rows: Mask) -> Float64:
     """The scaled features (n, d) of all subjects; arguments and errors as of `fit_scaling`."""
-    return fit_scaling(inputs, fold, rows, standardise=standardise).of_subjects(inputs, fold)
+    return fit_scaling(inputs, fold, rows).of_subjects(inputs, fold)
 
 
 def _fit(

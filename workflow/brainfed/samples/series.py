@@ -67,8 +67,6 @@ def _latest(timepoints: int, length: int) -> int:
     return max(timepoints - length, 0)
 
 
-# Subjects as region series: input of methods that read the signal itself, in windows.
-
 LEAST_TIMEPOINTS = 2
 """Time points without which a series has no correlation."""
 BLOCK = 2**14
@@ -157,9 +155,6 @@ def _misfit(start: IntArray, series: Float32, subjects: int) -> str:
     if series.dtype != np.float32 or series.ndim != 2 or series.shape[1] == 0:
         return f"series of {series.dtype} {series.shape}"
     return "" if len(series) == start[-1] else f"{len(series)} time points, not {start[-1]}"
-
-
-# Region series of which some training subjects are public (GAHFL, Setting): input of methods whose server has data.
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -67,9 +67,6 @@ class Crops:
         return self.series.index_select(0, moments.reshape(-1)).view(*moments.shape, self.regions)
 
 
-# Samples that a network trains on or scores, of every fold, and their order in the steps of an epoch.
-
-
 class Step(NamedTuple):
     """Samples of one step of all folds.
 
@@ -151,8 +148,6 @@ class Pool:
             yield slice(first, min(first + batch, self.size))
 
 
-# One recurrent network a fold, side by side: parameters with the folds first.
-
 BLOCK = 512
 """Samples of a fold that are scored at a time."""
 
@@ -223,8 +218,6 @@ class FoldNetwork:
         for name, parameter in self.parameters.items():
             parameter.copy_(torch.from_numpy(arrays[name]))
 
-
-# Epochs of a recurrent network on a pool of samples, of all folds at once.
 
 NETWORK, OPTIMISER = "network/", "optimiser/"
 

@@ -67,8 +67,6 @@ class KeyedDropout:
         return min(max(round((1 - self.rate) * self._levels), 1), self._levels - 1)
 
 
-# The parameters of one institution in all folds, in one piece of memory a fold.
-
 ALIGNED = 16
 """A parameter starts at a multiple of so many numbers, where processors read fast."""
 

@@ -166,9 +166,6 @@ class PrivateCohort:
         return Rows(arguments, owner.to(like.device), means.to(like))
 
 
-# Windows of region series and the subjects' spatial graphs, as a network of FGLBC reads them.
-
-
 class SeriesWindows:
     """Rows of a network: one random window of each subject in training, windows that cover the series to score.
 

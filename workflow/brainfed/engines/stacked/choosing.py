@@ -112,8 +112,7 @@ def _joined(
 ) -> Outcome:
     """The scores, curves and losses of each institution's choice in each fold."""
     first, _ = next(iter(trained.values()))
-    assert first.round_scores is not None
-    assert first.training_loss is not None
+    assert first.round_scores is not None and first.training_loss is not None
     scores, curves, losses = np.full_like(first.scores, np.nan), first.round_scores.copy(), first.training_loss.copy()
     member_scores = scores.copy()
     for fold in range(inputs.folds):
@@ -121,8 +120,7 @@ def _joined(
             own, taught = (mask & (inputs.institution == code) for mask in (inputs.tested(fold), inputs.training(fold)))
             candidate, number = chosen[:, code, fold].tolist()
             outcome, members = trained[candidate]
-            assert outcome.round_scores is not None
-            assert outcome.training_loss is not None
+            assert outcome.round_scores is not None and outcome.training_loss is not None
             curves[:, fold, own] = outcome.round_scores[:, fold, own]
             losses[:, code, fold] = outcome.training_loss[:, code, fold]
             # Without a global model an unseen institution has scores after the last round alone.

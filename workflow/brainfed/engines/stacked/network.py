@@ -196,9 +196,6 @@ class StackedNetwork:
         }
 
 
-# The models of a stack that are kept: the weights and the scaling of every institution, one model a fold.
-
-
 def kept_stack(network: StackedNetwork, *, alone: bool) -> list[FittedModel]:
     """The models of the stack's folds: weights by their names on the wire, and the moments `mean` and `sd` (d,).
 

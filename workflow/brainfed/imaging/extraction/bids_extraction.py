@@ -140,8 +140,6 @@ def _finite(where: str, table: pd.DataFrame) -> NDArray[np.float64] | None:
     return values
 
 
-# Extract one subject's region series from the runs of a BIDS derivative.
-
 logger = logging.getLogger(__name__)
 
 
@@ -280,9 +278,6 @@ def _long_enough(
             "leave the subject out (on_invalid: drop)."
         )
     return kept
-
-
-# Extract the region series of one part of a cohort from its NIfTI scans.
 
 
 def extract_shard(

@@ -18,8 +18,6 @@ from brainfed.imaging.scans.scan import Scan, read_scan
 from brainfed.imaging.series.roi_series import RELATIVE_FLOOR, RegionSeries, rounding_regions
 from brainfed.runtime.errors import UserError
 
-# Repetition time of a BIDS image, from its json files.
-
 KEY = "RepetitionTime"
 SHORTEST, LONGEST = 0.05, 30.0
 """Repetition times in s beyond which one is taken for a wrong unit."""
@@ -101,9 +99,6 @@ def _checked(where: str, value: object) -> float:
         raise UserError(f"{where}: expected {KEY} as a number of seconds above 0, found {value!r}; fix it.")
     refuse_wrong_unit(where, float(value))
     return float(value)
-
-
-# Temporal signal-to-noise ratio of a scan.
 
 
 def temporal_snr(means: NDArray[np.floating], kept: NDArray[np.intp] | None = None) -> float:
@@ -300,9 +295,6 @@ def _check_freedom(
             f"{freedom:.0f} ({len(used)} of {volumes} volumes kept, {100 * share:.0f} % of their band "
             "passed); regress out fewer confounds or pass a wider band, or leave the run out."
         )
-
-
-# Join several runs of one subject into one series.
 
 
 def join_runs(runs: Sequence[RegionSeries], *, apart: bool = False) -> RegionSeries:

@@ -305,9 +305,6 @@ def _for_one_head(values: pd.DataFrame, columns: Mapping[str, Column]) -> tuple[
     return kept.assign(**{str(column): scaled[column] for column in volumes}), problems
 
 
-# Write a cohort's FreeSurfer measures, with quality and coverage tables as of region series.
-
-
 def write_measures(identities: Mapping[str, str], settings: CohortSettings, out: ShardFiles) -> None:
     """Read and write the measures of all subjects, subject -> FreeSurfer's id.
 

@@ -10,8 +10,6 @@ from brainfed.imaging.scans.region_table import read_region_table
 from brainfed.imaging.scans.scan import load_nifti, opened, refuse_damaged
 from brainfed.runtime.errors import UserError
 
-# Atlas of maps of weights, which may overlap.
-
 Table = tuple[NDArray[np.int64], tuple[str, ...]]
 
 
@@ -75,8 +73,6 @@ def _check_maps(file: str | Path, maps: NDArray[np.float32]) -> None:
             "of the same voxels; save one of them as a 3D image."
         )
 
-
-# A parcellation and the names of its regions, in the order of the region table.
 
 PARCELLATION = "a NIfTI parcellation"
 WHOLE_TO = 1e-3

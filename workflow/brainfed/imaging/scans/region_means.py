@@ -15,8 +15,6 @@ from brainfed.imaging.scans.atlas import Atlas, ProbabilisticAtlas
 from brainfed.imaging.scans.scan import AtlasGrid, Scan, resampling, same_grid, suspicion
 from brainfed.runtime.errors import UserError
 
-# Coverage of regions by a scan.
-
 
 def varying_voxels(scan: Scan) -> NDArray[np.bool_]:
     """(x, y, z) mask of the voxels with signal: those in the brain that vary in time."""
@@ -199,9 +197,6 @@ def _maps_on_grid(atlas: ProbabilisticAtlas, shape: tuple[int, int, int], affine
         nib.Nifti1Image(atlas.maps, atlas.affine), target_affine=target, target_shape=shape, interpolation="linear"
     )
     return np.asarray(resampled.dataobj, dtype=np.float32)
-
-
-# Mean and coverage of every region of an atlas in a scan.
 
 
 @dataclass(frozen=True)

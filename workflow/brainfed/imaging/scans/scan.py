@@ -132,9 +132,6 @@ def same_content(one: str, other: str) -> bool:
     return filecmp.cmp(one, other, shallow=False)
 
 
-# Read the brain mask that fMRIPrep writes beside an image.
-
-
 def read_brain(
     subject: str, mask: str, file: str, grid: tuple[int, ...], affine: NDArray[np.float64]
 ) -> NDArray[np.bool_]:
@@ -157,8 +154,6 @@ def read_brain(
         raise UserError(f"{where}: expected voxels in the mask, found none; fetch it again or set brain_mask: false.")
     return brain
 
-
-# Open one subject's 4D image and refuse an unusable one.
 
 SECONDS = {0: 1.0, 8: 1.0, 16: 1e-3, 24: 1e-6}
 """Code of NIfTI for the unit of time -> its length in s; an unknown unit is taken for seconds."""

@@ -13,8 +13,6 @@ from brainfed.imaging.settings import SeriesSettings
 from brainfed.runtime.artefacts import array_shapes, map_array, read_arrays, writing_blocks
 from brainfed.runtime.errors import UserError
 
-# Standardise region series before their covariance is computed.
-
 Series = NDArray[np.float32]
 
 
@@ -25,8 +23,6 @@ def standardised(series: NDArray[np.float32]) -> NDArray[np.float64]:
     values -= values.mean(axis=0)
     return np.asarray(values / np.where(varying, values.std(axis=0), 1.0))
 
-
-# The standardised region series of all subjects in one file, one subject after the other.
 
 LEAST_TIMEPOINTS = 2
 """Time points without which a series has no variance."""

@@ -49,9 +49,6 @@ def varying_regions(series: NDArray[np.floating]) -> NDArray[np.bool_]:
     return np.asarray(~(np.isnan(series).any(axis=0) | constant_regions(series)))
 
 
-# Region series of one subject, from a scan or a text file.
-
-
 @dataclass(frozen=True)
 class RegionSeries:
     """Region series and quality of one subject.

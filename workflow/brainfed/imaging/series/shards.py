@@ -24,8 +24,6 @@ from brainfed.imaging.series.text import is_number
 from brainfed.runtime.artefacts import read_arrays, write_arrays, write_table
 from brainfed.runtime.errors import UserError
 
-# Write one part of a cohort's region series, with quality and coverage.
-
 Series = NDArray[np.float32]
 
 logger = logging.getLogger(__name__)
@@ -158,9 +156,6 @@ def quality_row(subject: str, series: RegionSeries | None, problem: str) -> dict
     }
 
 
-# Read one part of a cohort's region series from files of text or arrays.
-
-
 class SeriesReader:
     """Reads the files of one part in turn, and compares each with the region table or the first usable file.
 
@@ -261,9 +256,6 @@ def check_names(
             f"Subject {subject}, {file}: expected the regions of {first}, found other names or another order in the "
             f"header; {remedy}bring them into one order."
         )
-
-
-# Read the region series of a cohort from its parts.
 
 
 def load_series(files: Sequence[str | Path], subjects: Sequence[str]) -> tuple[dict[str, Series], tuple[str, ...]]:

@@ -11,8 +11,6 @@ from brainfed.cohort.phenotype.participant import PLAIN
 from brainfed.cohort.phenotype.table import EXCEL_SEPARATOR, decoded, excel_line, foreign_content
 from brainfed.runtime.errors import UserError
 
-# Text of a file of region series: its first line with content, and the lines below it.
-
 BLANKS = r"\s+"
 """The separator of a file without commas, semicolons, tabs and bars in its first line."""
 MARKS = ",;\t|"

@@ -54,8 +54,6 @@ def new_discriminator(inputs: InpaintingInputs) -> Discriminator:
         return Discriminator(inputs.features.shape[1])
 
 
-# Copies of one module, one an institution, their tensors side by side for averaging.
-
 Module = TypeVar("Module", bound=nn.Module)
 
 
@@ -275,8 +273,6 @@ def paired(fake: Tensor, features: Tensor, masked: MaskedGraph) -> Tensor:
             chosen[place[draw]] = target[place[hidden]]
     return torch.from_numpy(chosen).to(masked.target.device)
 
-
-# The training history of a generator as a table.
 
 MEASURES = (*LOSSES, *LENGTHS, "hidden_fraction")
 

@@ -92,9 +92,6 @@ def count_scale(inputs: InpaintingInputs, institution: Institution, settings: In
     return odds_ratio(inputs, institution.number, edges)
 
 
-# Missing neighbours from a trained FedNI generator (FedNI Algorithm 1, line 24).
-
-
 def load(inputs: InpaintingInputs, settings: InpaintingSettings, file: ArrayFile, run: Run) -> "TrainedFedNI":
     """The trained generator."""
     device, dtype = torch.device(run.device), getattr(torch, run.precision)

@@ -10,8 +10,6 @@ from torch.nn.functional import cross_entropy, softplus
 from brainfed.models.classifier import Products
 from brainfed.models.fedni import PHENOTYPE, SEXES, FirstWeight, Generator
 
-# Gradients that are computed outside of autograd, handed on to it.
-
 
 def carried(gradient: Tensor, tensor: Tensor) -> Tensor:
     """A loss () whose gradient by `tensor` is `gradient`, both of one shape.

@@ -124,9 +124,6 @@ def _hidden_edges(adjacency: Adjacency, hidden: IntArray) -> tuple[IntArray, Int
     return visible[order], target[order]
 
 
-# One institution in federated inpainting: its nodes, its graph and its masks.
-
-
 @dataclass(frozen=True)
 class Institution:
     """One institution and its training subjects, in order of their position.

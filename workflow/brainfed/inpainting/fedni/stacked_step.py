@@ -76,40 +76,19 @@ def stacked_masks(institutions: Sequence[Institution], epochs: Sequence[Sequence
             of_pairs[epoch, place, :, :count] = mask.visible, mask.target, np.ones(count)
             noise[epoch, place, :count] = epochs[epoch][place].noise
     # One copy for each array, in place of one for each mask and field.
-    on_nodes = torch.from_numpy(of_nodes).to(like)
-    on_hidden, on_pairs = (torch.from_numpy(array).to(like.device) for array in (of_hidden, of_pairs))
-    noise = noise.to(like)
+    visible, missing, degree = torch.from_numpy(of_nodes).to(like).unbind(dim=2)
+    hidden, is_hidden = torch.from_numpy(of_hidden).to(like.device).unbind(dim=2)
+    parent, target, is_pair = torch.from_numpy(of_pairs).to(like.device).unbind(dim=2)
+    of_nodes_and_hidden = visible, missing, degree, hidden, is_hidden.to(like.dtype)
+    tensors = *of_nodes_and_hidden, parent, target, is_pair.to(like.dtype), noise.to(like)
     return [
-        _of_epoch(on_nodes[epoch], on_hidden[epoch], on_pairs[epoch], noise[epoch], of_hidden[epoch], of_pairs[epoch])
+        StackedMasks(
+            *(tensor[epoch] for tensor in tensors),
+            pairs=int(of_pairs[epoch, :, -1].sum()),
+            hidden_nodes=int(of_hidden[epoch, :, -1].sum()),
+        )
         for epoch in range(len(every))
     ]
-
-
-def _of_epoch(
-    nodes: Tensor,
-    hidden: Tensor,
-    pairs: Tensor,
-    noise: Tensor,
-    on_host: NDArray[np.int64],
-    pairs_on_host: NDArray[np.int64],
-) -> StackedMasks:
-    """From rows (M, rows, ...), of which the last of hidden nodes and of pairs marks those that are there."""
-    visible, missing, degree = nodes.unbind(dim=1)
-    hidden_nodes, is_hidden = hidden.unbind(dim=1)
-    parent, target, is_pair = pairs.unbind(dim=1)
-    return StackedMasks(
-        visible=visible,
-        missing=missing,
-        degree=degree,
-        hidden=hidden_nodes,
-        is_hidden=is_hidden.to(nodes.dtype),
-        parent=parent,
-        target=target,
-        is_pair=is_pair.to(nodes.dtype),
-        noise=noise,
-        pairs=int(pairs_on_host[:, -1].sum()),
-        hidden_nodes=int(on_host[:, -1].sum()),
-    )
 
 
 def _mask(drawn: DrawnMask) -> Mask:

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -234,38 +233,26 @@ def _drop_gradients(generator: Generator, discriminator: Discriminator | None) -
 
 MASKS = 20
 
-
-@dataclass(frozen=True)
-class HeldOut:
-    """Means over fresh masks of one institution; None where no mask hides two edges, or the mean is not finite.
-
-    Attributes:
-        count_error: squared error of the predicted number of hidden neighbours.
-        degree_error: the same of the multiple of the visible degree that fits these masks best.
-        reconstruction: squared error of a generated feature, in the generator's units.
-        mean_reconstruction: the same of the institution's mean in place of generated nodes.
-        other_reconstruction: the same of random subjects of the institution in place of generated nodes.
-        spread: standard deviation of generated features over nodes (root mean square over features), as a share of the
-            hidden nodes'.
-    """
-
-    count_error: float | None
-    degree_error: float | None
-    reconstruction: float | None
-    mean_reconstruction: float | None
-    other_reconstruction: float | None
-    spread: float | None
-
-
-NOTHING_HIDDEN = HeldOut(*(None,) * 6)
-"""Where no mask hides two edges."""
+HELD_OUT = (
+    "count_error", "degree_error", "reconstruction", "mean_reconstruction", "other_reconstruction", "spread",
+)  # fmt: skip
+"""Results of `held_out`."""
 
 
 @torch.no_grad()
 def held_out(
     institution: Institution, generator: Generator, settings: InpaintingSettings, k: int, part: str, streams: Streams
-) -> HeldOut:
-    """Compare the predictions of a generator in evaluation mode with the nodes that `MASKS` fresh masks hide."""
+) -> dict[str, float | None]:
+    """Compare the predictions of a generator in evaluation mode with the nodes that `MASKS` fresh masks hide.
+
+    Returns:
+        Means over masks, None if not finite; empty if no mask hides two edges. count_error: squared error of the
+        predicted number of hidden neighbours; degree_error: that of the multiple of the visible degree that fits these
+        masks best; reconstruction: squared error of a generated feature, in the generator's units; mean_reconstruction
+        and other_reconstruction: those of the institution's mean, and of random subjects, in place of generated nodes;
+        spread: standard deviation of generated features over nodes (root mean square over features), as a share of the
+        hidden nodes'.
+    """
     features, own = institution.nodes.features, len(institution.members)
     mean, product = features.mean(dim=0), generator.project(features)
     predicted, missing, degree, errors, mean_errors, other_errors, generated, hidden = (
@@ -291,21 +278,17 @@ def held_out(
         generated.append(made)
         hidden.append(true)
     if not predicted:
-        return NOTHING_HIDDEN
+        return {}
     count, seen = torch.cat(missing), torch.cat(degree)
     slope = (count * seen).sum() / seen.square().sum()
-    return HeldOut(
-        _finite((torch.cat(predicted) - count).square().mean()),
-        _finite((slope * seen - count).square().mean()),
-        _finite(torch.stack(errors).mean()),
-        _finite(torch.stack(mean_errors).mean()),
-        _finite(torch.stack(other_errors).mean()),
-        _finite(_spread(generated) / _spread(hidden)),
+    values = (
+        (torch.cat(predicted) - count).square().mean(),
+        (slope * seen - count).square().mean(),
+        *(torch.stack(each).mean() for each in (errors, mean_errors, other_errors)),
+        _spread(generated) / _spread(hidden),
     )
-
-
-def _finite(value: Tensor) -> float | None:
-    return float(value) if bool(torch.isfinite(value)) else None
+    measured = (float(value) if bool(torch.isfinite(value)) else None for value in values)
+    return dict(zip(HELD_OUT, measured, strict=True))
 
 
 def _spread(pieces: Sequence[Tensor]) -> Tensor:
@@ -384,11 +367,11 @@ def _held_out(clients: InpaintingClients, inputs: InpaintingInputs) -> tuple[dic
         generator = clients.generators.modules[place].eval()
         measured = held_out(institution, generator, clients.settings, clients.k, inputs.part, inputs.streams)
         name = inputs.institutions[institution.number]
-        if measured == NOTHING_HIDDEN:
+        if not measured:
             logger.warning(
                 "institution %r: each of its masks hides fewer than two edges, so its generator is not measured on "
                 "fresh masks",
                 name,
             )
-        rows.append({"institution": name, **asdict(measured)})
+        rows.append({"institution": name, **(measured or dict.fromkeys(HELD_OUT))})
     return tuple(rows)

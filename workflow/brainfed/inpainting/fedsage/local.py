@@ -23,8 +23,6 @@ from brainfed.models.fedsage import ENCODER_WIDTH, FeatureGenerator, GeneratorSh
 from brainfed.runtime.artefacts import below
 from brainfed.runtime.streams import Streams
 
-# Noise and dropout of FedSage+'s generators, from keyed streams, drawn on the CPU.
-
 
 @dataclass(frozen=True)
 class Draws:
@@ -56,9 +54,6 @@ class Draws:
         return fgen.expand(noisy, self.keep(noisy, fgen.shape.fgen_width, "fgen", *key))
 
 
-# Weights of a module as arrays, and modules with given tensors as weights.
-
-
 def arrays_of(module: torch.nn.Module, prefix: str = "") -> dict[str, NDArray[Any]]:
     """All weights, `{prefix}{name}`, on the host."""
     return {f"{prefix}{name}": value.detach().cpu().numpy() for name, value in module.state_dict().items()}
@@ -77,9 +72,6 @@ def feature_generator(shape: GeneratorShape, weights: Mapping[str, Tensor]) -> F
         fgen = FeatureGenerator(shape)
     fgen.load_state_dict(dict(weights), assign=True)
     return fgen
-
-
-# The count loss of FedSage+'s generator, and the nearest missing neighbours of its feature loss (in `wide`).
 
 
 def count_loss(predicted: Tensor, true: Tensor) -> Tensor:

@@ -47,8 +47,6 @@ from brainfed.runtime.artefacts import ArrayFile
 from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.runtime.seeded import seeded
 
-# Missing neighbours from trained FedSage+ generators.
-
 HistoryRow = tuple[int, int, str, float]
 """Institution, round, loss, value."""
 

@@ -25,8 +25,6 @@ from brainfed.inpainting.fedsage.local import (
 from brainfed.models.fedsage import FeatureGenerator, GeneratorShape
 from brainfed.runtime.artefacts import below
 
-# Owners that another owner's fGen visits: their codes, and its losses at them.
-
 LOSSES = ("feature", "feature_elsewhere")
 
 

@@ -301,9 +301,6 @@ def _probabilities(clients: LogisticClients, rows: Tensor) -> NDArray[np.float64
     return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
 
-# The torch side of federated logistic regression.
-
-
 def train(inputs: MethodInputs, settings: FederatedLogisticSettings, run: Run) -> Outcome:
     """Train logistic regression on one repeat, by sums of gradients or by federated averaging."""
     if settings.solver == "lbfgs":

@@ -70,7 +70,7 @@ def elsewhere(inputs: MethodInputs, group: NDArray[np.int64], subject: int) -> N
 def heard(inputs: MethodInputs, x: Features) -> Features:
     """(n, d) features as a graph convolution averages them over a subject and its visible neighbours."""
     graph = inputs.graphs[0]
-    row, column, weight = normalised_adjacency(graph.row, graph.column, graph.weight, graph.nodes)
+    row, column, weight = normalised_adjacency(graph)
     return np.asarray(sparse.csr_matrix((weight, (row, column)), shape=(graph.nodes, graph.nodes)) @ x)
 
 

@@ -29,18 +29,16 @@ class Graph:
 # GCN propagation D^-1/2 A D^-1/2 with D the row sums of A (FedNI Sec. III-A; Kipf & Welling 2017).
 
 
-def normalised_adjacency(
-    row: IntArray, column: IntArray, weight: FloatArray, nodes: int
-) -> tuple[IntArray, IntArray, NDArray[np.float64]]:
-    """D^-1/2 A D^-1/2 (of FedNI's graph convolution): a_ij / sqrt(d_i d_j), in the order of the edges given.
+def normalised_adjacency(graph: Graph) -> tuple[IntArray, IntArray, NDArray[np.float64]]:
+    """Row, column and value of D^-1/2 A D^-1/2: a_ij / sqrt(d_i d_j), in the order of the graph's edges.
 
     The formula also holds on an inductive graph: the sum of a training row has no test subject. Edges of
     a node with an empty row get 0.
     """
-    degree = np.bincount(row, weights=weight, minlength=nodes)
-    scale = np.zeros(nodes)
+    degree = np.bincount(graph.row, weights=graph.weight, minlength=graph.nodes)
+    scale = np.zeros(graph.nodes)
     np.divide(1.0, np.sqrt(degree), out=scale, where=degree > 0)
-    return row, column, scale[row] * weight.astype(np.float64) * scale[column]
+    return graph.row, graph.column, scale[graph.row] * graph.weight.astype(np.float64) * scale[graph.column]
 
 
 def block_edges(

@@ -53,6 +53,10 @@ CHOICE_TENSORS: Mapping[str, tuple[str, ...]] = {"validation-loss": ("candidates
 """Sent with `choose: inner` alone."""
 
 
+ROUNDS_TENSORS: Mapping[str, tuple[str, ...]] = {**SIZES_TENSORS, **SUMMED_MOMENTS_TENSORS, **CHOICE_TENSORS}
+"""What a federated classifier may send beside its weights."""
+
+
 @dataclass(frozen=True)
 class ChoiceSettings:
     """Choice of the weight decay and of the number of rounds, as linear models choose their penalty."""

@@ -45,6 +45,7 @@ class AveragingClients:
         self.masks = design.training[None] * inside[:, None]
         self.counts = self.masks.sum(dim=2)
         self.samples = self.counts[:, 0].to(torch.int64)
+        self.institutions = tuple(range(len(members)))
         self.alphas = torch.tensor(alphas, dtype=torch.float64)
         total = self.counts.sum(dim=0).clamp(min=1)
         self.intercepts = (design.training * design.targets).sum(dim=1) / total
@@ -58,11 +59,6 @@ class AveragingClients:
         systems, d = len(design.targets), design.features.shape[1]
         self.weights = design.features.new_zeros(len(members), systems, len(alphas), d)
         self.curves = design.features.new_zeros(rounds, design.models, len(alphas), len(design.features))
-
-    @property
-    def institutions(self) -> tuple[int, ...]:
-        """Codes."""
-        return tuple(range(len(self.samples)))
 
     def start(self) -> dict[str, Tensor]:
         """Weights (1, S, A, d) before the first round: zeros."""

@@ -35,12 +35,8 @@ class KrylovClients:
         self.projections = design.targets.new_zeros(rounds, *design.targets.shape)
         self.size = 0
         self.samples = (torch.from_numpy(members) & (design.training[0].cpu() > 0)).sum(dim=1)
+        self.institutions = tuple(range(len(members)))
         self._received: dict[str, Tensor] = {}
-
-    @property
-    def institutions(self) -> tuple[int, ...]:
-        """Codes."""
-        return tuple(range(len(self.samples)))
 
     def fit(self, number: int, chosen: Sequence[int]) -> Mapping[int, Message]:
         """The moments, the products with the last directions, or the losses of held-out subjects."""

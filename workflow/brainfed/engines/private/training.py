@@ -287,7 +287,7 @@ class PrivateTraining(Training[Subjects, PrivateSchedule]):
         """`PrivateCohort.of` the `members` with what their networks read."""
 
     def record_data(self, ledger: Ledger) -> None:
-        """Record what leaves institutions before the first round: pooled data, or a shared graph; nothing."""
+        """Record pooled data, or a shared graph, which leave institutions before the first round; nothing."""
 
     @property
     def names(self) -> tuple[str, ...]:

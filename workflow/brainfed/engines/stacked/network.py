@@ -125,13 +125,10 @@ class StackedNetwork:
 
     def stacks(self) -> dict[str, Tensor]:
         """Views (M, F, ...) of the parameters by their names on the wire, without gradient."""
-        return {wire_name(name): self._view(name) for name in self.names}
-
-    def _view(self, name: str) -> Tensor:
-        if name in self.first:
-            return self.first[name].stack()
-        stacked = self.rest[name].detach()
-        return stacked[:, :, 0] if name in self._biases else stacked
+        views = {name: layer.stack() for name, layer in self.first.items()}
+        for name, stacked in self.rest.items():
+            views[name] = stacked.detach()[:, :, 0] if name in self._biases else stacked.detach()
+        return {wire_name(name): views[name] for name in self.names}
 
     def training_step(self, labels: Tensor, chosen: Tensor) -> Tensor:
         """Fill every gradient from the mean cross-entropy over labelled nodes (FedNI eq. 13).

@@ -15,7 +15,6 @@ from torch import Tensor
 from brainfed.engines.clients import padded_labels
 from brainfed.engines.stacked.first_layer import (
     DENSE_NUMBERS,
-    BlockEdges,
     Design,
     FoldDesign,
     Propagate,
@@ -27,7 +26,7 @@ from brainfed.engines.stacked.first_layer import (
 )
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.sharing import add_up, record_downloads, record_uploads
-from brainfed.graphs.propagation import Graph, dense_block, edges_by_block, normalised_adjacency
+from brainfed.graphs.propagation import dense_block, edges_by_block
 from brainfed.models.classifier import Read
 from brainfed.samples.inputs import MethodInputs
 from brainfed.samples.scaling import training_moments
@@ -201,11 +200,6 @@ def _designs(
     return tuple(
         _shared_design(inputs, member, block, part) for member, block, part in zip(trained, blocks, parts, strict=True)
     )
-
-
-def normalised(graph: Graph) -> BlockEdges:
-    """Row, column and value of D^-1/2 A D^-1/2."""
-    return normalised_adjacency(graph.row, graph.column, graph.weight, graph.nodes)
 
 
 def stack_graphs(

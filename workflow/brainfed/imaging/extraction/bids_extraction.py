@@ -8,9 +8,10 @@ import tempfile
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from itertools import combinations
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -142,6 +143,8 @@ def _finite(where: str, table: pd.DataFrame) -> NDArray[np.float64] | None:
 
 logger = logging.getLogger(__name__)
 
+Files = TypeVar("Files")
+
 
 @dataclass(frozen=True)
 class SubjectRuns:
@@ -159,11 +162,7 @@ def extract_bids_shard(
     Raises:
         UserError: a run is unusable and `on_invalid` is `error`.
     """
-
-    def load(subject: str) -> RegionSeries:
-        return extract_subject(subject, subjects[subject], atlas, settings)
-
-    write_extracted(sorted(subjects), load, atlas, settings, out)
+    write_extracted(subjects, partial(extract_subject, atlas=atlas, settings=settings), atlas, settings, out)
 
 
 def extract_subject(
@@ -288,27 +287,26 @@ def extract_shard(
     Raises:
         UserError: a scan is unusable and `on_invalid` is `error`.
     """
-
-    def load(subject: str) -> RegionSeries:
-        return extract(subject, scans[subject], atlas, settings.extraction, settings.confound_columns)
-
-    write_extracted(sorted(scans), load, atlas, settings, out)
+    columns = settings.confound_columns
+    load = partial(extract, atlas=atlas, settings=settings.extraction, confound_columns=columns)
+    write_extracted(scans, load, atlas, settings, out)
 
 
 def write_extracted(
-    subjects: Sequence[str],
-    load: Callable[[str], RegionSeries],
+    files: Mapping[str, Files],
+    load: Callable[[str, Files], RegionSeries],
     atlas: Atlas | ProbabilisticAtlas,
     settings: CohortSettings,
     out: ShardFiles,
 ) -> None:
-    """Load subjects, in ascending order of id, with nilearn and write their part. A resampling of the atlas is logged
-    once. Errors as in `write_shard`.
+    """Load the files of subjects, in ascending order of id, with nilearn and write their part.
+
+    A resampling of the atlas is logged once. Errors as in `write_shard`.
     """
     logged: set[str] = set()
 
     def load_and_log(subject: str) -> RegionSeries:
-        series = load(subject)
+        series = load(subject, files[subject])
         if series.resampled and series.resampled not in logged:
             logged.add(series.resampled)
             logger.info("Atlas %s resampled %s (first for %s)", atlas.name, series.resampled, subject)
@@ -317,7 +315,7 @@ def write_extracted(
         return series
 
     exempt_libraries()
-    write_shard(subjects, load_and_log, lambda: atlas.regions, atlas.name, settings, out)
+    write_shard(sorted(files), load_and_log, lambda: atlas.regions, atlas.name, settings, out)
 
 
 @cache

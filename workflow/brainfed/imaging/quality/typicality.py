@@ -71,7 +71,10 @@ def typicality(
     table["mean_fc"] = [float(row.mean(dtype=np.float64)) if len(row) else float("nan") for row in defined]
     if next(iter(series.values())).shape[1] < FEWEST_REGIONS:
         return table
-    table["alike"] = [subjects[first] for first in _first_alike(features, alike)]
+    # The first subject of each group of subjects that correlate above `alike`, directly or through others.
+    _, group = connected_components(_correlations(features) > alike, directed=False)
+    _, first, member = np.unique(group, return_index=True, return_inverse=True)
+    table["alike"] = [subjects[row] for row in first[member]]
     if len(subjects) >= FEWEST_SUBJECTS:
         table["typicality"] = _likeness(features)
         table["typicality_z"] = robust_z(np.arctanh(np.clip(table["typicality"].to_numpy(), -0.999999, 0.999999)))
@@ -98,13 +101,6 @@ def _likeness(features: NDArray[np.float32]) -> NDArray[np.float64]:
         if known.sum() >= FEWEST_CONNECTIONS and np.ptp(own[known]) > 0 and np.ptp(others) > 0:
             result[row] = np.corrcoef(own[known], others)[0, 1]
     return result
-
-
-def _first_alike(features: NDArray[np.float32], alike: float) -> NDArray[np.int64]:
-    """(n,) first row of each row's group of rows that correlate above `alike`, directly or through others."""
-    _, group = connected_components(_correlations(features) > alike, directed=False)
-    _, first, member = np.unique(group, return_index=True, return_inverse=True)
-    return np.asarray(first[member])
 
 
 def _correlations(features: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -76,7 +76,7 @@ class InpaintingClients:
         self.device = device = torch.device(run.device)
         dtype = getattr(torch, run.precision)
         self.members = [institution_of(inputs, code, device, dtype) for code in inputs.learning]
-        self.k = inputs.graph_settings.k
+        self.institutions, self.k = tuple(inputs.learning), inputs.graph_settings.k
         count, width = len(self.members), inputs.features.shape[1]
         self.generators = StackedModules(lambda: new_generator(inputs, settings), count, device, dtype)
         self.discriminators = (
@@ -86,11 +86,6 @@ class InpaintingClients:
         self.wide = WideLayers(Products(settings.precision), *blocks)
         self.measures = np.full((settings.rounds, count, len(MEASURES)), np.nan)
         self.together = self.device.type == "cuda"
-
-    @property
-    def institutions(self) -> tuple[int, ...]:
-        """Codes."""
-        return tuple(institution.number for institution in self.members)
 
     def start(self) -> dict[str, Tensor]:
         """(1, ...) views of the initial shared tensors."""

@@ -347,13 +347,9 @@ class LocalOwner:
         wide: WideOutput,
     ) -> None:
         self.owner, self.generator, self.draws, self.wide = owner, generator, draws, wide
+        self.institutions = (owner.institution,)
         self.optimiser = Adam(list(generator.parameters()), settings.learning_rate)
         self.losses = np.zeros((settings.local_epochs, len(LOSSES)))
-
-    @property
-    def institutions(self) -> tuple[int, ...]:
-        """The owner's code."""
-        return (self.owner.institution,)
 
     def fit(self, number: int, _chosen: Sequence[int]) -> Mapping[int, Message]:
         """One epoch, without a reply."""

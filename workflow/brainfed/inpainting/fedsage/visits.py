@@ -40,12 +40,8 @@ class Visited:
 
     def __init__(self, home: int, owners: Sequence[Owner], rounds: int) -> None:
         self.home, self.owners = home, {owner.institution: owner for owner in owners}
+        self.institutions = tuple(self.owners)
         self.losses = np.zeros((rounds, len(LOSSES)))
-
-    @property
-    def institutions(self) -> tuple[int, ...]:
-        """Codes."""
-        return tuple(self.owners)
 
     def add_loss(self, number: int, code: int, loss: float) -> None:
         """Add the loss of round `number` at one owner."""

@@ -11,11 +11,9 @@ from brainfed.inpainting.settings import (
 )
 from brainfed.methods.classifier_settings import (
     BETWEEN_SITES,
-    CHOICE_TENSORS,
     NETWORK_TENSORS,
     QUICK_ROUNDS,
-    SIZES_TENSORS,
-    SUMMED_MOMENTS_TENSORS,
+    ROUNDS_TENSORS,
 )
 from brainfed.methods.gcn.declaration import SKIP_TENSORS, FedGCNSettings
 from brainfed.methods.method import Capabilities, Comparison, Crossing, Inpainter, Method
@@ -45,7 +43,7 @@ FEDNI = Method(
     needs=("features", "fused"),
     options={"inpainting": FEDNI_INPAINTER},
     crossing=Crossing(
-        {**NETWORK_TENSORS, **SKIP_TENSORS, **SIZES_TENSORS, **SUMMED_MOMENTS_TENSORS, **CHOICE_TENSORS},
+        {**NETWORK_TENSORS, **SKIP_TENSORS, **ROUNDS_TENSORS},
         between_sites=BETWEEN_SITES,
     ),
     capabilities=Capabilities(gpu=True),

@@ -100,6 +100,11 @@ class FederatedRidgeSettings(RobustnessSettings, RidgeSolverSettings):
             )
 
 
+CROSSING = Crossing(
+    {**RIDGE_TENSORS, **SCALING_TENSORS}, between_sites=BETWEEN_SITES, leaves_out=True, inner_grid="alphas"
+)
+CAPABILITIES = Capabilities(views=True, patterns=True, model="brainfed.engines.linear.kept:score")
+
 RIDGE_FEDERATED = Method(
     name="ridge-federated",
     title="Ridge, federated",
@@ -113,10 +118,8 @@ RIDGE_FEDERATED = Method(
         "The twins choose their penalty by leave-one-out, the federated ridge by inner folds.",
         apart=APART,
     ),
-    crossing=Crossing(
-        {**RIDGE_TENSORS, **SCALING_TENSORS}, between_sites=BETWEEN_SITES, leaves_out=True, inner_grid="alphas"
-    ),
-    capabilities=Capabilities(views=True, patterns=True, model="brainfed.engines.linear.kept:score"),
+    crossing=CROSSING,
+    capabilities=CAPABILITIES,
     quick={"alphas": (0.1, 1.0, 10.0)},
     variants={"ridge-federated": {}},
 )
@@ -139,10 +142,8 @@ FEDTANGENT = Method(
     topology="federated",
     comparison=Comparison("tangent-local", "tangent-central", apart=APART),
     options={"features": TANGENT},
-    crossing=Crossing(
-        {**RIDGE_TENSORS, **SCALING_TENSORS}, between_sites=BETWEEN_SITES, leaves_out=True, inner_grid="alphas"
-    ),
-    capabilities=Capabilities(views=True, patterns=True, model="brainfed.engines.linear.kept:score"),
+    crossing=CROSSING,
+    capabilities=CAPABILITIES,
     quick={"alphas": (0.1, 1.0, 10.0)},
     variants={"fedtangent": {}, "fedtangent-fedavg": {"solver": "fedavg", "rounds": 10, "alphas": (0.1,)}},
 )

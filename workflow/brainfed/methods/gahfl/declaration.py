@@ -188,26 +188,10 @@ COMPARISON = Comparison(
     "The twins keep all their training subjects at home, or pool all of them; no public set is needed. The kinds of "
     "their networks are settings of their own.",
     apart=(
-        "model",
-        "models",
-        "assignment",
-        "global_epochs",
-        "alpha",
-        "beta",
-        "gamma",
-        "epsilon",
-        "xi",
-        "momentum",
-        "gcna_training",
-        "without",
-        "self_evaluation",
-        "pool",
-        "consensus",
-        "diversity",
-        "ensemble",
-        *ROBUSTNESS_KEYS,
+        "model", "models", "assignment", "global_epochs", "alpha", "beta", "gamma", "epsilon", "xi", "momentum",
+        "gcna_training", "without", "self_evaluation", "pool", "consensus", "diversity", "ensemble", *ROBUSTNESS_KEYS,
     ),
-)
+)  # fmt: skip
 
 RECURRENT_LOCAL = Method(
     name="recurrent-local",

@@ -7,13 +7,11 @@ from typing import ClassVar, Literal
 from brainfed.federation.settings import ROBUSTNESS_KEYS
 from brainfed.methods.classifier_settings import (
     BETWEEN_SITES,
-    CHOICE_TENSORS,
     MOMENTS_TENSORS,
     NETWORK_TENSORS,
     QUICK_EPOCHS,
     QUICK_ROUNDS,
-    SIZES_TENSORS,
-    SUMMED_MOMENTS_TENSORS,
+    ROUNDS_TENSORS,
     FederatedClassifierSettings,
     SoloSettings,
 )
@@ -83,7 +81,7 @@ FEDGCN = Method(
     comparison=Comparison("localgcn", "centralgcn", apart=ROBUSTNESS_KEYS),
     needs=("features", "graph"),
     crossing=Crossing(
-        {**NETWORK_TENSORS, **SKIP_TENSORS, **SIZES_TENSORS, **SUMMED_MOMENTS_TENSORS, **CHOICE_TENSORS},
+        {**NETWORK_TENSORS, **SKIP_TENSORS, **ROUNDS_TENSORS},
         between_sites=BETWEEN_SITES,
         leaves_out=True,
     ),

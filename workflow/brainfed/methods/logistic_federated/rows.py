@@ -71,11 +71,15 @@ def designs(
         masks.append(inputs.training(fold)[member.nodes])
     seen = {code: int(mask.sum()) for code, mask in enumerate(masks) if mask.any()}
     subjects = {code: len(member.nodes) for code, member in enumerate(scaled) if len(member.nodes)}
-    _record(ledger, {code: subjects[code] for code in seen}, subjects, features.shape[1], standardise)
+    trained, own_sums = {code: subjects[code] for code in seen}, {"training-subjects": np.array(sum(seen.values()))}
+    record_uploads(ledger, trained, {"training-subjects": COUNT, "squared-norm": NUMBER})
+    record_downloads(ledger, subjects, {"squared-norm": NUMBER})
     if standardise == "institution" and inputs.unseen.any():
         record_moments(inputs, fold, ledger, subjects)
-    own_sums = {"training-subjects": np.array(sum(seen.values()))}
     if standardise == "none":
+        content = {"feature-sum": ((features.shape[1],), 8)}
+        record_uploads(ledger, trained, content)
+        record_downloads(ledger, subjects, content)
         sums = [own[torch.from_numpy(mask)].double().sum(dim=0) for own, mask in zip(rows, masks, strict=True)]
         own_sums["feature-sum"] = torch.stack(sums).sum(dim=0).cpu().numpy()
     total = add_up(inputs.link, ledger, len(inputs.subjects), own_sums)
@@ -93,15 +97,6 @@ def designs(
         Design(member.nodes, mask, own / norm, norm * unit, centre, norm * sd)
         for member, mask, own, unit, centre, sd in parts
     )
-
-
-def _record(ledger: Ledger, seen: dict[int, int], subjects: dict[int, int], features: int, standardise: str) -> None:
-    record_uploads(ledger, seen, {"training-subjects": COUNT, "squared-norm": NUMBER})
-    record_downloads(ledger, subjects, {"squared-norm": NUMBER})
-    if standardise == "none":
-        vector = ((features,), 8)
-        record_uploads(ledger, seen, {"feature-sum": vector})
-        record_downloads(ledger, subjects, {"feature-sum": vector})
 
 
 # Patterns of federated logistic regression (Haufe et al. 2014, eq. 6), from one more sum over institutions.

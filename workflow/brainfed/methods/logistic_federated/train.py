@@ -85,7 +85,7 @@ class LogisticClients:
         return "gradient"
 
     def state(self, _number: int) -> Arrays:
-        """Nothing: the server holds the models."""
+        """Nothing: the server has the models."""
         return {}
 
     def load(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:

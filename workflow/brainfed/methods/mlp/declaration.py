@@ -3,13 +3,11 @@
 from brainfed.federation.settings import ROBUSTNESS_KEYS
 from brainfed.methods.classifier_settings import (
     BETWEEN_SITES,
-    CHOICE_TENSORS,
     MOMENTS_TENSORS,
     NETWORK_TENSORS,
     QUICK_EPOCHS,
     QUICK_ROUNDS,
-    SIZES_TENSORS,
-    SUMMED_MOMENTS_TENSORS,
+    ROUNDS_TENSORS,
     FederatedClassifierSettings,
     SoloSettings,
 )
@@ -55,7 +53,7 @@ FEDMLP = Method(
     topology="federated",
     comparison=Comparison("localmlp", "centralmlp", apart=ROBUSTNESS_KEYS),
     crossing=Crossing(
-        {**NETWORK_TENSORS, **SIZES_TENSORS, **SUMMED_MOMENTS_TENSORS, **CHOICE_TENSORS},
+        {**NETWORK_TENSORS, **ROUNDS_TENSORS},
         between_sites=BETWEEN_SITES,
         leaves_out=True,
     ),

@@ -119,6 +119,7 @@ class GradientClients:
 
     def __init__(self, members: Sequence[Member], classes: int, rounds: int, noise: Noise, *, counts: bool) -> None:
         self.members, self.noise, self.first = members, noise, int(counts)
+        self.institutions = tuple(range(len(members)))
         folds, features = len(members[0].labels), members[0].rows.shape[1]
         models = 1 if classes == 2 else classes
         self.weights = members[0].rows.new_zeros(folds, models, features)
@@ -127,11 +128,6 @@ class GradientClients:
         each = [member.labels.shape[1] for member in members]
         self.curves = [np.zeros((rounds, folds, size, models)) for size in each]
         self.losses = np.full((rounds, len(members), folds), np.nan)
-
-    @property
-    def institutions(self) -> tuple[int, ...]:
-        """Codes."""
-        return tuple(range(len(self.members)))
 
     def fit(self, number: int, chosen: Sequence[int]) -> Mapping[int, Message]:
         """The counts of classes, or the gradient at the server's weights."""

@@ -76,14 +76,15 @@ def stacked_masks(institutions: Sequence[Institution], epochs: Sequence[Sequence
             of_pairs[epoch, place, :, :count] = mask.visible, mask.target, np.ones(count)
             noise[epoch, place, :count] = epochs[epoch][place].noise
     # One copy for each array, in place of one for each mask and field.
-    visible, missing, degree = torch.from_numpy(of_nodes).to(like).unbind(dim=2)
-    hidden, is_hidden = torch.from_numpy(of_hidden).to(like.device).unbind(dim=2)
-    parent, target, is_pair = torch.from_numpy(of_pairs).to(like.device).unbind(dim=2)
-    of_nodes_and_hidden = visible, missing, degree, hidden, is_hidden.to(like.dtype)
-    tensors = *of_nodes_and_hidden, parent, target, is_pair.to(like.dtype), noise.to(like)
+    on_nodes = torch.from_numpy(of_nodes).to(like).unbind(dim=2)
+    on_hidden, on_pairs = (torch.from_numpy(array).to(like.device).unbind(dim=2) for array in (of_hidden, of_pairs))
+    tensors = dict(zip(("visible", "missing", "degree"), on_nodes, strict=True))
+    tensors |= dict(zip(("hidden", "is_hidden"), on_hidden, strict=True))
+    tensors |= dict(zip(("parent", "target", "is_pair"), on_pairs, strict=True))
+    tensors |= {name: tensors[name].to(like.dtype) for name in ("is_hidden", "is_pair")} | {"noise": noise.to(like)}
     return [
         StackedMasks(
-            *(tensor[epoch] for tensor in tensors),
+            **{name: tensor[epoch] for name, tensor in tensors.items()},
             pairs=int(of_pairs[epoch, :, -1].sum()),
             hidden_nodes=int(of_hidden[epoch, :, -1].sum()),
         )

@@ -16,10 +16,11 @@ from brainfed.federation.settings import FederationSettings
 from brainfed.federation.sharing import Content
 from brainfed.federation.strategies.fedavg import choose
 from brainfed.models.classifier import Classifier
+from brainfed.runtime.arrays import BoolArray, Float64, IntArray
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
 from brainfed.samples.inputs import FittedModel
-from brainfed.samples.labelled_subjects import IntArray, LabelledSubjects
+from brainfed.samples.labelled_subjects import LabelledSubjects
 
 
 def wire_name(parameter: str) -> str:
@@ -119,15 +120,15 @@ class Curves:
             institution had none or did not train.
     """
 
-    probabilities: NDArray[np.float64]
-    losses: NDArray[np.float64]
+    probabilities: Float64
+    losses: Float64
 
     @classmethod
     def of(cls, rounds: int, labels: Tensor, classes: int) -> "Curves":
         """Empty curves for labels (M, F, n)."""
         return cls(np.zeros((rounds, *labels.shape, classes)), np.zeros((rounds, *labels.shape[:2])))
 
-    def until(self, number: int) -> dict[str, NDArray[np.float64]]:
+    def until(self, number: int) -> dict[str, Float64]:
         """Arrays of the rounds up to `number`, by name."""
         return {"probabilities": self.probabilities[: number + 1], "losses": self.losses[: number + 1]}
 
@@ -158,10 +159,10 @@ def require_finite(loss: float, trainer: str, fold: int, number: int) -> None:
 def of_subjects(
     inputs: LabelledSubjects,
     members: Sequence[IntArray],
-    probabilities: NDArray[np.float64],
-    chosen: Callable[[int], NDArray[np.bool_]],
+    probabilities: Float64,
+    chosen: Callable[[int], BoolArray],
     folds: Sequence[int],
-) -> NDArray[np.float64]:
+) -> Float64:
     """(T, F, n, C) scores of subjects from (T, M, F, m, C) of the institutions; NaN of subjects that are not chosen.
 
     Args:
@@ -206,16 +207,14 @@ class NetworkClients(Clients, ABC):
         """What an institution without training subjects receives, to be scored by the network of `place` in a fold."""
 
     @abstractmethod
-    def member_probabilities(self) -> NDArray[np.float64]:
+    def member_probabilities(self) -> Float64:
         """(1, M, F, n, C) probabilities of the training subjects of each fold by the last networks, NaN of others.
 
         The first axis is that of the rounds in an engine that has these probabilities after every round.
         """
 
     @abstractmethod
-    def foreign_probabilities(
-        self, teacher: int, place: int, position: int, tested: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
+    def foreign_probabilities(self, teacher: int, place: int, position: int, tested: IntArray) -> Float64:
         """(b, C) probabilities of subjects of an institution that trains nothing in a fold, by another's last network.
 
         Args:

@@ -7,8 +7,9 @@ import numpy as np
 
 from brainfed.federation.ledger import STAGES, Ledger
 from brainfed.federation.sharing import Content, columns, of_institutions, record_pool
+from brainfed.runtime.arrays import IntArray
 from brainfed.runtime.artefacts import read_arrays
-from brainfed.samples.inputs import IntArray, MethodInputs
+from brainfed.samples.inputs import MethodInputs
 from brainfed.samples.series import SeriesInputs
 
 Row = dict[str, int | str]

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from torch import Tensor
 
 from brainfed.engines.clients import NetworkClients, of_subjects
@@ -28,10 +27,11 @@ from brainfed.federation.settings import FederationSettings, RobustnessSettings,
 from brainfed.federation.sharing import record_downloads, record_help
 from brainfed.federation.strategies.fedavg import Alone, EndingStrategy, FedAvg, Selection, Strategy
 from brainfed.federation.wire import Wire
+from brainfed.runtime.arrays import Float64, IntArray
 from brainfed.runtime.jobs.checkpoints import Checkpoint, Run
 from brainfed.runtime.streams import Streams
 from brainfed.samples.inputs import Outcome
-from brainfed.samples.labelled_subjects import IntArray, LabelledSubjects, require_training_subjects
+from brainfed.samples.labelled_subjects import LabelledSubjects, require_training_subjects
 
 Progress = Callable[[int, int, str], None]
 """Called after a round with (done, total, what)."""
@@ -171,7 +171,7 @@ def train_networks(training: AnyTraining) -> Outcome:
     return train_by_round(training)[0]
 
 
-def train_by_round(training: AnyTraining) -> tuple[Outcome, NDArray[np.float64]]:
+def train_by_round(training: AnyTraining) -> tuple[Outcome, Float64]:
     """The same, and the member scores (T, F, n, C) by round; T = 1 where an engine has the last alone."""
     for fold in range(training.inputs.folds):
         require_training_subjects(training.inputs, fold)
@@ -189,7 +189,7 @@ def train_by_round(training: AnyTraining) -> tuple[Outcome, NDArray[np.float64]]
 
 def _train_folds(
     training: AnyTraining, folds: tuple[int, ...], ledger: Ledger, progress: Progress
-) -> tuple[Outcome, NDArray[np.float64]]:
+) -> tuple[Outcome, Float64]:
     inputs, schedule, members = training.inputs, training.schedule, training.members
     clients = training.clients(folds, ledger)
     start, trained = clients.start(), clients.samples[:, 0].tolist()
@@ -262,7 +262,7 @@ def _score_unseen(
     clients: NetworkClients,
     members: Sequence[IntArray],
     folds: tuple[int, ...],
-    scores: NDArray[np.float64],
+    scores: Float64,
 ) -> None:
     """Write the mean probability of the others' last networks for institutions without training subjects."""
     trained = clients.samples.numpy() > 0

@@ -10,13 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from brainfed.graphs.settings import ConnectomeSettings, require_connections
+from brainfed.runtime.arrays import BoolArray, Float32, Float64, IntArray
 from brainfed.runtime.artefacts import map_array, writing_blocks
 from brainfed.runtime.errors import UserError
-
-Float32 = NDArray[np.float32]
-Float64 = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-IntArray = NDArray[np.int64]
 
 
 def contents(arrays: Mapping[str, NDArray[Any]]) -> list[bytes]:
@@ -100,7 +96,7 @@ def matrices(features: Float32, regions: int, *, tangent: bool = False) -> Float
     return square
 
 
-def strongest(entries: Float32, regions: int, settings: ConnectomeSettings) -> Mask:
+def strongest(entries: Float32, regions: int, settings: ConnectomeSettings) -> BoolArray:
     """(n, C) mask of the connections (n, C) that are edges: the largest by absolute value, none of them 0."""
     strength = np.abs(entries)
     if settings.edges == "absolute":
@@ -114,7 +110,7 @@ def strongest(entries: Float32, regions: int, settings: ConnectomeSettings) -> M
     return np.asarray((above | (equal & (np.cumsum(equal, axis=1) <= room))) & (strength > 0))
 
 
-def adjacency(edges: Mask, regions: int) -> Mask:
+def adjacency(edges: BoolArray, regions: int) -> BoolArray:
     """(n, R, R) symmetric masks without self-loops of the masks (n, C) of connections."""
     square = np.zeros((len(edges), regions, regions), dtype=np.bool_)
     rows, columns = np.triu_indices(regions, 1)

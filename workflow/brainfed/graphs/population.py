@@ -4,13 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.sharing import columns, record_pool
 from brainfed.graphs.embedding import (
     Embedding,
-    FloatArray,
     as_they_are,
     fit_projection,
     fit_scaled_projection,
@@ -20,12 +18,12 @@ from brainfed.graphs.embedding import (
 )
 from brainfed.graphs.neighbours import BLOCK_ENTRIES, Edges, Nodes, mean_pairwise_distance, nearest, symmetric
 from brainfed.graphs.settings import GraphSettings
+from brainfed.runtime.arrays import BoolArray, Float32, Float64, FloatArray, IntArray
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
 
 # Data that cross institutions for one graph over all subjects: all inputs of an edge.
 
-IntArray = NDArray[np.int64]
 
 CROSSES = {"features": ("subjects", "features")} | dict.fromkeys(("site", "sex", "age", "labels"), ("subjects",))
 
@@ -77,11 +75,11 @@ class FittedPart:
 def fit_parts(
     features: FloatArray,
     institution: IntArray,
-    fitted: NDArray[np.bool_],
+    fitted: BoolArray,
     settings: GraphSettings,
     block_entries: int = BLOCK_ENTRIES,
     selected: Sequence[IntArray] = (),
-) -> tuple[NDArray[np.float64], list[FittedPart]]:
+) -> tuple[Float64, list[FittedPart]]:
     """Embedding (n, min(embedding_dimensions, d)) of all subjects, and its fitted parts: one, or one an institution.
 
     The embedding `none` is (n, d). Columns beyond the fitted ones are 0. Only subjects in the mask `fitted` (n,)
@@ -172,8 +170,8 @@ class PopulationGraph:
 
     row: IntArray
     column: IntArray
-    weight: NDArray[np.float32]
-    embedding: NDArray[np.float32]
+    weight: Float32
+    embedding: Float32
     sigma: tuple[float, ...]
     cut: Edges | None = None
     selected: tuple[IntArray, ...] = ()
@@ -186,10 +184,10 @@ def build_graph(
     *,
     site: IntArray,
     sex: IntArray,
-    age: NDArray[np.float64],
+    age: Float64,
     settings: GraphSettings,
     streams: Streams,
-    training: NDArray[np.bool_] | None = None,
+    training: BoolArray | None = None,
     labels: IntArray | None = None,
     block_entries: int = BLOCK_ENTRIES,
 ) -> PopulationGraph:
@@ -208,7 +206,7 @@ def build_graph(
     """
     count = len(features)
     fitted = np.ones(count, dtype=np.bool_) if training is None else training
-    compared: dict[str, IntArray | NDArray[np.float64]] = {"site": site, "sex": sex, "age": age}
+    compared: dict[str, IntArray | Float64] = {"site": site, "sex": sex, "age": age}
     phenotypes = {str(name): compared[name] for name in settings.phenotypes}
     selected = _selected(features, institution, fitted, labels, settings)
     embedding, parts = fit_parts(features, institution, fitted, settings, block_entries, selected)
@@ -240,11 +238,7 @@ def build_graph(
 
 
 def _selected(
-    features: FloatArray,
-    institution: IntArray,
-    fitted: NDArray[np.bool_],
-    labels: IntArray | None,
-    settings: GraphSettings,
+    features: FloatArray, institution: IntArray, fitted: BoolArray, labels: IntArray | None, settings: GraphSettings
 ) -> tuple[IntArray, ...]:
     """Features of the embedding `rfe`, one list a part; none for principal components."""
     if settings.embedding != "rfe":
@@ -269,7 +263,7 @@ def _part_edges(
     ]
 
 
-def _shuffled(edges: Edges, institution: IntArray, fitted: NDArray[np.bool_], streams: Streams) -> Edges:
+def _shuffled(edges: Edges, institution: IntArray, fitted: BoolArray, streams: Streams) -> Edges:
     """Permute the fitted nodes inside their institution; the others keep their own row."""
     place = np.arange(len(institution))
     for index in range(int(institution.max()) + 1):

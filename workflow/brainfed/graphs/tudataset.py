@@ -13,11 +13,9 @@ from torch_geometric.utils import one_hot
 
 from brainfed.cohort.quality.measures import coverage_without_scan, quality_without_scan
 from brainfed.graphs.connectome import contents
+from brainfed.runtime.arrays import Float32, IntArray
 from brainfed.runtime.artefacts import write_arrays, write_table
 from brainfed.runtime.errors import UserError
-
-Float32 = NDArray[np.float32]
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from brainfed.imaging.connectivity import to_matrices
 from brainfed.imaging.quality.typicality import defined_connectivity
 from brainfed.imaging.series.joined import split_runs
 from brainfed.imaging.series.roi_series import varying_regions
 from brainfed.imaging.series.shards import load_runs, load_series
+from brainfed.runtime.arrays import Float32, Float64
 from brainfed.runtime.artefacts import read_table, write_text, write_tsv
 
 BIDS_VERSION = "1.10.0"
@@ -87,24 +87,24 @@ def _within_data_set(image: str) -> str:
     return "/".join(parts[first:])
 
 
-def _correlations(subject: str, series: NDArray[np.float32], runs: Mapping[str, Sequence[int]]) -> NDArray[np.float64]:
+def _correlations(subject: str, series: Float32, runs: Mapping[str, Sequence[int]]) -> Float64:
     """(R, R) correlations, NaN in the rows and columns of regions without signal."""
     of_runs = split_runs(series, runs.get(subject, ()))
     varies = np.any([varying_regions(run) for run in of_runs], axis=0)
-    matrix: NDArray[np.float64] = to_matrices(defined_connectivity({subject: series}, runs))[0]
+    matrix: Float64 = to_matrices(defined_connectivity({subject: series}, runs))[0]
     matrix[np.diag_indices(len(varies))] = np.where(varies, 1.0, np.nan)
     return matrix
 
 
 def _write_series(
-    stem: Path, series: NDArray[np.float32], regions: Sequence[str], rate: float, facts: Mapping[str, object]
+    stem: Path, series: Float32, regions: Sequence[str], rate: float, facts: Mapping[str, object]
 ) -> None:
     _write_tsv(stem.with_name(f"{stem.name}.tsv"), pd.DataFrame(series, columns=list(regions)))
     known = {} if np.isnan(rate) else {"SamplingFrequency": rate}
     _write_json(stem.with_name(f"{stem.name}.json"), {**facts, **known, "Description": "Mean of each region, cleaned."})
 
 
-def _write_matrix(stem: Path, matrix: NDArray[np.float64], regions: Sequence[str], facts: Mapping[str, object]) -> None:
+def _write_matrix(stem: Path, matrix: Float64, regions: Sequence[str], facts: Mapping[str, object]) -> None:
     frame = pd.DataFrame(matrix, columns=list(regions))
     frame.insert(0, "Node", list(regions))
     _write_tsv(stem.with_name(f"{stem.name}.tsv"), frame)

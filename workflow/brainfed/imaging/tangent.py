@@ -16,15 +16,12 @@ from brainfed.federation.sharing import EVERY, add_up, record_downloads, record_
 from brainfed.imaging.series.joined import split_runs, standardised
 from brainfed.imaging.series.roi_series import varying_regions
 from brainfed.imaging.series.shards import shared_regions
+from brainfed.runtime.arrays import BoolArray, Float32, Float64, FloatArray
 from brainfed.runtime.artefacts import ArrayFile, read_arrays, write_arrays
 from brainfed.runtime.errors import UserError
 
 # Stacks of symmetric matrices: their upper triangles as rows, and functions of their eigenvalues.
 
-Float64 = NDArray[np.float64]
-Float32 = NDArray[np.float32]
-Triangles = NDArray[np.float32] | NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 
 BLOCK = 16
 """Matrices that one thread decomposes at a time."""
@@ -72,7 +69,7 @@ def in_blocks(work: Callable[[slice], None], count: int, threads: int) -> None:
 # It equals scikit-learn's `LedoitWolf` of these series, whose mean variance is 1.
 
 
-def mean_correlation(series: NDArray[np.float32], lengths: Sequence[int] = ()) -> Float64:
+def mean_correlation(series: Float32, lengths: Sequence[int] = ()) -> Float64:
     """(R, R) mean over runs of the shrunk correlation of a subject; runs of all lengths have equal weights.
 
     A mean of positive definite matrices is positive definite. Therefore a region that is constant in one run counts
@@ -85,7 +82,7 @@ def mean_correlation(series: NDArray[np.float32], lengths: Sequence[int] = ()) -
     return np.asarray(np.mean([shrunk_correlation(run) for run in split_runs(series, lengths)], axis=0))
 
 
-def shrunk_correlation(series: NDArray[np.float32]) -> Float64:
+def shrunk_correlation(series: Float32) -> Float64:
     """(R, R) shrunk correlation of a (time, R) series; a region without signal has the row and column of the identity.
 
     Such a region does not affect the others.
@@ -140,7 +137,7 @@ class Covariances:
 
 
 def covariances(
-    series: Mapping[str, NDArray[np.float32]],
+    series: Mapping[str, Float32],
     regions: Sequence[str],
     shrinkage: float,
     runs: Mapping[str, Sequence[int]],
@@ -267,7 +264,7 @@ class LogSum:
         return spectral(from_triangles(self.total / self.subjects), lambda values: np.exp(-values / 2))
 
 
-def log_sum(logarithms: Triangles) -> LogSum:
+def log_sum(logarithms: FloatArray) -> LogSum:
     """Sum over the rows of (n, R (R + 1) / 2) upper triangles."""
     return LogSum(logarithms.sum(axis=0, dtype=np.float64), len(logarithms))
 
@@ -290,7 +287,7 @@ def tangent_ledger(regions: int) -> Ledger:
 
 
 def whitening_of_fold(
-    logarithms: Triangles,
+    logarithms: FloatArray,
     institution: Sequence[str],
     training: BoolArray,
     reference: Literal["institution", "training"],
@@ -388,7 +385,7 @@ def tangent_at_identity(found: Covariances) -> Float32:
 def tangent_of_fold(
     found: Covariances,
     institution: Sequence[str],
-    training: NDArray[np.bool_],
+    training: BoolArray,
     reference: Literal["institution", "training"],
     ledger: Ledger,
     threads: int = 1,

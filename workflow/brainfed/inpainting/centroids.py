@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.sharing import record_summaries
@@ -14,6 +13,7 @@ from brainfed.graphs.population import fit_parts
 from brainfed.inpainting.inputs import Generated, InpaintingInputs, TrainedGenerator, rank_among_equals
 from brainfed.inpainting.new_nodes import place
 from brainfed.inpainting.settings import CENTROIDS_TENSORS, CentroidSettings
+from brainfed.runtime.arrays import Float64, IntArray
 from brainfed.runtime.artefacts import ArrayFile
 from brainfed.runtime.jobs.checkpoints import Run
 
@@ -22,11 +22,8 @@ from brainfed.runtime.jobs.checkpoints import Run
 # Domingo-Ferrer and Torra (2005), Data Mining and Knowledge Discovery 11, MDAV-generic: groups are formed
 # around the subject farthest from the mean, then around the subject farthest from that one.
 
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 
-
-def groups_of(points: FloatArray, min_group: int) -> list[IntArray]:
+def groups_of(points: Float64, min_group: int) -> list[IntArray]:
     """Positions of the subjects of each group, ascending; a group has `min_group` to 2 `min_group` - 1 subjects.
 
     Args:
@@ -46,17 +43,17 @@ def groups_of(points: FloatArray, min_group: int) -> list[IntArray]:
     return [*groups, remaining] if len(remaining) >= min_group else groups
 
 
-def _farthest(points: FloatArray, origin: FloatArray) -> int:
+def _farthest(points: Float64, origin: Float64) -> int:
     return int(np.argmax(_squared_distances(points, origin)))
 
 
-def _around(points: FloatArray, remaining: IntArray, centre: np.int64, size: int) -> tuple[IntArray, IntArray]:
+def _around(points: Float64, remaining: IntArray, centre: np.int64, size: int) -> tuple[IntArray, IntArray]:
     """The `size` of `remaining` nearest to `centre`, with itself, and the others; both ascending."""
     order = np.argsort(_squared_distances(points[remaining], points[centre]), kind="stable")
     return np.sort(remaining[order[:size]]), np.sort(remaining[order[size:]])
 
 
-def _squared_distances(points: FloatArray, origin: FloatArray) -> FloatArray:
+def _squared_distances(points: Float64, origin: Float64) -> Float64:
     return np.asarray(np.square(points - origin).sum(axis=1))
 
 
@@ -78,7 +75,7 @@ class ForeignCentroids:
         which = np.array([centroid for _, centroid in pairs], dtype=np.int64)
         self._parent, self._which = self._ordered(home, which)
 
-    def counts(self) -> NDArray[np.float64]:
+    def counts(self) -> Float64:
         """(n,) number of centroids whose parent is this subject."""
         return np.bincount(self._parent, minlength=len(self._inputs.subjects)).astype(np.float64)
 
@@ -154,7 +151,7 @@ def load(inputs: InpaintingInputs, settings: CentroidSettings, file: ArrayFile, 
     return ForeignCentroids(inputs, arrays["institution"], centroids)
 
 
-def coordinates(inputs: InpaintingInputs, institution: int) -> FloatArray:
+def coordinates(inputs: InpaintingInputs, institution: int) -> Float64:
     """Coordinates (n, q) of the institution's subjects, from its own data alone; distances measure dissimilarity.
 
     They are principal components of the features, and sex and age where the graph compares them, each divided by its
@@ -181,7 +178,7 @@ def _most_frequent(codes: IntArray, min_group: int) -> int:
     return int(np.bincount(known).argmax()) if len(known) >= min_group else -1
 
 
-def _mean_of_known(values: FloatArray, min_group: int) -> float:
+def _mean_of_known(values: Float64, min_group: int) -> float:
     """The mean of known values; NaN where fewer than `min_group` are known."""
     known = values[~np.isnan(values)]
     return float(known.mean()) if len(known) >= min_group else float("nan")

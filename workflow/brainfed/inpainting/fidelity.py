@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 from scipy.sparse import csr_array
 
@@ -18,9 +17,7 @@ from brainfed.inpainting.matching import (
     neighbourhoods,
     ratio,
 )
-
-FloatVector = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from brainfed.runtime.arrays import Float64, IntArray
 
 
 @dataclass(frozen=True)
@@ -60,9 +57,7 @@ def compare_phenotypes(inputs: InpaintingInputs, fused: FusedGraph, matches: Mat
     )
 
 
-def _agreement(
-    real: FloatVector, generated: FloatVector, gap: float, inputs: InpaintingInputs, matches: Matches
-) -> Agreement:
+def _agreement(real: Float64, generated: Float64, gap: float, inputs: InpaintingInputs, matches: Matches) -> Agreement:
     """Agreement in one phenotype, (n,) of subjects and (g,) of generated nodes, NaN unknown."""
     true, predicted, own = real[matches.missing], generated[matches.node], real[matches.parent]
     known = np.isfinite(true) & np.isfinite(predicted) & np.isfinite(own)
@@ -82,11 +77,11 @@ def _agreement(
     )
 
 
-def _agree(first: FloatVector, second: FloatVector, gap: float) -> FloatVector:
+def _agree(first: Float64, second: Float64, gap: float) -> Float64:
     return (np.abs(first - second) <= gap).astype(np.float64)
 
 
-def _over_parents(values: FloatVector, parent: NDArray[np.int64]) -> Estimate:
+def _over_parents(values: Float64, parent: IntArray) -> Estimate:
     """The mean over parents of the mean of each one's pairs."""
     _, place, pairs = np.unique(parent, return_inverse=True, return_counts=True)
     return estimate(np.bincount(place, weights=values) / pairs)
@@ -171,13 +166,13 @@ def compare_counts(inputs: InpaintingInputs, fused: FusedGraph, cut: Edges) -> C
     )
 
 
-def _correlation(first: FloatVector, second: FloatVector) -> Correlation:
+def _correlation(first: Float64, second: Float64) -> Correlation:
     if len(first) < 2 or np.ptp(first) == 0 or np.ptp(second) == 0:
         return Correlation(None, None)
     return Correlation(float(stats.pearsonr(first, second).statistic), float(stats.spearmanr(first, second).statistic))
 
 
-def _calibration(predicted: FloatVector, true: FloatVector) -> tuple[CalibrationBin, ...]:
+def _calibration(predicted: Float64, true: Float64) -> tuple[CalibrationBin, ...]:
     if not len(predicted):
         return ()
     edges = np.unique(np.quantile(predicted, np.arange(1, BINS) / BINS))

@@ -3,7 +3,6 @@
 import logging
 
 import numpy as np
-from numpy.typing import NDArray
 
 from brainfed.graphs.neighbours import Edges, Nodes, nearest, row_blocks, similarity, symmetric
 from brainfed.graphs.settings import GraphSettings
@@ -17,6 +16,7 @@ from brainfed.inpainting.new_nodes import (
     true_neighbours,
 )
 from brainfed.inpainting.settings import FusingSettings
+from brainfed.runtime.arrays import BoolArray, Float32, Float64, FloatArray, IntArray
 from brainfed.runtime.errors import UserError
 
 # Edges of generated nodes (FedNI Sec. III-B.2): to the parent, and to others of its institution.
@@ -24,8 +24,6 @@ from brainfed.runtime.errors import UserError
 # A true foreign neighbour has as many neighbours in the institution as a subject of its own: about three under the
 # scope `global_cut`, its parent among them, and the graph's k under `local`.
 
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 
 PAIR_BLOCK = 64
 """Pairs (node, parent) compared at once, all with all; only the diagonal is used."""
@@ -128,7 +126,7 @@ def _neighbours(
     return Edges(np.append(new[row], new[apart]), np.append(column, parents[apart]), np.append(weight, own))
 
 
-def _without_last(row: IntArray, weight: FloatArray, shortened: IntArray, degree: int) -> NDArray[np.bool_]:
+def _without_last(row: IntArray, weight: Float64, shortened: IntArray, degree: int) -> BoolArray:
     """Mask (e,) of edges (row, weight) without the weakest of each row in `shortened` that has `degree` of them.
 
     Of equal weights the later edge is the weaker one.
@@ -141,13 +139,13 @@ def _without_last(row: IntArray, weight: FloatArray, shortened: IntArray, degree
     return kept
 
 
-def _inside(inputs: InpaintingInputs, members: IntArray) -> NDArray[np.bool_]:
+def _inside(inputs: InpaintingInputs, members: IntArray) -> BoolArray:
     """Mask (e,) of the edges between two different subjects of `members`."""
     graph = inputs.graph
     return np.asarray((graph.row != graph.column) & np.isin(graph.row, members) & np.isin(graph.column, members))
 
 
-def _paired_similarity(left: Nodes, right: Nodes, sigma: float, age_gap: float) -> FloatArray:
+def _paired_similarity(left: Nodes, right: Nodes, sigma: float, age_gap: float) -> Float64:
     """S o S~ (g,) of each pair of `left` (g) and `right` (g)."""
     paired = np.zeros(len(left))
     for block in row_blocks(len(left), 1, PAIR_BLOCK):
@@ -201,7 +199,7 @@ def fuse(
     return FusedGraph(row, column, weight, features, institution, parents, new_nodes.sex, new_nodes.age, count)
 
 
-def _log_numbers(inputs: InpaintingInputs, count: FloatArray, generated: int, settings: FusingSettings) -> None:
+def _log_numbers(inputs: InpaintingInputs, count: Float64, generated: int, settings: FusingSettings) -> None:
     """Log the number of generated nodes; warn where there is none."""
     fitted = int(inputs.fitted.sum())
     logger.log(
@@ -225,7 +223,7 @@ def _new_nodes(
     return new_nodes
 
 
-def _require_finite(outputs: NDArray[np.float32] | FloatArray, subjects: tuple[str, ...]) -> None:
+def _require_finite(outputs: FloatArray, subjects: tuple[str, ...]) -> None:
     """Refuse outputs (s,) or (s, d) of a generator for the subjects (s) that are not finite."""
     finite = np.isfinite(outputs) if outputs.ndim == 1 else np.isfinite(outputs).all(axis=1)
     if not finite.all():
@@ -235,9 +233,7 @@ def _require_finite(outputs: NDArray[np.float32] | FloatArray, subjects: tuple[s
         )
 
 
-def _parents(
-    inputs: InpaintingInputs, count: FloatArray, settings: FusingSettings, max_generated: int | None
-) -> IntArray:
+def _parents(inputs: InpaintingInputs, count: Float64, settings: FusingSettings, max_generated: int | None) -> IntArray:
     """(g,) parent of each new node, ascending."""
     number = np.zeros(len(inputs.subjects), dtype=np.int64)
     for institution in range(len(inputs.institutions)):
@@ -253,7 +249,7 @@ def _parents(
     return np.repeat(np.arange(len(number)), number)
 
 
-def _joined(inputs: InpaintingInputs, found: Edges, number: int) -> tuple[IntArray, IntArray, NDArray[np.float32]]:
+def _joined(inputs: InpaintingInputs, found: Edges, number: int) -> tuple[IntArray, IntArray, Float32]:
     """The subjects' edges, new edges in both directions, and self-loops of new nodes."""
     graph = inputs.graph
     new = symmetric(found, graph.nodes + number)

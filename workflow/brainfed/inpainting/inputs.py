@@ -12,12 +12,10 @@ from numpy.typing import NDArray
 from brainfed.federation.link import TOGETHER, Link
 from brainfed.graphs.propagation import Graph
 from brainfed.graphs.settings import GraphSettings
+from brainfed.runtime.arrays import BoolArray, Float32, Float64, FloatArray, IntArray
 from brainfed.runtime.artefacts import read_arrays
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
-
-FloatArray = NDArray[np.float32] | NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -49,8 +47,8 @@ class InpaintingInputs:
     graph_settings: GraphSettings
     site: IntArray
     sex: IntArray
-    age: NDArray[np.float64]
-    fitted: NDArray[np.bool_]
+    age: Float64
+    fitted: BoolArray
     part: str
     streams: Streams
     selected: tuple[IntArray, ...] = ()
@@ -83,9 +81,9 @@ class Generated:
         site: (g,) codes, -1 unknown; None: those of the parents.
     """
 
-    features: NDArray[np.float32]
+    features: Float32
     sex: IntArray
-    age: NDArray[np.float64]
+    age: Float64
     site: IntArray | None = None
 
 
@@ -101,7 +99,7 @@ def rank_among_equals(values: IntArray) -> IntArray:
 class NodeGenerator(Protocol):
     """The interface of a trained generator of missing neighbours, of any method."""
 
-    def counts(self) -> NDArray[np.float64]:
+    def counts(self) -> Float64:
         """(n,) predicted number of missing neighbours, not rounded; 0 for subjects that are not fitted."""
 
     def draw(self, parents: IntArray) -> Generated:
@@ -139,8 +137,8 @@ class Scaling:
         centre, unit: (d,).
     """
 
-    centre: NDArray[np.float64]
-    unit: NDArray[np.float64]
+    centre: Float64
+    unit: Float64
 
     def apply(self, rows: FloatArray) -> FloatArray:
         """Features (n, d) clipped to -1 ... 1, in the type of `rows`."""
@@ -149,7 +147,7 @@ class Scaling:
         scaled = np.clip((rows - self.centre) / self.unit, -1, 1)
         return scaled.astype(np.float32) if rows.dtype == np.float32 else scaled
 
-    def undo(self, rows: FloatArray) -> NDArray[np.float64]:
+    def undo(self, rows: FloatArray) -> Float64:
         """Scaled features (n, d) in their own units."""
         return np.asarray(rows * self.unit + self.centre, dtype=np.float64)
 
@@ -193,13 +191,13 @@ class FusedGraph:
 
     row: IntArray
     column: IntArray
-    weight: NDArray[np.float32]
-    features: NDArray[np.float32]
+    weight: Float32
+    features: Float32
     institution: IntArray
     parent: IntArray
     sex: IntArray
-    age: NDArray[np.float64]
-    count: NDArray[np.float64]
+    age: Float64
+    count: Float64
 
 
 def read_fused(path: Path | str, subjects: Sequence[str]) -> FusedGraph:

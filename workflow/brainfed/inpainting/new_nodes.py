@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.sharing import columns, record_loan
@@ -13,20 +12,19 @@ from brainfed.graphs.neighbours import Edges, Nodes
 from brainfed.graphs.population import FittedPart, fit_parts
 from brainfed.inpainting.inputs import FusedGraph, Generated, InpaintingInputs
 from brainfed.inpainting.settings import FusingSettings
+from brainfed.runtime.arrays import Float32, Float64, IntArray
 
 # The number of generated nodes of each subject (FedNI Sec. III-C.1, n~_i).
 
-IntArray = NDArray[np.int64]
-
 
 def allot(
-    count: NDArray[np.float64],
+    count: Float64,
     *,
     rounding: Literal["round", "truncate"],
     max_generated: int | None,
     cap: float | None,
-    tie_order: NDArray[np.int64],
-) -> NDArray[np.int64]:
+    tie_order: IntArray,
+) -> IntArray:
     """Whole numbers (n,) of generated nodes from predicted numbers (n,) of one institution's subjects.
 
     Each is rounded or truncated (`round`: halves to the even side) and clipped to 0 ... `max_generated` (None: no
@@ -73,7 +71,7 @@ def random_nodes(inputs: InpaintingInputs, parents: IntArray) -> Generated:
     return Generated(features, inputs.sex[alike], inputs.age[alike])
 
 
-def institution_means(inputs: InpaintingInputs, parents: IntArray) -> NDArray[np.float32]:
+def institution_means(inputs: InpaintingInputs, parents: IntArray) -> Float32:
     """Features (g, d): every node is the mean of its parent's institution."""
     features = np.zeros((len(parents), inputs.features.shape[1]), dtype=np.float32)
     home = inputs.institution[parents]
@@ -83,9 +81,7 @@ def institution_means(inputs: InpaintingInputs, parents: IntArray) -> NDArray[np
     return features
 
 
-def shuffled_features(
-    inputs: InpaintingInputs, parents: IntArray, features: NDArray[np.float32]
-) -> NDArray[np.float32]:
+def shuffled_features(inputs: InpaintingInputs, parents: IntArray, features: Float32) -> Float32:
     """Features (g, d), permuted inside each institution."""
     place = np.arange(len(parents))
     home = inputs.institution[parents]
@@ -123,7 +119,7 @@ def place(inputs: InpaintingInputs, home: IntArray, new_nodes: Generated, site: 
     for index, part in part_of.items():
         projected = part.projection(new_nodes.features[home == index])
         placed[home == index, : projected.shape[1]] = projected
-    compared: dict[str, IntArray | NDArray[np.float64]] = {
+    compared: dict[str, IntArray | Float64] = {
         "site": np.append(inputs.site, site),
         "sex": np.append(inputs.sex, new_nodes.sex),
         "age": np.append(inputs.age, new_nodes.age),

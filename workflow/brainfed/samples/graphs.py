@@ -7,13 +7,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from brainfed.runtime.arrays import Float32, IntArray
 from brainfed.runtime.artefacts import map_array, read_arrays
 from brainfed.runtime.errors import UserError
 from brainfed.samples.labelled_subjects import LabelledSubjects
 from brainfed.samples.reading import chosen_rows
-
-IntArray = NDArray[np.int64]
-Float32 = NDArray[np.float32]
 
 ARRAYS = {
     "node_start": ("int64", 1),

@@ -7,15 +7,15 @@ the outer one.
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
 
-from brainfed.samples.inputs import FloatArray, IntArray, MethodInputs
+from brainfed.runtime.arrays import Float64, FloatArray, IntArray
+from brainfed.samples.inputs import MethodInputs
 
 INNER_FOLDS = 5
 
-Margins = Callable[[float, IntArray, IntArray], NDArray[np.float64]]
-Loss = Callable[[IntArray, NDArray[np.float64]], float]
+Margins = Callable[[float, IntArray, IntArray], Float64]
+Loss = Callable[[IntArray, Float64], float]
 
 
 def twin_groups(features: FloatArray) -> IntArray:

@@ -10,16 +10,14 @@ from numpy.typing import NDArray
 
 from brainfed.graphs.propagation import Graph
 from brainfed.inpainting.inputs import FusedGraph
+from brainfed.runtime.arrays import BoolArray, Float32, Float64, FloatArray, IntArray
 from brainfed.runtime.artefacts import read_arrays
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.score_kinds import ScoreKind
 from brainfed.samples.labelled_subjects import LabelledSubjects
 from brainfed.samples.reading import Phenotypes
 
-Mask = NDArray[np.bool_]
 Arrays = Mapping[str, NDArray[Any]]
-FloatArray = NDArray[np.float32] | NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -45,7 +43,7 @@ class View:
     unseen_site: Literal["own", "all"]
     standardise: bool
     clip: float | None
-    present: Mask
+    present: BoolArray
 
 
 def read_views(files: Sequence[Path | str], subjects: Sequence[str]) -> tuple[View, ...]:
@@ -110,20 +108,16 @@ class Scored:
         rows: (n, d) features as the model multiplies them: centred and scaled.
     """
 
-    scores: NDArray[np.float64]
-    rows: NDArray[np.float64]
+    scores: Float64
+    rows: Float64
 
 
-Score = Callable[[Arrays, NDArray[np.float32], Mapping[str, Any]], Scored]
+Score = Callable[[Arrays, Float32, Mapping[str, Any]], Scored]
 """Arrays of one institution, features (n, d), settings -> scores; named by `Method.capabilities.model`."""
 
 
 def score_at(
-    model: FittedModel,
-    institution: int | None,
-    features: NDArray[np.float32],
-    settings: Mapping[str, Any],
-    score: Score,
+    model: FittedModel, institution: int | None, features: Float32, settings: Mapping[str, Any], score: Score
 ) -> Scored:
     """Score subjects of one institution; without a model of its own, by the mean of the scores of all others.
 
@@ -212,18 +206,18 @@ class Outcome:
         models: the model of every fold, if the run keeps them (`Run.keeps_models`); empty otherwise.
     """
 
-    scores: NDArray[np.float64]
+    scores: Float64
     kind: ScoreKind
-    round_scores: NDArray[np.float64] | None = None
-    training_loss: NDArray[np.float64] | None = None
+    round_scores: Float64 | None = None
+    training_loss: Float64 | None = None
     counts: dict[str, int] = field(default_factory=dict)
     crossings: tuple[dict[str, int | str], ...] = ()
-    patterns: NDArray[np.float32] | None = None
-    contributions: NDArray[np.float32] | None = None
+    patterns: Float32 | None = None
+    contributions: Float32 | None = None
     clusters: IntArray | None = None
-    shares: NDArray[np.float64] | None = None
-    taught: NDArray[np.float64] | None = None
-    member_scores: NDArray[np.float64] | None = None
+    shares: Float64 | None = None
+    taught: Float64 | None = None
+    member_scores: Float64 | None = None
     privacy: tuple[dict[str, int | float | str], ...] = ()
     models: tuple[FittedModel, ...] = ()
 
@@ -280,7 +274,7 @@ def _features(inputs: MethodInputs, positions: Sequence[IntArray], more: int) ->
     subjects = len(inputs.subjects)
     for fold in range(max(len(inputs.features), len(inputs.fused))):
         own, index = inputs.fold_features(fold), fold if len(inputs.fused) > 1 else 0
-        rows: NDArray[np.float32] = np.zeros((subjects + more, own.shape[1]), dtype=np.float32)
+        rows: Float32 = np.zeros((subjects + more, own.shape[1]), dtype=np.float32)
         rows[:subjects] = own
         rows[positions[index]] = inputs.fused[index].features
         yield rows

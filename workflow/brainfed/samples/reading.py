@@ -10,12 +10,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from brainfed.graphs.propagation import Graph
+from brainfed.runtime.arrays import BoolArray, Float32, Float64, IntArray
 from brainfed.runtime.artefacts import ArrayFile, map_array, read_arrays, read_table
 from brainfed.runtime.errors import UserError
 
 # Rows of subjects that differ in their number of rows, stored one subject after the other.
-
-IntArray = NDArray[np.int64]
 
 
 def rows_of(start: IntArray, subjects: IntArray) -> tuple[IntArray, IntArray]:
@@ -74,7 +73,7 @@ def _absence(file: ArrayFile, absent: Sequence[str], subjects: int) -> str:
     return f"subject {absent[0]!r} is missing; delete the file and run again."
 
 
-def read_features(path: Path | str, subjects: Sequence[str]) -> NDArray[np.float32]:
+def read_features(path: Path | str, subjects: Sequence[str]) -> Float32:
     """Features (n, d) in the order of `subjects`; memory-mapped if they are all of the file; errors as in `align`."""
     rows = align(map_array(path, "features"), "features", subjects, path)
     return np.asarray(rows, dtype=np.float32)
@@ -119,8 +118,8 @@ class Phenotypes:
 
     site: IntArray | None = None
     sex: IntArray | None = None
-    age: NDArray[np.float64] | None = None
-    mean_fd: NDArray[np.float64] | None = None
+    age: Float64 | None = None
+    mean_fd: Float64 | None = None
 
     def of(self, name: str) -> NDArray[Any]:
         """The values of a column.
@@ -186,7 +185,7 @@ def phenotypes_of(people: pd.DataFrame) -> Phenotypes:
     return Phenotypes(**known)
 
 
-def read_public(path: Path | str, subjects: Sequence[str], training: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def read_public(path: Path | str, subjects: Sequence[str], training: BoolArray) -> BoolArray:
     """(F, n) whether each of `subjects` is public in each fold.
 
     Args:

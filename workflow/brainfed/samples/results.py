@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from brainfed.runtime.arrays import Float32, Float64, IntArray
 from brainfed.runtime.artefacts import read_arrays
 from brainfed.runtime.score_kinds import ScoreKind, predicted_classes, score_columns
-from brainfed.samples.inputs import IntArray, MethodInputs, Outcome
+from brainfed.samples.inputs import MethodInputs, Outcome
 from brainfed.samples.labelled_subjects import LabelledSubjects
 from brainfed.samples.series import PublicSeriesInputs
 
@@ -102,7 +102,7 @@ def members_table(
 
 def _scored(
     inputs: LabelledSubjects,
-    every: NDArray[np.float64],
+    every: Float64,
     kind: ScoreKind,
     fold: IntArray,
     position: IntArray,
@@ -159,7 +159,7 @@ def _history(
                 yield fold, name, index + 1, trained, loss, accuracy, cluster, weight, taught
 
 
-def _fit(scores: NDArray[np.float64], label: IntArray, kind: ScoreKind) -> tuple[float, float]:
+def _fit(scores: Float64, label: IntArray, kind: ScoreKind) -> tuple[float, float]:
     """Mean cross-entropy of probabilities (n, C), or mean squared distance of margins from 1, and accuracy."""
     if len(label) == 0 or not np.isfinite(scores).all():
         return float("nan"), float("nan")
@@ -170,7 +170,7 @@ def _fit(scores: NDArray[np.float64], label: IntArray, kind: ScoreKind) -> tuple
 
 def named_patterns(
     outcome: Outcome, features: Sequence[Path | str], classes: Sequence[str] = (), subjects: Sequence[str] = ()
-) -> tuple[dict[str, NDArray[np.float32]], dict[str, Any]]:
+) -> tuple[dict[str, Float32], dict[str, Any]]:
     """Array and metadata of the file of patterns.
 
     Args:

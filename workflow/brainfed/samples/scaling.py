@@ -4,17 +4,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.link import TOGETHER, Link
 from brainfed.federation.sharing import add_up
-from brainfed.samples.inputs import FloatArray, IntArray, MethodInputs, View
+from brainfed.runtime.arrays import BoolArray, Float64, FloatArray, IntArray
+from brainfed.samples.inputs import MethodInputs, View
 
 # Z-scores from training subjects only (FedNI spec section 1, `standardise: institution`).
 
-Float64 = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 BLOCK_ENTRIES = 1 << 22
 """Largest number of values that are copied at once."""
@@ -28,7 +26,7 @@ def centred_subjects(features: FloatArray) -> FloatArray:
     return centred
 
 
-def training_moments(features: FloatArray, rows: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def training_moments(features: FloatArray, rows: BoolArray) -> tuple[Float64, Float64]:
     """Mean and population standard deviation of every column over the chosen rows, in float64.
 
     A column that is constant over these rows gets an infinite deviation: its z-score is 0 in all subjects, so that a
@@ -99,7 +97,7 @@ class SiteSums:
         return SiteSums(self.count + other.count, self.total + other.total)
 
     @property
-    def known(self) -> Mask:
+    def known(self) -> BoolArray:
         """(S + 1,) whether the site has training subjects; the last row is no site."""
         return np.append(self.count[:-1] > 0, False)
 
@@ -125,7 +123,7 @@ class ViewScaling:
 
     view: View
     means: Float64
-    known: Mask
+    known: BoolArray
     deviation: Float64
     scale: float
 
@@ -139,7 +137,7 @@ class ViewScaling:
         scaled[~self.view.present] = 0.0
         return scaled
 
-    def _at_home(self, inputs: MethodInputs, fold: int) -> Iterator[Mask]:
+    def _at_home(self, inputs: MethodInputs, fold: int) -> Iterator[BoolArray]:
         """Masks (n,) of the subjects of an unseen site in one institution, who are centred by their own mean.
 
         An institution that trains nothing in the fold is unseen with all of its sites, also where a twin of one of its
@@ -166,7 +164,7 @@ class Scaling:
 
 
 def fit_scaling(
-    inputs: MethodInputs, fold: int, rows: Mask, *, standardise: bool = False, link: Link = TOGETHER
+    inputs: MethodInputs, fold: int, rows: BoolArray, *, standardise: bool = False, link: Link = TOGETHER
 ) -> Scaling:
     """Fit the scaling of all views of a fold.
 
@@ -193,13 +191,13 @@ def fit_scaling(
     return Scaling(tuple(fitted))
 
 
-def scaled(inputs: MethodInputs, fold: int, rows: Mask) -> Float64:
+def scaled(inputs: MethodInputs, fold: int, rows: BoolArray) -> Float64:
     """The scaled features (n, d) of all subjects; arguments and errors as of `fit_scaling`."""
     return fit_scaling(inputs, fold, rows).of_subjects(inputs, fold)
 
 
 def _fit(
-    inputs: MethodInputs, fold: int, rows: Mask, view: View, link: Link, subjects: float
+    inputs: MethodInputs, fold: int, rows: BoolArray, view: View, link: Link, subjects: float
 ) -> tuple[ViewScaling, float]:
     """Three sums over institutions: of the columns, of their squared deviations, of the squared norms.
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from brainfed.runtime.arrays import BoolArray, Float32, IntArray
 from brainfed.runtime.artefacts import map_array, read_arrays
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
@@ -17,9 +17,6 @@ from brainfed.samples.reading import chosen_rows
 # Windows of region series: one at random in training, several that cover the series in a test.  [choice] FGLBC states
 # no window. All subjects have windows of one length; a series that is shorter is repeated from its beginning until it
 # fills the window.
-
-IntArray = NDArray[np.int64]
-Float32 = NDArray[np.float32]
 
 
 def window(series: Float32, length: int, offset: int) -> Float32:
@@ -170,7 +167,7 @@ class PublicSeriesInputs(SeriesInputs):
         UserError: as of `SeriesInputs`.
     """
 
-    public: NDArray[np.bool_]
+    public: BoolArray
 
     def __post_init__(self) -> None:
         """Reject public subjects that do not train."""

@@ -21,8 +21,8 @@ from brainfed.federation.loop import Arrays
 from brainfed.federation.message import Message
 from brainfed.federation.settings import RobustnessSettings
 from brainfed.federation.sharing import Content
+from brainfed.runtime.arrays import BoolArray, Float64, IntArray
 from brainfed.runtime.artefacts import below
-from brainfed.samples.labelled_subjects import IntArray
 from brainfed.samples.series import SeriesInputs
 
 LOGITS = "logits"
@@ -115,15 +115,13 @@ class RecurrentClients(NetworkClients):
         """The network that scores the institution's subjects."""
         return self._scoring(place).content()
 
-    def member_probabilities(self) -> NDArray[np.float64]:
+    def member_probabilities(self) -> Float64:
         """(1, M, F, n, C) by the network that scores the institution's tested subjects."""
         scores = np.full_like(self.curves.probabilities[:1], np.nan)
         self._score(scores[0], [self._chosen(own, self.inputs.training) for own in self.members])
         return scores
 
-    def foreign_probabilities(
-        self, teacher: int, place: int, position: int, tested: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
+    def foreign_probabilities(self, teacher: int, place: int, position: int, tested: IntArray) -> Float64:
         """(b, C) of these subjects."""
         subjects = [self.members[place][tested]] * self.inputs.folds
         pool = Pool.of(self.crops, subjects, self.inputs.labels)
@@ -133,12 +131,12 @@ class RecurrentClients(NetworkClients):
         """The network that scores an institution's subjects: the global one, or its own."""
         return self.trainers[place].network if self.teaching is None else self.teaching.model
 
-    def _chosen(self, own: IntArray, chosen: Callable[[int], NDArray[np.bool_]]) -> tuple[list[IntArray], Pool]:
+    def _chosen(self, own: IntArray, chosen: Callable[[int], BoolArray]) -> tuple[list[IntArray], Pool]:
         """(F,) places among an institution's subjects of those that are chosen in each fold, and all their crops."""
         places = [np.flatnonzero(chosen(fold)[own]) for fold in range(self.inputs.folds)]
         return places, Pool.of(self.crops, [own[each] for each in places], self.inputs.labels)
 
-    def _score(self, scores: NDArray[np.float64], chosen: Sequence[tuple[list[IntArray], Pool]]) -> None:
+    def _score(self, scores: Float64, chosen: Sequence[tuple[list[IntArray], Pool]]) -> None:
         """Write probabilities (M, F, n, C) of the chosen subjects of each institution."""
         for place, (places, pool) in enumerate(chosen):
             if pool.size:

@@ -14,9 +14,9 @@ from brainfed.federation.adam import Adam
 from brainfed.federation.sharing import Content
 from brainfed.models.classifier import class_probabilities
 from brainfed.models.gahfl import Kind, RecurrentClassifier, Workspace, fold_logits
+from brainfed.runtime.arrays import IntArray
 from brainfed.runtime.artefacts import below
 from brainfed.runtime.streams import Streams
-from brainfed.samples.labelled_subjects import IntArray
 from brainfed.samples.series import SeriesInputs, training_offset
 
 # Crops of region series: the samples of recurrent networks (GAHFL Sec. III-A).

@@ -7,7 +7,6 @@ from typing import TypeVar
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from brainfed.engines.crossings import series_content, sizes_of
 from brainfed.engines.distilling.clients import DistillingServer, RecurrentClients, Teaching, logit_defence
@@ -17,8 +16,8 @@ from brainfed.federation.distillation.objective import Objective
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.sharing import record_downloads, record_pools, record_uploads
 from brainfed.models.gahfl import KINDS, Kind, RecurrentClassifier
+from brainfed.runtime.arrays import BoolArray, IntArray
 from brainfed.runtime.errors import UserError
-from brainfed.samples.labelled_subjects import IntArray
 from brainfed.samples.series import PublicSeriesInputs, SeriesInputs
 
 SERVER = -1
@@ -137,7 +136,7 @@ class RecurrentTraining(Training[Series, Recipe]):
                 )
 
     @property
-    def _short(self) -> NDArray[np.bool_]:
+    def _short(self) -> BoolArray:
         """(n,) whether a series is shorter than a crop."""
         return np.asarray(self.inputs.lengths < self.schedule.length)
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import embedding_bag
 
+from brainfed.runtime.arrays import IntArray
 from brainfed.samples.graphs import GraphSamples
-from brainfed.samples.labelled_subjects import IntArray
 from brainfed.samples.reading import rows_of
 
 

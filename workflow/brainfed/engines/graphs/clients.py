@@ -35,10 +35,10 @@ from brainfed.federation.settings import FederationSettings
 from brainfed.federation.sharing import Content
 from brainfed.models.classifier import class_probabilities
 from brainfed.models.gcfl import GIN
+from brainfed.runtime.arrays import Float64, IntArray
 from brainfed.runtime.artefacts import below
 from brainfed.runtime.streams import Streams
 from brainfed.samples.graphs import GraphSamples
-from brainfed.samples.labelled_subjects import IntArray
 
 
 @dataclass(frozen=True)
@@ -234,7 +234,7 @@ class GraphClients(NetworkClients):
         """The whole network, with its first and last layers."""
         return content_of({wire_name(name): stack for name, stack in self.weights[place].stacks.items()}, 1)
 
-    def member_probabilities(self) -> NDArray[np.float64]:
+    def member_probabilities(self) -> Float64:
         """(1, M, F, n, C); 0 of a class that an institution lacks."""
         scores = np.full((1, *self.cohort.labels.shape, self.cohort.classes), np.nan)
         for place, position in np.argwhere(self.samples.numpy() > 0).tolist():
@@ -245,13 +245,11 @@ class GraphClients(NetworkClients):
             scores[0, place, position, taught, : own.shape[1]] = own
         return scores
 
-    def foreign_probabilities(
-        self, teacher: int, place: int, position: int, tested: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
+    def foreign_probabilities(self, teacher: int, place: int, position: int, tested: IntArray) -> Float64:
         """(b, C) of graphs of an institution, all of which a fold without training graphs scores."""
         return self._probabilities(self.weights[teacher].parameters[position], self._scored(place, position))[tested]
 
-    def _probabilities(self, weights: Parameters, blocks: list[Scored]) -> NDArray[np.float64]:
+    def _probabilities(self, weights: Parameters, blocks: list[Scored]) -> Float64:
         (logits,) = self.side_by_side.map(lambda trainer, _: trainer.scores(weights, blocks), [0])
         return np.asarray(class_probabilities(logits).cpu().numpy(), dtype=np.float64)
 

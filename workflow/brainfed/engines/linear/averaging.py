@@ -20,6 +20,7 @@ from brainfed.federation.sharing import record_downloads, record_uploads
 from brainfed.federation.strategies.fedavg import FedAvg
 from brainfed.federation.strategies.krylov import strongest_of_the_best
 from brainfed.federation.wire import Wire
+from brainfed.runtime.arrays import BoolArray, Float64
 
 NUMBER_BYTES = 8
 """A float64."""
@@ -38,7 +39,7 @@ class AveragingClients:
     """
 
     def __init__(
-        self, design: LinearDesign, alphas: Sequence[float], rounds: int, local_steps: int, members: NDArray[np.bool_]
+        self, design: LinearDesign, alphas: Sequence[float], rounds: int, local_steps: int, members: BoolArray
     ) -> None:
         self.design, self.local_steps = design, local_steps
         inside = torch.from_numpy(members).to(design.training)
@@ -145,7 +146,7 @@ def solve(fold: FoldTask, design: LinearDesign) -> Curves:
     )
 
 
-def _patterns(design: LinearDesign, weights: Tensor) -> NDArray[np.float64]:
+def _patterns(design: LinearDesign, weights: Tensor) -> Float64:
     """(C, d) cov(Z) w / sd(Z w) over all training subjects, from the sum of their products Z' Z w."""
     mask = design.training[: design.models]
     scores = mask * (weights @ design.features.T)

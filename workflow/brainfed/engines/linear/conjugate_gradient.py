@@ -7,7 +7,6 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
@@ -19,6 +18,7 @@ from brainfed.federation.message import Message
 from brainfed.federation.noise import WeightNoise
 from brainfed.federation.strategies.krylov import Krylov
 from brainfed.federation.wire import Wire
+from brainfed.runtime.arrays import BoolArray
 from brainfed.runtime.artefacts import below
 
 
@@ -30,7 +30,7 @@ class KrylovClients:
         members: (M, n) masks of the institutions' subjects.
     """
 
-    def __init__(self, design: LinearDesign, rounds: int, members: NDArray[np.bool_]) -> None:
+    def __init__(self, design: LinearDesign, rounds: int, members: BoolArray) -> None:
         self.design = design
         self.projections = design.targets.new_zeros(rounds, *design.targets.shape)
         self.size = 0

@@ -6,12 +6,12 @@ from typing import Literal
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from brainfed.engines.crossings import sizes_of
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.settings import RobustnessSettings
+from brainfed.runtime.arrays import BoolArray, Float64
 from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.samples.inner_folds import INNER_FOLDS, institution_folds
 from brainfed.samples.inputs import MethodInputs
@@ -19,7 +19,6 @@ from brainfed.samples.labelled_subjects import of_two_classes
 from brainfed.samples.scaling import Scaling
 
 Solver = Literal["conjugate_gradient", "fedavg"]
-Float64 = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -59,11 +58,11 @@ class Curves:
         intercepts: (K,) of their scores.
     """
 
-    scores: NDArray[np.float64]
-    losses: NDArray[np.float64]
-    patterns: NDArray[np.float64]
-    weights: NDArray[np.float64]
-    intercepts: NDArray[np.float64]
+    scores: Float64
+    losses: Float64
+    patterns: Float64
+    weights: Float64
+    intercepts: Float64
 
 
 @dataclass(frozen=True)
@@ -82,7 +81,7 @@ class FoldTask:
         return sizes_of(self.inputs.institution)
 
     @property
-    def members(self) -> NDArray[np.bool_]:
+    def members(self) -> BoolArray:
         """(M, n) masks of the institutions' subjects."""
         return np.asarray(np.arange(len(self.inputs.institutions))[:, None] == self.inputs.institution)
 
@@ -135,9 +134,7 @@ class LinearDesign:
         )
 
 
-def margins_and_losses(
-    design: LinearDesign, members: NDArray[np.bool_], every: Iterable[Tensor]
-) -> tuple[Float64, Float64]:
+def margins_and_losses(design: LinearDesign, members: BoolArray, every: Iterable[Tensor]) -> tuple[Float64, Float64]:
     """Margins (T, n, classes), and mean squared errors (T, M) over each institution's training subjects, NaN without.
 
     Args:

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from brainfed.engines.linear.design import Curves
+from brainfed.runtime.arrays import Float32
 from brainfed.samples.inputs import Arrays, FittedModel, Scored
 from brainfed.samples.labelled_subjects import of_two_classes
 from brainfed.samples.scaling import Scaling
@@ -35,7 +35,7 @@ def kept_ridge(scaling: Scaling, curves: Curves) -> FittedModel:
     )
 
 
-def score(model: Arrays, features: NDArray[np.float32], _settings: Mapping[str, Any]) -> Scored:
+def score(model: Arrays, features: Float32, _settings: Mapping[str, Any]) -> Scored:
     """Margins (n, C) of features (n, d)."""
     rows = model["scale"] * ((features - model["mean"]) / model["deviation"])
     margins = rows @ model["weights"].T + model["intercepts"]

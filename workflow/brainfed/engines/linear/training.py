@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from brainfed.engines.crossings import sizes_of
 from brainfed.engines.linear import averaging, conjugate_gradient
@@ -13,6 +12,7 @@ from brainfed.engines.linear.design import Curves, FoldTask, LinearDesign, Ridge
 from brainfed.engines.linear.kept import kept_ridge
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.sharing import record_downloads, record_uploads
+from brainfed.runtime.arrays import Float64
 from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.samples.inner_folds import INNER_FOLDS
 from brainfed.samples.inputs import FittedModel, MethodInputs, Outcome
@@ -94,7 +94,7 @@ def train_ridge(task: RidgeTask, inputs: MethodInputs, run: Run) -> Outcome:
     )
 
 
-def _of_fold(fold: FoldTask, scaling: Scaling) -> tuple[Curves, NDArray[np.float64]]:
+def _of_fold(fold: FoldTask, scaling: Scaling) -> tuple[Curves, Float64]:
     """The course of a fold, and the parts (n, K, V) of the views in the margins of all subjects."""
     inner, device = len(fold.task.alphas) > 1, torch.device(fold.run.device)
     design = LinearDesign.of(fold.inputs, fold.fold, scaling, inner=inner, device=device)
@@ -123,7 +123,7 @@ def _axes(task: RidgeTask, inputs: MethodInputs, scaling: Scaling) -> dict[str, 
     return {"features": dimensions, "parameters": dimensions + 1} | sizes | scaling_axes(scaling)
 
 
-def _unit(inputs: MethodInputs, scaling: Scaling) -> NDArray[np.float64]:
+def _unit(inputs: MethodInputs, scaling: Scaling) -> Float64:
     """(d,) or (1,) units of the design in units of the features; of views, in units of the scaled features."""
     first = scaling.views[0]
     if inputs.views or not first.scale:
@@ -131,7 +131,7 @@ def _unit(inputs: MethodInputs, scaling: Scaling) -> NDArray[np.float64]:
     return np.where(np.isfinite(first.deviation), first.deviation, 0.0) / first.scale
 
 
-def _joined(inputs: MethodInputs, curves: Sequence[Curves]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _joined(inputs: MethodInputs, curves: Sequence[Curves]) -> tuple[Float64, Float64]:
     """(T, F, n, C) scores and (T, M, F) losses; a fold that ends early keeps its last."""
     longest = max(len(curve.scores) for curve in curves)
     joined = np.full((longest, *inputs.labels.shape, inputs.classes), np.nan)

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from brainfed.engines.clients import padded_labels
@@ -15,12 +14,10 @@ from brainfed.federation.link import TOGETHER, Link
 from brainfed.federation.settings import sampling_rate, steps_of_an_epoch
 from brainfed.federation.sharing import add_up
 from brainfed.graphs.connectome import normalised, normalised_adjacency, positive_correlations
+from brainfed.runtime.arrays import Float32, IntArray
 from brainfed.runtime.streams import Streams
-from brainfed.samples.labelled_subjects import IntArray, LabelledSubjects
+from brainfed.samples.labelled_subjects import LabelledSubjects
 from brainfed.samples.series import SeriesInputs, test_offsets, training_offset, window
-
-Float32 = NDArray[np.float32]
-
 
 # Subjects of a local step by Poisson sampling, which the accountant presumes: each one at random, independently.
 # A permutation cut into batches has no such amplification of privacy by sampling (Abadi et al. 2016, Sec. 3).

@@ -34,15 +34,14 @@ from brainfed.federation.message import Message
 from brainfed.federation.settings import PrivateSchedule
 from brainfed.federation.sharing import Content
 from brainfed.models.classifier import class_probabilities
+from brainfed.runtime.arrays import Float64, IntArray
 from brainfed.runtime.artefacts import below
 from brainfed.runtime.streams import Streams
 from brainfed.samples.labelled_subjects import LabelledSubjects
 
 
 @torch.no_grad()
-def probabilities(
-    module: torch.nn.Module, cohort: PrivateCohort, part: tuple[int, int], samples: Tensor
-) -> NDArray[np.float64]:
+def probabilities(module: torch.nn.Module, cohort: PrivateCohort, part: tuple[int, int], samples: Tensor) -> Float64:
     """(b, C) class probabilities of subjects at positions `samples`; `part`: institution and place of the fold."""
     module.eval()
     like = next(module.parameters())
@@ -129,13 +128,13 @@ class PrivateClients(NetworkClients):
         self._score(self.curves.probabilities[number], trained=False)
         return self.curves.words(number, "no subject drawn")
 
-    def member_probabilities(self) -> NDArray[np.float64]:
+    def member_probabilities(self) -> Float64:
         """(1, M, F, n, C) by their institution's present network."""
         scores = np.full((1, *self.cohort.labels.shape, self.cohort.classes), np.nan)
         self._score(scores[0], trained=True)
         return scores
 
-    def _score(self, scores: NDArray[np.float64], *, trained: bool) -> None:
+    def _score(self, scores: Float64, *, trained: bool) -> None:
         """Write probabilities (M, F, n, C) of the subjects with a training label, or of all others."""
         for place, own in enumerate(self.modules):
             for position, module in enumerate(own):
@@ -144,9 +143,7 @@ class PrivateClients(NetworkClients):
                     part = place, position
                     scores[place, position, chosen.numpy()] = probabilities(module, self.cohort, part, chosen)
 
-    def foreign_probabilities(
-        self, teacher: int, place: int, position: int, tested: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
+    def foreign_probabilities(self, teacher: int, place: int, position: int, tested: IntArray) -> Float64:
         """(b, C) of these subjects."""
         module = self.modules[teacher][position]
         return probabilities(module, self.cohort, (place, position), torch.from_numpy(tested))
@@ -207,7 +204,7 @@ class PrivateClients(NetworkClients):
         named = [parameters_by_wire_name(module) for module in self.modules[place]]
         return {name: torch.stack([each[name].detach() for each in named]) for name in named[0] if name in self.shares}
 
-    def _multipliers(self) -> NDArray[np.float64]:
+    def _multipliers(self) -> Float64:
         multipliers = np.zeros(tuple(self.samples.shape))
         for (place, position), count in np.ndenumerate(self.samples.numpy()):
             if count and self.schedule.private:

@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from brainfed.engines.stacked.training import StackedTraining
 from brainfed.engines.training import train_by_round
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.sharing import record_downloads, record_uploads
+from brainfed.runtime.arrays import Float64, IntArray
 from brainfed.samples.inputs import MethodInputs, Outcome
 from brainfed.samples.labelled_subjects import HIDDEN
 
@@ -58,7 +58,7 @@ def inner_inputs(inputs: MethodInputs) -> MethodInputs:
     )
 
 
-def held_out_losses(inputs: MethodInputs, outcome: Outcome) -> NDArray[np.float64]:
+def held_out_losses(inputs: MethodInputs, outcome: Outcome) -> Float64:
     """(T, M, F) mean log loss of each institution's held-out subjects after every round; NaN without such subjects."""
     assert outcome.round_scores is not None
     rounds = len(outcome.round_scores)
@@ -73,7 +73,7 @@ def held_out_losses(inputs: MethodInputs, outcome: Outcome) -> NDArray[np.float6
     return losses
 
 
-def chosen_candidates(losses: NDArray[np.float64], *, alone: bool) -> NDArray[np.int64]:
+def chosen_candidates(losses: Float64, *, alone: bool) -> IntArray:
     """(2, M, F) candidate and round of the smallest loss: of each institution, or of the mean over institutions.
 
     An institution that chooses for itself and has no finite loss takes the first candidate and the last round. Of equal
@@ -99,15 +99,15 @@ def chosen_candidates(losses: NDArray[np.float64], *, alone: bool) -> NDArray[np
     return chosen
 
 
-def _with_decay(training: StackedTraining, decay: float, part: str) -> tuple[Outcome, NDArray[np.float64]]:
+def _with_decay(training: StackedTraining, decay: float, part: str) -> tuple[Outcome, Float64]:
     run = replace(training.run, checkpoint=training.run.checkpoint.part(part))
     return train_by_round(replace(training, schedule=replace(training.schedule, weight_decay=decay), run=run))
 
 
 def _joined(
     inputs: MethodInputs,
-    trained: Mapping[int, tuple[Outcome, NDArray[np.float64]]],
-    chosen: NDArray[np.int64],
+    trained: Mapping[int, tuple[Outcome, Float64]],
+    chosen: IntArray,
     crossings: tuple[dict[str, int | str], ...],
 ) -> Outcome:
     """The scores, curves and losses of each institution's choice in each fold."""
@@ -152,7 +152,7 @@ def _added(every: Sequence[Sequence[Row]]) -> tuple[dict[str, int | str], ...]:
     return tuple(added[key] for key in sorted(added))
 
 
-def _validation_rows(training: StackedTraining, losses: NDArray[np.float64]) -> tuple[dict[str, int | str], ...]:
+def _validation_rows(training: StackedTraining, losses: Float64) -> tuple[dict[str, int | str], ...]:
     """Every institution with held-out subjects sends its losses in the first fold, and receives the choice."""
     if training.topology != "federated":
         return ()

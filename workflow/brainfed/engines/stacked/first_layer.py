@@ -20,14 +20,14 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from brainfed.graphs.propagation import Graph
 from brainfed.models.classifier import Products
+from brainfed.runtime.arrays import Float64, IntArray
 from brainfed.runtime.precision import Precision
 
-BlockEdges = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
+BlockEdges = tuple[IntArray, IntArray, Float64]
 """Row, column and value inside one institution."""
 
 DENSE_NUMBERS = 1 << 24
@@ -128,9 +128,7 @@ class _Product(torch.autograd.Function):
         return ctx.transposed @ gradients[0].contiguous(), None, None
 
 
-def _compressed(
-    row: NDArray[np.int64], column: NDArray[np.int64], value: NDArray[np.float64], size: int, dtype: torch.dtype
-) -> Tensor:
+def _compressed(row: IntArray, column: IntArray, value: Float64, size: int, dtype: torch.dtype) -> Tensor:
     order = np.lexsort((column, row))
     pointers = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=size))])
     values = torch.from_numpy(value[order]).to(dtype)

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
@@ -18,9 +17,10 @@ from brainfed.engines.clients import parameters_by_wire_name, wire_name
 from brainfed.engines.stacked.first_layer import FirstLayer
 from brainfed.engines.stacked.stack import Stack
 from brainfed.models.classifier import Classifier, class_probabilities
+from brainfed.runtime.arrays import Float64, FloatArray
 from brainfed.runtime.precision import Precision
 from brainfed.runtime.streams import Streams
-from brainfed.samples.inputs import Arrays, FittedModel, FloatArray, Scored, with_alike_shared
+from brainfed.samples.inputs import Arrays, FittedModel, Scored, with_alike_shared
 
 # Dropout of the hidden activations, drawn on the CPU from keyed streams (Srivastava et al. 2014). Parisot et al. (2018)
 # drop 30 % of the inputs of every layer. Here the products A X are formed once for all steps, so the features are not
@@ -221,7 +221,7 @@ def score_alone(module: Classifier, model: Arrays, features: FloatArray) -> Scor
         module: of the shape that was trained; its weights are overwritten.
         features: unscaled.
     """
-    rows: NDArray[np.float64] = features.astype(np.float64)
+    rows: Float64 = features.astype(np.float64)
     if "mean" in model:
         rows = (rows - model["mean"]) / model["sd"]
     module.double()

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from brainfed.engines.clients import padded_labels
@@ -28,10 +27,9 @@ from brainfed.federation.ledger import Ledger
 from brainfed.federation.sharing import add_up, record_downloads, record_uploads
 from brainfed.graphs.propagation import dense_block, edges_by_block
 from brainfed.models.classifier import Read
+from brainfed.runtime.arrays import Float64, IntArray
 from brainfed.samples.inputs import MethodInputs
 from brainfed.samples.scaling import training_moments
-
-Float64 = NDArray[np.float64]
 
 MEAN, SD, CONSTANT, HELPING = "feature-mean", "feature-sd", "constant-features", "helping-institutions"
 MOMENT_BYTES = 8
@@ -79,9 +77,9 @@ class Member:
         mean, sd: (F, d) moments by fold; None without standardisation.
     """
 
-    nodes: NDArray[np.int64]
-    mean: NDArray[np.float64] | None
-    sd: NDArray[np.float64] | None
+    nodes: IntArray
+    mean: Float64 | None
+    sd: Float64 | None
 
 
 @dataclass(frozen=True)
@@ -125,12 +123,7 @@ class Stack:
 
 
 def members(
-    inputs: MethodInputs,
-    groups: Sequence[NDArray[np.int64]],
-    folds: Sequence[int],
-    ledger: Ledger | None,
-    *,
-    standardise: bool,
+    inputs: MethodInputs, groups: Sequence[IntArray], folds: Sequence[int], ledger: Ledger | None, *, standardise: bool
 ) -> tuple[Member, ...]:
     """One member for each group of nodes, with its scaling.
 

@@ -32,6 +32,7 @@ from brainfed.federation.noise import DrawnAhead, WeightNoise
 from brainfed.federation.settings import FederationSettings
 from brainfed.federation.sharing import Content
 from brainfed.models.classifier import Classifier
+from brainfed.runtime.arrays import Float64, IntArray
 from brainfed.runtime.artefacts import below
 from brainfed.runtime.jobs.checkpoints import Checkpoint
 from brainfed.runtime.precision import Precision
@@ -158,14 +159,12 @@ class StackedClients(NetworkClients):
         moments = {} if self.global_model else {"feature-mean": member.mean, "feature-sd": member.sd}
         return {name: (each.shape[1:], each.itemsize) for name, each in moments.items() if each is not None} | weights
 
-    def member_probabilities(self) -> NDArray[np.float64]:
+    def member_probabilities(self) -> Float64:
         """(T, M, F, n, C) after every round: all nodes are scored at once."""
         return self.curves.probabilities
 
     @torch.no_grad()
-    def foreign_probabilities(
-        self, teacher: int, place: int, position: int, tested: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
+    def foreign_probabilities(self, teacher: int, place: int, position: int, tested: IntArray) -> Float64:
         """(b, C) of nodes in their own graph, under the scaling of the teacher."""
         network, one = self.network, slice(position, position + 1)
         stack, scaling = network.stack, network.stack.members[teacher]
@@ -183,7 +182,7 @@ class StackedClients(NetworkClients):
     def _shared(self) -> dict[str, Tensor]:
         return {name: stack for name, stack in self.network.stacks().items() if name in self.shares}
 
-    def _train(self, number: int, chosen: Tensor) -> NDArray[np.float64]:
+    def _train(self, number: int, chosen: Tensor) -> Float64:
         settings, labels = self.settings, self.labels
         slots, pulled = (
             slice(0, 1) if self._alike else slice(None),

@@ -39,6 +39,7 @@ from brainfed.imaging.scans.atlas import Atlas, ProbabilisticAtlas
 from brainfed.imaging.scans.scan import read_scan, same_content
 from brainfed.imaging.series.roi_series import RegionSeries
 from brainfed.imaging.series.shards import ShardFiles, write_shard
+from brainfed.runtime.arrays import Float64
 from brainfed.runtime.errors import UserError
 
 # Confounds and scrubbed volumes of an image of fMRIPrep, by nilearn's named strategies.
@@ -54,7 +55,7 @@ class Regressors:
         names: of the confounds.
     """
 
-    values: NDArray[np.float64] | None = None
+    values: Float64 | None = None
     kept: NDArray[np.intp] | None = None
     names: tuple[str, ...] = ()
 
@@ -126,7 +127,7 @@ def _cause(error: Exception) -> str:
     return "a table or a json without them"
 
 
-def _finite(where: str, table: pd.DataFrame) -> NDArray[np.float64] | None:
+def _finite(where: str, table: pd.DataFrame) -> Float64 | None:
     """Values of a table; None for a table without columns."""
     if table.shape[1] == 0:
         return None

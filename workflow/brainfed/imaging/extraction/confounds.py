@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from brainfed.cohort.phenotype.participant import PLAIN
-from brainfed.imaging.series.text import read_text
+from brainfed.cohort.phenotype.table import read_text
+from brainfed.runtime.arrays import Float64
 from brainfed.runtime.errors import UserError
 
 SEPARATORS = ("\t", ";", ",", None)
@@ -52,7 +52,7 @@ class Confounds:
     """
 
     names: tuple[str, ...]
-    values: NDArray[np.float64]
+    values: Float64
 
 
 def read_confounds(subject: str, file: str | Path, columns: Sequence[str], volumes: int) -> Confounds:

@@ -16,6 +16,7 @@ from brainfed.imaging.scans.atlas import Atlas, ProbabilisticAtlas
 from brainfed.imaging.scans.region_means import average_regions
 from brainfed.imaging.scans.scan import Scan, read_scan
 from brainfed.imaging.series.roi_series import RELATIVE_FLOOR, RegionSeries, rounding_regions
+from brainfed.runtime.arrays import Float64
 from brainfed.runtime.errors import UserError
 
 KEY = "RepetitionTime"
@@ -163,7 +164,7 @@ def extract_scan(
     atlas: Atlas | ProbabilisticAtlas,
     settings: ExtractionSettings,
     tr: float,
-    confounds: NDArray[np.float64] | None = None,
+    confounds: Float64 | None = None,
     kept: NDArray[np.intp] | None = None,
 ) -> RegionSeries:
     """Average and clean a scan in memory.
@@ -194,12 +195,12 @@ def extract_scan(
 
 
 def clean_means(
-    means: NDArray[np.float64],
+    means: Float64,
     settings: ExtractionSettings,
     tr: float,
-    confounds: NDArray[np.float64] | None = None,
+    confounds: Float64 | None = None,
     kept: NDArray[np.intp] | None = None,
-) -> NDArray[np.float64]:
+) -> Float64:
     """Clean the (time, R) means of regions; returns (kept, R) if volumes were scrubbed.
 
     Scrubbed volumes are interpolated for the filter and cut out before confounds are regressed out.
@@ -228,7 +229,7 @@ def check_cleaning(
     volumes: int,
     tr: float,
     settings: ExtractionSettings,
-    confounds: NDArray[np.float64] | None = None,
+    confounds: Float64 | None = None,
     kept: NDArray[np.intp] | None = None,
 ) -> None:
     """Refuse a run that the band-pass cannot filter, or whose confounds leave no degree of freedom.
@@ -269,12 +270,7 @@ def _check_filter(where: str, volumes: int, tr: float, settings: ExtractionSetti
 
 
 def _check_freedom(
-    where: str,
-    confounds: NDArray[np.float64],
-    volumes: int,
-    tr: float,
-    settings: ExtractionSettings,
-    kept: NDArray[np.intp] | None,
+    where: str, confounds: Float64, volumes: int, tr: float, settings: ExtractionSettings, kept: NDArray[np.intp] | None
 ) -> None:
     """Refuse as many independent regressors as degrees of freedom: only scaled-up rounding would remain.
 

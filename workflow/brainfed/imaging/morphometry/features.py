@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from brainfed.cohort.phenotype.participant import plain_number
 from brainfed.cohort.phenotype.table import ALWAYS_MISSING
@@ -30,6 +29,7 @@ from brainfed.imaging.morphometry.tables import (
     read_stats,
 )
 from brainfed.imaging.series.shards import ShardFiles
+from brainfed.runtime.arrays import Float64
 from brainfed.runtime.artefacts import write_arrays, write_table
 from brainfed.runtime.errors import UserError
 
@@ -105,7 +105,7 @@ def read_morphometry(
             f"freesurfer: expected measures among the columns of {len(tables)} tables, found none that `columns`, "
             "`leave_out` and `measures` keep; fix them."
         )
-    rows: dict[str, NDArray[np.float64]] = {}
+    rows: dict[str, Float64] = {}
     problems: dict[str, str] = {}
     for subject in sorted(identities):
         try:
@@ -234,7 +234,7 @@ def _measured_columns(joined: Mapping[str, Column], identities: set[str], absent
 
 def _numbers(
     subject: str, identity: str, columns: Mapping[str, Column], tables: Sequence[TextTable], absent: frozenset[str]
-) -> NDArray[np.float64]:
+) -> Float64:
     values = np.empty(len(columns))
     for number, (name, column) in enumerate(columns.items()):
         where = f"Subject {subject}: {MEASURES}, found"

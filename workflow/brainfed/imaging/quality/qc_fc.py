@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from brainfed.imaging.quality.typicality import defined_connectivity
+from brainfed.runtime.arrays import BoolArray, Float32, Float64
 
 COLUMNS = ("r", "p", "within_r", "within_p")
 BLOCK = 2000
@@ -21,7 +22,7 @@ FEWEST_SUBJECTS = 10
 
 
 def relate_motion(
-    series: Mapping[str, NDArray[np.float32]],
+    series: Mapping[str, Float32],
     regions: Sequence[str],
     moved: pd.DataFrame,
     runs: Mapping[str, Sequence[int]] | None = None,
@@ -47,7 +48,7 @@ def relate_motion(
     return pd.concat([ends.astype("str"), correlated], axis=1)
 
 
-def qc_fc(features: NDArray[np.float32], mean_fd: NDArray[np.float64], site: NDArray[np.object_]) -> pd.DataFrame:
+def qc_fc(features: Float32, mean_fd: Float64, site: NDArray[np.object_]) -> pd.DataFrame:
     """Correlate every connection with motion.
 
     Args:
@@ -71,9 +72,7 @@ def qc_fc(features: NDArray[np.float32], mean_fd: NDArray[np.float64], site: NDA
     return pd.concat(parts, ignore_index=True)
 
 
-def _correlations(
-    values: NDArray[np.float64], motion: NDArray[np.float64], groups: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _correlations(values: Float64, motion: Float64, groups: Float64) -> tuple[Float64, Float64]:
     """(b,) correlations of (n, b) values with (n,) motion, both minus the means of (n, k) indicated groups; their p."""
     known = ~np.isnan(values)
     size = groups.T @ known
@@ -89,8 +88,6 @@ def _correlations(
     return r, np.where(defined, 2 * stats.t.sf(t, np.maximum(freedom, 1)), np.nan)
 
 
-def _centred(
-    values: NDArray[np.float64], known: NDArray[np.bool_], groups: NDArray[np.float64], size: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _centred(values: Float64, known: BoolArray, groups: Float64, size: Float64) -> Float64:
     means = (groups.T @ values) / np.maximum(size, 1)
     return np.where(known, values - groups @ means, 0.0)

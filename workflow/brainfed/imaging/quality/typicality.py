@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from brainfed.imaging.connectivity import connectivity
 from brainfed.imaging.series.joined import split_runs
 from brainfed.imaging.series.roi_series import varying_regions
 from brainfed.imaging.settings import FeatureSettings
+from brainfed.runtime.arrays import Float32, Float64
 
 FEWEST_SUBJECTS = 10
 """Fewest subjects of a judgement of likeness."""
@@ -26,11 +26,8 @@ MAD_TO_SD = 0.6745
 
 
 def defined_connectivity(
-    series: Mapping[str, NDArray[np.float32]],
-    runs: Mapping[str, Sequence[int]] | None = None,
-    *,
-    fisher_z: bool = False,
-) -> NDArray[np.float32]:
+    series: Mapping[str, Float32], runs: Mapping[str, Sequence[int]] | None = None, *, fisher_z: bool = False
+) -> Float32:
     """(n, R (R - 1) / 2) Pearson connectivity in ascending order of subject; NaN without a run with signal in both.
 
     `runs` holds the lengths of runs for connectivity that is the mean over runs.
@@ -45,7 +42,7 @@ def defined_connectivity(
 
 
 def typicality(
-    series: Mapping[str, NDArray[np.float32]], alike: float, runs: Mapping[str, Sequence[int]] | None = None
+    series: Mapping[str, Float32], alike: float, runs: Mapping[str, Sequence[int]] | None = None
 ) -> pd.DataFrame:
     """Compare every subject's connectivity with the others'.
 
@@ -81,7 +78,7 @@ def typicality(
     return table
 
 
-def robust_z(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def robust_z(values: Float64) -> Float64:
     """(n,) distance from the median in scaled median absolute deviations; NaN without spread."""
     if np.isnan(values).all():
         return np.full(len(values), np.nan)
@@ -90,9 +87,9 @@ def robust_z(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(MAD_TO_SD * off / spread) if spread > 0 else np.full(len(values), np.nan)
 
 
-def _likeness(features: NDArray[np.float32]) -> NDArray[np.float64]:
+def _likeness(features: Float32) -> Float64:
     """(n,) correlation of each row's defined values with their means over the other rows."""
-    total: NDArray[np.float64] = np.nansum(features, axis=0, dtype=np.float64)
+    total: Float64 = np.nansum(features, axis=0, dtype=np.float64)
     count = np.sum(~np.isnan(features), axis=0)
     result = np.full(len(features), np.nan)
     for row, own in enumerate(features):
@@ -103,7 +100,7 @@ def _likeness(features: NDArray[np.float32]) -> NDArray[np.float64]:
     return result
 
 
-def _correlations(features: NDArray[np.float32]) -> NDArray[np.float32]:
+def _correlations(features: Float32) -> Float32:
     """(n, n) correlations of the rows over the connections defined in both, 0 for too few of these."""
     held = ~np.isnan(features)
     mean = np.nansum(features, axis=1, keepdims=True) / np.maximum(held.sum(axis=1, keepdims=True), 1)

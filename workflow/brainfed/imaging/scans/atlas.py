@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 
 from brainfed.imaging.scans.region_table import read_region_table
 from brainfed.imaging.scans.scan import load_nifti, opened, refuse_damaged
+from brainfed.runtime.arrays import Float32, Float64, IntArray
 from brainfed.runtime.errors import UserError
 
-Table = tuple[NDArray[np.int64], tuple[str, ...]]
+Table = tuple[IntArray, tuple[str, ...]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,8 +26,8 @@ class ProbabilisticAtlas:
     """
 
     name: str
-    maps: NDArray[np.float32]
-    affine: NDArray[np.float64]
+    maps: Float32
+    affine: Float64
     regions: tuple[str, ...]
 
     @property
@@ -38,7 +39,7 @@ class ProbabilisticAtlas:
 
 def name_maps(
     file: str | Path, values: NDArray[np.generic], table: str | Path | None, named: Table | None
-) -> tuple[NDArray[np.float32], tuple[str, ...]]:
+) -> tuple[Float32, tuple[str, ...]]:
     """(x, y, z, R) maps of an image in the order of its table, and their names.
 
     Args:
@@ -61,7 +62,7 @@ def name_maps(
     return np.ascontiguousarray(maps[..., numbers - 1]), regions
 
 
-def _check_maps(file: str | Path, maps: NDArray[np.float32]) -> None:
+def _check_maps(file: str | Path, maps: Float32) -> None:
     """Refuse a stack of parcellations, which share their voxels; maps of weights differ in place."""
     support = maps != 0
     everywhere, somewhere = support.all(axis=3).sum(), support.any(axis=3).sum()
@@ -94,8 +95,8 @@ class Atlas:
 
     name: str
     labels: NDArray[np.int32]
-    affine: NDArray[np.float64]
-    indices: NDArray[np.int64]
+    affine: Float64
+    indices: IntArray
     regions: tuple[str, ...]
 
     @property

@@ -5,9 +5,9 @@ import re
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from brainfed.imaging.series.text import read_text
+from brainfed.cohort.phenotype.table import read_text
+from brainfed.runtime.arrays import IntArray
 from brainfed.runtime.errors import UserError
 
 COLUMNS = ("index", "name")
@@ -17,7 +17,7 @@ BACKGROUND = re.compile(r"0+(\.0*)?")
 INDEX = re.compile(r"0*([1-9][0-9]{0,8})(\.0*)?")
 
 
-def read_region_table(table: str | Path) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+def read_region_table(table: str | Path) -> tuple[IntArray, tuple[str, ...]]:
     """Labels and names of a region table with the columns index and name, separated by tabs, commas or semicolons.
 
     A row with index 0 is the background, which is no region.

@@ -14,8 +14,8 @@ import numpy as np
 from nibabel.affines import apply_affine, voxel_sizes
 from nibabel.arrayproxy import ArrayProxy
 from nibabel.openers import ImageOpener
-from numpy.typing import NDArray
 
+from brainfed.runtime.arrays import BoolArray, Float32, Float64, IntArray
 from brainfed.runtime.errors import UserError
 
 # Open a NIfTI file, read it to its last byte, and refuse any other or damaged file with one sentence.
@@ -132,9 +132,7 @@ def same_content(one: str, other: str) -> bool:
     return filecmp.cmp(one, other, shallow=False)
 
 
-def read_brain(
-    subject: str, mask: str, file: str, grid: tuple[int, ...], affine: NDArray[np.float64]
-) -> NDArray[np.bool_]:
+def read_brain(subject: str, mask: str, file: str, grid: tuple[int, ...], affine: Float64) -> BoolArray:
     """(x, y, z) mask of the voxels of an image in the brain.
 
     Raises:
@@ -179,7 +177,7 @@ class ScanHeader:
     """
 
     shape: tuple[int, ...]
-    affine: NDArray[np.float64]
+    affine: Float64
     tr: float
     voxels: str
     size: int
@@ -202,12 +200,12 @@ class Scan:
 
     subject: str
     file: str
-    voxels: NDArray[np.float32]
-    affine: NDArray[np.float64]
+    voxels: Float32
+    affine: Float64
     tr: float
     affines_apart: float = 0.0
     precision: type[np.float32] | type[np.float64] = np.float32
-    brain: NDArray[np.bool_] | None = None
+    brain: BoolArray | None = None
 
 
 def read_header(subject: str, file: str | Path) -> ScanHeader:
@@ -244,7 +242,7 @@ def read_scan(subject: str, file: str | Path, mask: str | None = None) -> Scan:
     return Scan(subject, str(file), voxels, header.affine, header.tr, _affines_apart(image), precision, brain)
 
 
-def _clear_background(where: str, voxels: NDArray[np.float32], brain: NDArray[np.bool_] | None) -> None:
+def _clear_background(where: str, voxels: Float32, brain: BoolArray | None) -> None:
     """Set the background of an image to 0 in place, and refuse other voxels that are not finite."""
     volumes = np.moveaxis(voxels, 3, 0)
     if all(np.isfinite(volume).all() for volume in volumes):
@@ -261,7 +259,7 @@ def _clear_background(where: str, voxels: NDArray[np.float32], brain: NDArray[np
         )
 
 
-def _voxels_of(image: nib.Nifti1Pair) -> NDArray[np.float32]:
+def _voxels_of(image: nib.Nifti1Pair) -> Float32:
     """(x, y, z, time) voxels, read some volumes at a time: at once, nibabel holds a compressed file twice."""
     voxels = np.empty(image.shape, dtype=np.float32, order="F")
     some = max(1, AT_A_TIME // max(1, math.prod(image.shape[:3])))
@@ -327,14 +325,12 @@ class AtlasGrid:
         affine: (4, 4) voxel to mm.
     """
 
-    voxels: NDArray[np.int64]
+    voxels: IntArray
     shape: tuple[int, ...]
-    affine: NDArray[np.float64]
+    affine: Float64
 
 
-def same_grid(
-    shape: tuple[int, ...], affine: NDArray[np.float64], other: tuple[int, ...], placed: NDArray[np.float64]
-) -> bool:
+def same_grid(shape: tuple[int, ...], affine: Float64, other: tuple[int, ...], placed: Float64) -> bool:
     """Whether two grids agree to 0.1 um."""
     return shape == other and np.allclose(affine, placed, atol=1e-4)
 
@@ -347,7 +343,7 @@ def resampling(scan: Scan, atlas: AtlasGrid) -> str:
     return f"from {own} to {other}" if own != other else f"from {own} to {other} on another grid"
 
 
-def suspicion(scan: Scan, varying: NDArray[np.bool_], atlas: AtlasGrid) -> str:
+def suspicion(scan: Scan, varying: BoolArray, atlas: AtlasGrid) -> str:
     """Evidence against a scan being in the atlas' space, as one line; empty: none.
 
     Evidence are two different affines of the header, turned axes (an image in template space has the template's
@@ -378,18 +374,18 @@ def suspicion(scan: Scan, varying: NDArray[np.bool_], atlas: AtlasGrid) -> str:
     return "; ".join(evidence)
 
 
-def _size(affine: NDArray[np.float64]) -> str:
+def _size(affine: Float64) -> str:
     sizes = [f"{size:.3g}" for size in voxel_sizes(affine)]
     return f"{sizes[0] if len(set(sizes)) == 1 else ' x '.join(sizes)} mm"
 
 
-def _turn(affine: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+def _turn(affine: Float64, other: Float64) -> float:
     """Largest angle in degrees between an axis of one grid and the nearest axis of another."""
     one, two = (matrix[:3, :3] / voxel_sizes(matrix) for matrix in (affine, other))
     return float(np.degrees(np.arccos(np.clip(np.abs(two.T @ one).max(axis=0).min(), 0, 1))))
 
 
-def _brain(scan: Scan, varying: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _brain(scan: Scan, varying: BoolArray) -> BoolArray:
     """Voxels with signal of a masked image, or bright voxels of an image with noise in its background."""
     if varying.mean() < MASKED:
         return varying
@@ -398,14 +394,14 @@ def _brain(scan: Scan, varying: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return np.asarray(brightness > DARK * np.percentile(brightness, 98))
 
 
-def _share(scan: Scan, mask: NDArray[np.bool_], places: NDArray[np.float64]) -> float:
+def _share(scan: Scan, mask: BoolArray, places: Float64) -> float:
     """Fraction of (V, 3) places in mm with their nearest voxel of the scan in the mask."""
     nearest = np.rint(apply_affine(np.linalg.inv(scan.affine), places)).astype(np.int64)
     in_view = ((nearest >= 0) & (nearest < mask.shape)).all(axis=1)
     return float(mask[tuple(nearest[in_view].T)].sum() / len(places))
 
 
-def _orientations() -> list[NDArray[np.float64]]:
+def _orientations() -> list[Float64]:
     """The 23 other orientations of the axes of world space, mirrored left and right aside."""
     axes = np.eye(3)
     orientations = [

@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from brainfed.runtime.arrays import Float64
 from brainfed.runtime.errors import UserError
 
 # Check that a variable of a MATLAB file of version 5 is whole before SciPy reads it.
@@ -21,7 +22,6 @@ from brainfed.runtime.errors import UserError
 # memory. The layout is that of MathWorks' "MAT-File Format", version 5: elements of a tag (type, bytes) and data.
 
 Format = Literal["npy", "npz", "mat", "hdf5"]
-Values = NDArray[np.float64]
 Contents = tuple[Mapping[str, tuple[int, ...] | None], Callable[[str], Any]]
 """Variable -> its shape, None if it is no array of numbers; and how one is loaded."""
 
@@ -127,7 +127,7 @@ ROUGH = 0.1
 """Largest mean autocorrelation along its columns."""
 
 
-def refuse_other_orientation(where: str, exact: NDArray[np.float64], transposed: bool | None) -> None:
+def refuse_other_orientation(where: str, exact: Float64, transposed: bool | None) -> None:
     """Refuse a (time, R) array that seems to have a row a region, or that holds correlations.
 
     Args:
@@ -155,7 +155,7 @@ def refuse_other_orientation(where: str, exact: NDArray[np.float64], transposed:
         )
 
 
-def autocorrelation(series: NDArray[np.float64]) -> float:
+def autocorrelation(series: Float64) -> float:
     """Mean over the columns that vary of the autocorrelation with the row below; 0 if none varies."""
     centred = series - series.mean(axis=0)
     power = (centred**2).sum(axis=0)
@@ -206,7 +206,7 @@ def array_format(file: str | Path) -> Format | None:
 
 def read_array(
     where: str, file: str | Path, variable: str | None, known: Sequence[str], regions: int | None
-) -> tuple[Values, tuple[str, ...]]:
+) -> tuple[Float64, tuple[str, ...]]:
     """Read the (time, R) series in a file of arrays, and the names of its regions: empty where the file has none.
 
     Args:
@@ -341,7 +341,7 @@ def _of_reference(content: Any, reference: Any) -> Any:
 
 
 def _of_matlab(data: Any) -> NDArray[Any]:
-    """Values of a data set: MATLAB writes columns first, so its matrices lie there transposed."""
+    """Float64 of a data set: MATLAB writes columns first, so its matrices lie there transposed."""
     if data.attrs.get("MATLAB_empty", 0):
         return np.empty(tuple(np.ravel(data[()]).astype(int)))
     values: NDArray[Any] = data[()]
@@ -381,7 +381,7 @@ def _chosen(where: str, shapes: Mapping[str, tuple[int, ...] | None], variable: 
     )
 
 
-def _matrix(where: str, values: NDArray[Any]) -> Values:
+def _matrix(where: str, values: NDArray[Any]) -> Float64:
     """The array as (time, R) numbers.
 
     Raises:
@@ -403,7 +403,7 @@ def _matrix(where: str, values: NDArray[Any]) -> Values:
 
 def _of_conn(
     where: str, entries: Sequence[Any], texts: Sequence[Any], known: Sequence[str], regions: int | None
-) -> tuple[Values, tuple[str, ...]]:
+) -> tuple[Float64, tuple[str, ...]]:
     """Series and names of the regions of a CONN file.
 
     Raises:

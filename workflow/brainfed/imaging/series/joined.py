@@ -5,18 +5,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from brainfed.imaging.series.roi_series import empty_regions, varying_regions
 from brainfed.imaging.series.shards import load_runs, shared_regions
 from brainfed.imaging.settings import SeriesSettings
+from brainfed.runtime.arrays import Float32, Float64
 from brainfed.runtime.artefacts import array_shapes, map_array, read_arrays, writing_blocks
 from brainfed.runtime.errors import UserError
 
-Series = NDArray[np.float32]
+Series = Float32
 
 
-def standardised(series: NDArray[np.float32]) -> NDArray[np.float64]:
+def standardised(series: Float32) -> Float64:
     """(time, R) series with mean 0 and variance 1; a region without signal is 0 throughout."""
     varying = varying_regions(series)
     values = np.where(varying, series, 0.0).astype(np.float64)
@@ -28,7 +28,7 @@ LEAST_TIMEPOINTS = 2
 """Time points without which a series has no variance."""
 
 
-def split_runs(series: NDArray[np.float32], lengths: Sequence[int]) -> list[NDArray[np.float32]]:
+def split_runs(series: Float32, lengths: Sequence[int]) -> list[Float32]:
     """(time, R) series of each run of a subject; one series without lengths."""
     return np.split(series, np.cumsum(lengths)[:-1]) if len(lengths) else [series]
 

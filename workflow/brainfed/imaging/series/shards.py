@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.imaging.scans.region_table import read_region_table
@@ -21,10 +20,11 @@ from brainfed.imaging.series.roi_series import (
     varying_regions,
 )
 from brainfed.imaging.series.text import is_number
+from brainfed.runtime.arrays import Float32, Float64
 from brainfed.runtime.artefacts import read_arrays, write_arrays, write_table
 from brainfed.runtime.errors import UserError
 
-Series = NDArray[np.float32]
+Series = Float32
 
 logger = logging.getLogger(__name__)
 
@@ -55,9 +55,9 @@ def write_shard(
     Raises:
         UserError: a series is unusable and `on_invalid` is `error`.
     """
-    series: dict[str, NDArray[np.float32]] = {}
+    series: dict[str, Float32] = {}
     quality: list[dict[str, object]] = []
-    coverage: dict[str, NDArray[np.float64]] = {}
+    coverage: dict[str, Float64] = {}
     runs: dict[str, list[int]] = {}
     for done, subject in enumerate(subjects, start=1):
         try:
@@ -83,7 +83,7 @@ def write_shard(
     write_table(out.coverage, coverage_table(coverage, names))
 
 
-def check_series(subject: str, series: NDArray[np.float32], least: int) -> None:
+def check_series(subject: str, series: Float32, least: int) -> None:
     """Refuse a (time, R) series of fewer than `least` volumes, or without a region that varies.
 
     Args:
@@ -113,7 +113,7 @@ def check_length(subject: str, timepoints: int, least: int) -> None:
         )
 
 
-def coverage_table(coverage: Mapping[str, NDArray[np.float64]], regions: Sequence[str]) -> pd.DataFrame:
+def coverage_table(coverage: Mapping[str, Float64], regions: Sequence[str]) -> pd.DataFrame:
     """Columns subject, region, coverage of subjects' (R,) coverage."""
     return pd.DataFrame(
         {
@@ -124,7 +124,7 @@ def coverage_table(coverage: Mapping[str, NDArray[np.float64]], regions: Sequenc
     ).astype({"subject": "str", "region": "str"})
 
 
-def checksum(series: NDArray[np.float32]) -> str:
+def checksum(series: Float32) -> str:
     """SHA-256 of the bytes of a series."""
     return hashlib.sha256(np.ascontiguousarray(series).tobytes()).hexdigest()
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from brainfed.cohort.phenotype.participant import PLAIN
-from brainfed.cohort.phenotype.table import EXCEL_SEPARATOR, decoded, excel_line, foreign_content
+from brainfed.cohort.phenotype.table import EXCEL_SEPARATOR, excel_line, read_text
 from brainfed.runtime.errors import UserError
 
 BLANKS = r"\s+"
@@ -21,8 +21,6 @@ RULE = re.compile(r"\s*[|+]?([ :]*-+[ :]*[|+]?)+\s*")
 QUOTED = re.compile(r'"[^"]*"')
 DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
 AFNI_COMMENT = re.compile(r"#\s*<")
-POINTERS = (b"/annex/objects/", b"version https://git-lfs.github.com/spec/")
-"""First bytes of the files that git-annex and Git LFS leave in place of a content that was not fetched."""
 
 
 @dataclass(frozen=True)
@@ -104,29 +102,6 @@ def has_decimal_commas(line: str) -> bool:
         if len(cells) > 1 and commas and all(cell in commas or PLAIN.fullmatch(cell) for cell in cells):
             return True
     return False
-
-
-def read_text(
-    where: str, file: str | Path, expected: str, remedy: str = "check the path and save the text as UTF-8"
-) -> str:
-    """The text of a UTF-8 or UTF-16 file, lines ended by a line feed.
-
-    Raises:
-        UserError: the file is absent, or no text, as spreadsheets and what git-annex and Git LFS leave are none.
-    """
-    try:
-        content = Path(file).read_bytes()
-        if content.startswith(POINTERS):
-            raise UserError(
-                f"{where}: expected {expected}, found a pointer to a content that was not fetched; run `git annex get` "
-                "or `git lfs pull` there."
-            )
-        if foreign := foreign_content(content):
-            raise UserError(f"{where}: expected {expected}, found {foreign}.")
-        text = decoded(content)
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{where}: expected {expected}, found an unreadable one ({error}); {remedy}.") from error
-    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
 def _without_comments(where: str, text: str) -> tuple[str, int]:

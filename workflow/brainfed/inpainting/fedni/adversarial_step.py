@@ -26,6 +26,7 @@ from brainfed.inpainting.fedni.losses import (
 from brainfed.inpainting.inputs import InpaintingInputs
 from brainfed.inpainting.settings import InpaintingSettings
 from brainfed.models.fedni import Discriminator, FirstWeight, Generator
+from brainfed.runtime.arrays import Float64, IntArray
 from brainfed.runtime.seeded import seeded
 
 # Initial networks: the same weights in every institution and every strategy.
@@ -266,7 +267,7 @@ def paired(fake: Tensor, features: Tensor, masked: MaskedGraph) -> Tensor:
     parent, target = masked.parent.cpu().numpy(), masked.target.cpu().numpy()
     column = np.searchsorted(masked.hidden.cpu().numpy(), target)
     error = torch.cdist(fake, features[masked.hidden]).square().cpu().numpy()
-    chosen: NDArray[np.int64] = target.copy()
+    chosen: IntArray = target.copy()
     for place in np.split(np.arange(len(parent)), np.flatnonzero(np.diff(parent)) + 1):
         if len(place) > 1:
             draw, hidden = linear_sum_assignment(error[np.ix_(place, column[place])])
@@ -277,7 +278,7 @@ def paired(fake: Tensor, features: Tensor, masked: MaskedGraph) -> Tensor:
 MEASURES = (*LOSSES, *LENGTHS, "hidden_fraction")
 
 
-def history_of(measures: NDArray[np.float64], institutions: Sequence[str]) -> pd.DataFrame:
+def history_of(measures: Float64, institutions: Sequence[str]) -> pd.DataFrame:
     """Columns institution, round (from 1), loss (one of `MEASURES`) and value, from means (rounds, M, measures)."""
     rounds, count, kinds = measures.shape
     number, place, kind = (axis.ravel() for axis in np.indices((rounds, count, kinds)))

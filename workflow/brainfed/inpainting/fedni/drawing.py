@@ -5,7 +5,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from brainfed.federation.ledger import Ledger
@@ -13,9 +12,10 @@ from brainfed.federation.noise import normal
 from brainfed.federation.sharing import add_up
 from brainfed.inpainting.fedni.adversarial_step import StackedModules, new_generator
 from brainfed.inpainting.fedni.masking import Institution, draw_mask, institution_of, normalised
-from brainfed.inpainting.inputs import Generated, InpaintingInputs, IntArray
+from brainfed.inpainting.inputs import Generated, InpaintingInputs
 from brainfed.inpainting.settings import SIZE_TENSORS, InpaintingSettings
 from brainfed.models.fedni import NOISE, SEXES, Generator
+from brainfed.runtime.arrays import BoolArray, Float64, IntArray
 from brainfed.runtime.artefacts import ArrayFile, below
 from brainfed.runtime.jobs.checkpoints import Run
 
@@ -36,13 +36,13 @@ def foreign_subjects(inputs: InpaintingInputs, institution: int) -> int:
     return int(everybody) - len(inputs.members(institution))
 
 
-def hidden_and_visible(row: IntArray, column: IntArray, is_visible: NDArray[np.bool_]) -> NDArray[np.int64]:
+def hidden_and_visible(row: IntArray, column: IntArray, is_visible: BoolArray) -> IntArray:
     """(2,) numbers of edges (row, column) that reach a visible node (n,): from hidden nodes, and from visible ones."""
     inside = is_visible[row] & (row != column)
     return np.array([(inside & ~is_visible[column]).sum(), (inside & is_visible[column]).sum()])
 
 
-def odds_ratio(inputs: InpaintingInputs, institution: int, edges: NDArray[np.int64]) -> float:
+def odds_ratio(inputs: InpaintingInputs, institution: int, edges: IntArray) -> float:
     """Odds of the cut over those of masks with so many hidden and visible `edges` (2,).
 
     With institutions drawn at random, a subject has (N - n) / (n - 1) foreign neighbours for one in its institution of
@@ -123,7 +123,7 @@ class TrainedFedNI:
             ]
 
     @torch.no_grad()
-    def counts(self) -> NDArray[np.float64]:
+    def counts(self) -> Float64:
         """(n,) k times the predicted share, scaled to the cut; 0 for subjects outside the training.
 
         Not rounded, and at most the number of foreign subjects.

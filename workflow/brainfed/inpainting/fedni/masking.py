@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order
 from torch import Tensor
@@ -17,6 +16,7 @@ from brainfed.inpainting.fedni.losses import Phenotype
 from brainfed.inpainting.inputs import InpaintingInputs, Scaling, scaling_of
 from brainfed.inpainting.settings import InpaintingSettings
 from brainfed.models.fedni import NOISE
+from brainfed.runtime.arrays import BoolArray, Float64, IntArray
 from brainfed.runtime.streams import Streams
 
 # Hide leaves of a breadth-first tree; the generator learns to predict them (FedNI Sec. III-B.1).
@@ -24,7 +24,6 @@ from brainfed.runtime.streams import Streams
 # Leaves of a spanning tree can be removed without disconnecting the rest. A tree with few leaves, such as a path, hides
 # fewer nodes than the settings ask for.
 
-IntArray = NDArray[np.int64]
 
 Adjacency = csr_array[np.float64, tuple[int, int]] | csr_array[np.float32, tuple[int, int]]
 
@@ -213,7 +212,7 @@ def drawn_mask(
     return DrawnMask(mask, noise, fraction)
 
 
-def visible_degree(edges: Adjacency, is_visible: NDArray[np.bool_]) -> NDArray[np.float64]:
+def visible_degree(edges: Adjacency, is_visible: BoolArray) -> Float64:
     """(n,) number of visible neighbours of each node, from the mask of visible nodes (n,)."""
     joined = csr_array((np.ones(edges.nnz), edges.indices, edges.indptr), shape=edges.shape)
     return np.asarray(joined @ is_visible.astype(np.float64))

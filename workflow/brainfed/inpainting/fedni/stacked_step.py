@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import cross_entropy, elu, normalize, one_hot, relu, rms_norm, softplus
 
@@ -16,6 +15,7 @@ from brainfed.inpainting.settings import InpaintingSettings
 from brainfed.models.classifier import Products
 from brainfed.models.fedni import ENCODER, EPSILON, FEATURE, FIRST_WEIGHT, PHENOTYPE, SEXES
 from brainfed.models.fedni import WIDTHS as DISCRIMINATOR
+from brainfed.runtime.arrays import Float64
 
 # The masks of all institutions in one local epoch as padded tensors, copied to the GPU once a round.
 
@@ -97,7 +97,7 @@ def _mask(drawn: DrawnMask) -> Mask:
     return drawn.mask
 
 
-def _of_nodes(institution: Institution, mask: Mask) -> NDArray[np.float64]:
+def _of_nodes(institution: Institution, mask: Mask) -> Float64:
     """(3, n) visible, missing, degree."""
     count = len(institution.members)
     is_visible = np.ones(count, dtype=np.bool_)

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from brainfed.federation.adam import Adam
@@ -20,6 +19,7 @@ from brainfed.inpainting.fedni.stacked_step import (
 from brainfed.inpainting.settings import InpaintingSettings
 from brainfed.models.classifier import Products
 from brainfed.models.fedni import FIRST_WEIGHT, WIDE, Discriminator, Generator
+from brainfed.runtime.arrays import BoolArray, Float64
 
 MOST_BYTES = 1 << 31
 BUFFERS, SQUARES, CHOICES = 6, 3, 4
@@ -30,7 +30,7 @@ BUFFERS, SQUARES, CHOICES = 6, 3, 4
 def can_be_stacked(
     members: Sequence[Institution],
     drawn: Sequence[Sequence[DrawnMask]],
-    known: Sequence[NDArray[np.bool_]] | None,
+    known: Sequence[BoolArray] | None,
     settings: InpaintingSettings,
 ) -> bool:
     """Whether each mask gives its institution a step of all heads, and a step of all fits into `MOST_BYTES`.
@@ -56,7 +56,7 @@ def can_be_stacked(
     return numbers * features.element_size() <= MOST_BYTES
 
 
-def known_phenotypes(member: Institution, generator: Generator) -> NDArray[np.bool_]:
+def known_phenotypes(member: Institution, generator: Generator) -> BoolArray:
     """(n,) whether sex or age, of those that the generator predicts, is known."""
     sex, age = member.nodes.phenotype.sex >= 0, ~member.nodes.phenotype.age.isnan()
     return np.asarray(((sex & generator.sex) | (age & generator.age)).cpu().numpy())
@@ -100,7 +100,7 @@ class StackedTraining:
         self._optimisers = [Adam(list(own.values()), settings.learning_rate) for own in leaves]
         self._narrow = [leaf for own in leaves for name, leaf in own.items() if name not in (*WIDE, FIRST_WEIGHT)]
 
-    def train(self, first: int, drawn: Sequence[Sequence[DrawnMask]]) -> NDArray[np.float64]:
+    def train(self, first: int, drawn: Sequence[Sequence[DrawnMask]]) -> Float64:
         """(M, measures) means over the epochs of these masks; `first` is the number of the first of them."""
         for optimiser in self._optimisers:
             optimiser.reset()

@@ -50,6 +50,7 @@ from brainfed.models.fedni import (
     Discriminator,
     Generator,
 )
+from brainfed.runtime.arrays import BoolArray, Float64
 from brainfed.runtime.artefacts import below
 from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.runtime.streams import Streams
@@ -181,7 +182,7 @@ class InpaintingClients:
         ]
 
     @cached_property
-    def _known(self) -> list[NDArray[np.bool_]] | None:
+    def _known(self) -> list[BoolArray] | None:
         generator = self.generators.modules[0]
         return [known_phenotypes(each, generator) for each in self.members] if generator.predicts_phenotypes else None
 
@@ -191,7 +192,7 @@ class InpaintingClients:
             self.members, self.generators, self.discriminators, self.settings, self.k, self.wide.products
         )
 
-    def _train(self, place: int, first: int, drawn: Sequence[DrawnMask]) -> NDArray[np.float64]:
+    def _train(self, place: int, first: int, drawn: Sequence[DrawnMask]) -> Float64:
         """Mean losses of one institution over the epochs of its masks; `first` is the number of the first of them."""
         settings, institution = self.settings, self.members[place]
         generator = self.generators.modules[place]

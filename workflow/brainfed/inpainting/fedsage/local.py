@@ -17,9 +17,10 @@ from brainfed.federation.message import Message
 from brainfed.federation.noise import normal
 from brainfed.graphs.propagation import Graph, dense_block
 from brainfed.inpainting.fedni.losses import carried
-from brainfed.inpainting.inputs import FloatArray, InpaintingInputs, IntArray, scaling_of
+from brainfed.inpainting.inputs import InpaintingInputs, scaling_of
 from brainfed.inpainting.settings import FedSageSettings
 from brainfed.models.fedsage import ENCODER_WIDTH, FeatureGenerator, GeneratorShape, MissingNeighbourGenerator
+from brainfed.runtime.arrays import BoolArray, Float64, FloatArray, IntArray
 from brainfed.runtime.artefacts import below
 from brainfed.runtime.streams import Streams
 
@@ -265,7 +266,7 @@ def owners_of(
     return [_owner(inputs, code, settings, device, dtype) for code in inputs.learning]
 
 
-def row_normalised(graph: Graph, members: IntArray) -> NDArray[np.float64]:
+def row_normalised(graph: Graph, members: IntArray) -> Float64:
     """(m, m) D^-1 A of the graph induced on `members`; an empty row stays 0."""
     block = dense_block(graph.row, graph.column, graph.weight, members, graph.nodes)
     degree = block.sum(axis=1, keepdims=True)
@@ -310,7 +311,7 @@ def _owner(
     )
 
 
-def _edges(graph: Graph, receivers: IntArray, senders: IntArray) -> NDArray[np.bool_]:
+def _edges(graph: Graph, receivers: IntArray, senders: IntArray) -> BoolArray:
     """(receivers, senders) bool mask of edges."""
     row_place, column_place = np.full(graph.nodes, -1), np.full(graph.nodes, -1)
     row_place[receivers] = np.arange(len(receivers))

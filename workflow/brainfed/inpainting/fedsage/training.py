@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from brainfed.federation.ledger import Ledger
@@ -33,16 +32,10 @@ from brainfed.inpainting.fedsage.local import (
 from brainfed.inpainting.fedsage.local import LOSSES as LOCAL_LOSSES
 from brainfed.inpainting.fedsage.visits import LOSSES as FEDERATED_LOSSES
 from brainfed.inpainting.fedsage.visits import WEIGHT, Hosts, RawHosts, RawVisitor, Visitor, embeddings_sent
-from brainfed.inpainting.inputs import (
-    Generated,
-    InpaintingInputs,
-    IntArray,
-    TrainedGenerator,
-    rank_among_equals,
-    scaling_of,
-)
+from brainfed.inpainting.inputs import Generated, InpaintingInputs, TrainedGenerator, rank_among_equals, scaling_of
 from brainfed.inpainting.settings import RAW_TENSORS, SUMMED_TENSORS, FedSageSettings
 from brainfed.models.fedsage import ENCODER_WIDTH, FGEN_WIDTH, LATENT, GeneratorShape, MissingNeighbourGenerator
+from brainfed.runtime.arrays import Float32, Float64, IntArray
 from brainfed.runtime.artefacts import ArrayFile
 from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.runtime.seeded import seeded
@@ -66,7 +59,7 @@ class TrainedFedSage:
         self._embeddings = {code: self._embed(code) for code in generators}
 
     @torch.no_grad()
-    def counts(self) -> NDArray[np.float64]:
+    def counts(self) -> Float64:
         """(n,) predicted numbers, scaled to the cut, at most the number of foreign subjects."""
         counts = np.zeros(len(self._inputs.subjects))
         for code, generator in self._generators.items():
@@ -120,7 +113,7 @@ class TrainedFedSage:
         return embeddings
 
     @torch.no_grad()
-    def _generate(self, institution: int, parents: IntArray) -> NDArray[np.float32]:
+    def _generate(self, institution: int, parents: IntArray) -> Float32:
         """(p, slots, d) in (-1, 1) for distinct parents; a parent's noise does not depend on the other parents."""
         embeddings = self._embeddings[institution]
         noise = normal(
@@ -241,7 +234,7 @@ class _Training:
         federate(clients, strategy, wire, rounds, checkpoint, progress, self.pace)
         self._done += rounds
 
-    def _append_history(self, owner: Owner, names: Sequence[str], losses: NDArray[np.float64], *, first: int) -> None:
+    def _append_history(self, owner: Owner, names: Sequence[str], losses: Float64, *, first: int) -> None:
         for number, values in enumerate(losses):
             self.history += [
                 (owner.institution, first + number, name, float(value))

@@ -5,7 +5,6 @@ displacement. The last two are logistic regressions on the pooled training subje
 """
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.linear_model import LogisticRegression
@@ -23,6 +22,7 @@ from brainfed.methods.baselines.declaration import (
     MotionSettings,
     PhenotypeSettings,
 )
+from brainfed.runtime.arrays import Float64
 from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.samples.inputs import MethodInputs, Outcome
 from brainfed.samples.labelled_subjects import require_training_subjects
@@ -96,7 +96,7 @@ def motion(inputs: MethodInputs, settings: MotionSettings, run: Run) -> Outcome:
 
 def _logistic(
     inputs: MethodInputs,
-    columns: NDArray[np.float64],
+    columns: Float64,
     categories: Columns,
     measures: Columns,
     cost: float,
@@ -121,7 +121,7 @@ def _logistic(
     return Outcome(scores, "probability", counts=counts, crossings=ledger.rows(), member_scores=member_scores)
 
 
-def _probabilities(regression: Pipeline, columns: NDArray[np.float64], classes: int) -> NDArray[np.float64]:
+def _probabilities(regression: Pipeline, columns: Float64, classes: int) -> Float64:
     """(n, classes) probabilities; 0 of a class that no training subject has."""
     probabilities = np.zeros((len(columns), classes))
     probabilities[:, regression.classes_] = regression.predict_proba(columns)

@@ -9,12 +9,7 @@ from brainfed.inpainting.settings import (
     CentroidSettings,
     InpaintingSettings,
 )
-from brainfed.methods.classifier_settings import (
-    BETWEEN_SITES,
-    NETWORK_TENSORS,
-    QUICK_ROUNDS,
-    ROUNDS_TENSORS,
-)
+from brainfed.methods.classifier_settings import BETWEEN_SITES, NETWORK_TENSORS, QUICK_ROUNDS, ROUNDS_TENSORS
 from brainfed.methods.gcn.declaration import SKIP_TENSORS, FedGCNSettings
 from brainfed.methods.method import Capabilities, Comparison, Crossing, Inpainter, Method
 
@@ -42,10 +37,7 @@ FEDNI = Method(
     ),
     needs=("features", "fused"),
     options={"inpainting": FEDNI_INPAINTER},
-    crossing=Crossing(
-        {**NETWORK_TENSORS, **SKIP_TENSORS, **ROUNDS_TENSORS},
-        between_sites=BETWEEN_SITES,
-    ),
+    crossing=Crossing({**NETWORK_TENSORS, **SKIP_TENSORS, **ROUNDS_TENSORS}, between_sites=BETWEEN_SITES),
     capabilities=Capabilities(gpu=True),
     quick=QUICK_ROUNDS,
     variants={"fedni": {}, "fedni-skip": {"skip": "linear"}},

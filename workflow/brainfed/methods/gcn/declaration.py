@@ -81,9 +81,7 @@ FEDGCN = Method(
     comparison=Comparison("localgcn", "centralgcn", apart=ROBUSTNESS_KEYS),
     needs=("features", "graph"),
     crossing=Crossing(
-        {**NETWORK_TENSORS, **SKIP_TENSORS, **ROUNDS_TENSORS},
-        between_sites=BETWEEN_SITES,
-        leaves_out=True,
+        {**NETWORK_TENSORS, **SKIP_TENSORS, **ROUNDS_TENSORS}, between_sites=BETWEEN_SITES, leaves_out=True
     ),
     capabilities=Capabilities(gpu=True),
     quick=QUICK_ROUNDS,

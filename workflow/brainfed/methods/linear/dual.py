@@ -4,10 +4,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
-from brainfed.samples.inputs import FloatArray, IntArray
+from brainfed.runtime.arrays import BoolArray, Float64, FloatArray, IntArray
 from brainfed.samples.scaling import training_moments
 
 # Linear models of n subjects with d >> n features, fitted exactly in n dimensions.
@@ -15,8 +14,6 @@ from brainfed.samples.scaling import training_moments
 # With an L2 penalty and a free intercept the weights lie in the span of the centred training rows
 # (representer theorem): w = Z' a. So a fit needs the (n, n) Gram matrix Z Z' only. It returns the
 # (d,) weights, which score every subject alone.
-
-Float64 = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -92,7 +89,7 @@ class TrainingSpan:
 
 
 def training_span(
-    features: FloatArray, rows: NDArray[np.bool_], standardise: Literal["institution", "none"], norm: float = 0.0
+    features: FloatArray, rows: BoolArray, standardise: Literal["institution", "none"], norm: float = 0.0
 ) -> TrainingSpan:
     """The training subjects `rows` (n,) of `features` (n, d), z-scored with their own moments or only centred.
 
@@ -132,7 +129,7 @@ class Fits:
 
     coordinates: Float64
     labels: IntArray
-    kept: NDArray[np.bool_]
+    kept: BoolArray
     costs: Float64
 
     def margins(self) -> Float64:

@@ -8,18 +8,18 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
 from brainfed.methods.linear.dual import LinearModel
+from brainfed.runtime.arrays import BoolArray, Float32, Float64, FloatArray, IntArray
 from brainfed.runtime.score_kinds import ScoreKind
-from brainfed.samples.inputs import Arrays, FittedModel, FloatArray, IntArray, Scored, with_alike_shared
+from brainfed.samples.inputs import Arrays, FittedModel, Scored, with_alike_shared
 from brainfed.samples.labelled_subjects import of_two_classes
 from brainfed.samples.scaling import training_moments
 
 
 def kept_linear(
-    features: FloatArray, training: NDArray[np.bool_], pools: IntArray, models: Mapping[int, Sequence[LinearModel]]
+    features: FloatArray, training: BoolArray, pools: IntArray, models: Mapping[int, Sequence[LinearModel]]
 ) -> FittedModel:
     """The models of one fold: one of all subjects, or one a pool, NaN where a pool trained none.
 
@@ -44,7 +44,7 @@ def kept_linear(
     return with_alike_shared({}, stacks)
 
 
-def score(model: Arrays, features: NDArray[np.float32], settings: Mapping[str, Any], *, kind: ScoreKind) -> Scored:
+def score(model: Arrays, features: Float32, settings: Mapping[str, Any], *, kind: ScoreKind) -> Scored:
     """Margins or probabilities (n, C) of features (n, d)."""
     raw = features.astype(np.float64)
     scores = scores_of_models(raw @ model["weights"].T + model["intercepts"], kind)
@@ -56,9 +56,9 @@ score_margin = partial(score, kind="margin")
 score_probability = partial(score, kind="probability")
 
 
-def scores_of_models(margins: NDArray[np.float64], kind: ScoreKind) -> NDArray[np.float64]:
+def scores_of_models(margins: Float64, kind: ScoreKind) -> Float64:
     """Scores (n, C) from the margins (n, K) of the modelled classes; probabilities of several models sum to 1."""
-    scores: NDArray[np.float64] = expit(margins) if kind == "probability" else margins
+    scores: Float64 = expit(margins) if kind == "probability" else margins
     if scores.shape[1] == 1:
         return of_two_classes(scores[:, 0], kind)
     return scores / scores.sum(axis=1, keepdims=True) if kind == "probability" else scores

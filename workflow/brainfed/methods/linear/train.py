@@ -5,16 +5,16 @@ from functools import cache, partial
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
 from brainfed.methods.linear.declaration import LOGISTIC, RIDGE, SVM, LogisticSettings, RidgeSettings, SVMSettings
 from brainfed.methods.linear.dual import Fits, LinearModel
 from brainfed.methods.linear.fitting import LinearTask, TrainingSet, train_linear
+from brainfed.runtime.arrays import Float64, IntArray
 from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.samples.inner_folds import choose_cost, inner_folds
-from brainfed.samples.inputs import IntArray, MethodInputs, Outcome
+from brainfed.samples.inputs import MethodInputs, Outcome
 
 # Ridge classifier in the dual, its penalty chosen by exact leave-one-out.
 #
@@ -23,8 +23,6 @@ from brainfed.samples.inputs import IntArray, MethodInputs, Outcome
 # changes their error to (G_gg)^-1 a_g (Cawley 2006, "Leave-one-out cross-validation based model
 # selection criteria for weighted LS-SVMs", eq. 10), so one eigendecomposition serves all penalties.
 # A subject is left out together with its twins.
-
-Float64 = NDArray[np.float64]
 
 
 def train_ridge(inputs: MethodInputs, settings: RidgeSettings, run: Run) -> Outcome:
@@ -112,7 +110,7 @@ def fit_svm(subjects: TrainingSet, costs: Sequence[float]) -> LinearModel:
     gram, labels = subjects.span.gram, subjects.labels
     hard: dict[bytes, SVC] = {}
 
-    def margins(cost: float, kept: IntArray, held_out: IntArray) -> NDArray[np.float64]:
+    def margins(cost: float, kept: IntArray, held_out: IntArray) -> Float64:
         machine = hard.get(kept.tobytes())
         if machine is None:
             machine = _machine(cost).fit(gram[np.ix_(kept, kept)], labels[kept])
@@ -132,7 +130,7 @@ def _machine(cost: float) -> SVC:
     return SVC(C=cost, kernel="precomputed", tol=1e-6)
 
 
-def _error(labels: IntArray, margins: NDArray[np.float64]) -> float:
+def _error(labels: IntArray, margins: Float64) -> float:
     return float(np.mean((margins > 0) != labels))
 
 
@@ -161,7 +159,7 @@ def fit_logistic(subjects: TrainingSet, costs: Sequence[float]) -> LinearModel:
     )
     every = cache(fits.margins)
 
-    def margins(cost: float, _: IntArray, held_out: IntArray) -> NDArray[np.float64]:
+    def margins(cost: float, _: IntArray, held_out: IntArray) -> Float64:
         return np.asarray(every()[held_out, place[cost, int(folds[held_out[0]])]])
 
     cost = choose_cost(costs, labels, folds, margins, _log_loss)
@@ -169,5 +167,5 @@ def fit_logistic(subjects: TrainingSet, costs: Sequence[float]) -> LinearModel:
     return subjects.span.model(back @ regression.coef_[0], float(regression.intercept_[0]))
 
 
-def _log_loss(labels: IntArray, margins: NDArray[np.float64]) -> float:
+def _log_loss(labels: IntArray, margins: Float64) -> float:
     return float(np.mean(np.logaddexp(0.0, (1 - 2 * labels) * margins)))

@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from scipy.special import expit
 from torch import Tensor
 
@@ -19,6 +18,7 @@ from brainfed.engines.stacked.stack import members, record_moments
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.sharing import add_up, record_downloads, record_uploads
 from brainfed.models.classifier import LogisticRegression
+from brainfed.runtime.arrays import BoolArray, Float32, Float64, IntArray
 from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.samples.inputs import Arrays, FittedModel, MethodInputs, Scored, with_alike_shared
 from brainfed.samples.labelled_subjects import of_two_classes
@@ -41,8 +41,8 @@ class Design:
         divisor: (d,) of the centred features; infinite of a constant one.
     """
 
-    nodes: NDArray[np.int64]
-    training: NDArray[np.bool_]
+    nodes: IntArray
+    training: BoolArray
     rows: Tensor
     unit: Tensor
     mean: Tensor
@@ -127,7 +127,7 @@ def margin_sums(design: Design, weight: Tensor) -> tuple[Tensor, Tensor, Tensor]
     return scores.sum(dim=0), scores.square().sum(dim=0), (scores.T @ rows) * design.unit
 
 
-def haufe_patterns(sums: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
+def haufe_patterns(sums: Mapping[str, Float64]) -> Float64:
     """Patterns (P, d) from the sums of all institutions; 0 of a model without two classes to separate.
 
     Args:
@@ -158,7 +158,7 @@ def kept_logistic(designs: Sequence[Design], weight: Tensor, bias: Tensor) -> Fi
     return with_alike_shared({"weight": weight.cpu().numpy(), "bias": bias.cpu().numpy()}, moments)
 
 
-def score(model: Arrays, features: NDArray[np.float32], settings: Mapping[str, Any]) -> Scored:
+def score(model: Arrays, features: Float32, settings: Mapping[str, Any]) -> Scored:
     """Probabilities (n, C) of features (n, d)."""
     if settings["solver"] == "fedavg":
         dimensions, classes = model["weight-0"].shape

@@ -30,9 +30,10 @@ from brainfed.methods.logistic_federated.rows import (
     margin_sums,
 )
 from brainfed.models.classifier import LogisticRegression
+from brainfed.runtime.arrays import BoolArray, Float64, IntArray
 from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.samples.inner_folds import inner_folds, twin_groups
-from brainfed.samples.inputs import FittedModel, IntArray, MethodInputs, Outcome
+from brainfed.samples.inputs import FittedModel, MethodInputs, Outcome
 from brainfed.samples.labelled_subjects import of_two_classes, require_training_subjects
 
 # Institutions that send the loss and the gradient of logistic regressions at the server's point.
@@ -264,7 +265,7 @@ def _fit(fitting: Fitting, costs: Sequence[float]) -> tuple[LogisticClients, int
     return clients, rounds
 
 
-def _member(fitting: Fitting, code: int, target: IntArray, judges: NDArray[np.bool_] | None = None) -> Member:
+def _member(fitting: Fitting, code: int, target: IntArray, judges: BoolArray | None = None) -> Member:
     """The training subjects of an institution; `judges` (n, P) marks those that judge a model and do not fit it."""
     design = fitting.designs[code]
     rows = design.rows[torch.from_numpy(design.training)]
@@ -277,7 +278,7 @@ def _member(fitting: Fitting, code: int, target: IntArray, judges: NDArray[np.bo
 
 
 @torch.no_grad()
-def _patterns(fitting: Fitting, clients: LogisticClients) -> NDArray[np.float64]:
+def _patterns(fitting: Fitting, clients: LogisticClients) -> Float64:
     """(P, d) patterns of the models, from one message of every institution with training subjects."""
     parts = [margin_sums(design, clients.weight) for design in fitting.designs]
     labels = fitting.inputs.labels[fitting.fold, fitting.inputs.training(fitting.fold)]
@@ -293,7 +294,7 @@ def _patterns(fitting: Fitting, clients: LogisticClients) -> NDArray[np.float64]
 
 
 @torch.no_grad()
-def _probabilities(clients: LogisticClients, rows: Tensor) -> NDArray[np.float64]:
+def _probabilities(clients: LogisticClients, rows: Tensor) -> Float64:
     """(n, C) probabilities of rows (n, d); of more than two classes each against the rest, divided by their sum."""
     shares = torch.sigmoid((rows @ clients.weight.T + clients.bias).double()).cpu().numpy()
     if shares.shape[1] == 1:

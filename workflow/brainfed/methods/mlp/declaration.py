@@ -52,11 +52,7 @@ FEDMLP = Method(
     family="federated",
     topology="federated",
     comparison=Comparison("localmlp", "centralmlp", apart=ROBUSTNESS_KEYS),
-    crossing=Crossing(
-        {**NETWORK_TENSORS, **ROUNDS_TENSORS},
-        between_sites=BETWEEN_SITES,
-        leaves_out=True,
-    ),
+    crossing=Crossing({**NETWORK_TENSORS, **ROUNDS_TENSORS}, between_sites=BETWEEN_SITES, leaves_out=True),
     capabilities=Capabilities(model="brainfed.methods.mlp.kept:score", without_model={"choose": "inner"}, gpu=True),
     quick=QUICK_ROUNDS,
     variants={"fedmlp": {}, "fedmlp-centred": {"centre": "subject"}},

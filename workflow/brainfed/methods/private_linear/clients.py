@@ -13,9 +13,10 @@ from brainfed.engines.private.steps import clip_factors
 from brainfed.federation.loop import Arrays
 from brainfed.federation.message import Message
 from brainfed.federation.noise import private_normal
+from brainfed.runtime.arrays import Float64, FloatArray
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
-from brainfed.samples.inputs import FloatArray, MethodInputs
+from brainfed.samples.inputs import MethodInputs
 from brainfed.samples.scaling import centred_subjects
 
 # Rows of norm 1, each made from one subject alone.
@@ -199,7 +200,7 @@ class GradientClients:
         signs = 2 * self._one_hot(member) - known.to(member.rows)
         return signs[:, :, 1:] if self.weights.shape[1] == 1 else signs / signs.shape[2] ** 0.5
 
-    def _losses(self, member: Member, scores: Tensor) -> NDArray[np.float64]:
+    def _losses(self, member: Member, scores: Tensor) -> Float64:
         """(F,) mean squared error of the training subjects; NaN without any."""
         known = (member.labels >= 0).to(scores)
         squared = torch.square(self._targets(member) - scores).sum(dim=2) * known

@@ -77,7 +77,6 @@ class Batches:
         subjects: (M,) subjects of each institution. If steps are even, the largest decides their number, so that no
             fold depends on another's size.
         folds: numbers of the folds; they key the streams.
-        streams: random streams of the repeat.
         even: whether all institutions take equally many steps, or each as many as its own training subjects need.
     """
 

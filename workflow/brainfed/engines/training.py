@@ -73,7 +73,6 @@ class Training(ABC, Generic[Subjects, Lengths]):
     Attributes:
         inputs: of the repeat.
         schedule: rounds, and how an institution trains in them.
-        run: settings of the machine.
         topology: a server joins the institutions, none does, or one trainer pools all subjects.
         shared_tensors: tensors that may leave an institution, name -> axes.
         server: makes the strategy of a federated training; None: the usual one of the kind.

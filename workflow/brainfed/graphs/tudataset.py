@@ -23,7 +23,6 @@ class DataSet:
     """The graphs of one data set.
 
     Attributes:
-        name: of the data set.
         sizes: (n,) numbers of nodes.
         nodes: (N, d) one-hot labels, or one-hot degrees where nodes have no label.
         edges: (n,) numbers of edges, both directions counted.

@@ -32,7 +32,6 @@ class InpaintingInputs:
         age: (n,) years, NaN unknown.
         fitted: (n,) mask of training subjects: all, or under the inductive protocol those of the fold.
         part: `all`, or `fold-f`: keys the random streams.
-        streams: of the repeat.
         selected: the features by which the graph compares subjects under the embedding `rfe`, one list a part of the
             graph (see `PopulationGraph.selected`).
         correlations: whether the features are of a kind between -1 and 1, as their settings decide.

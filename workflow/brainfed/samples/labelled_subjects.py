@@ -39,7 +39,6 @@ class LabelledSubjects:
         fold: (n,) the fold that tests each subject, 0 ... F - 1; negative: no fold.
         labels: (F, n) in {0, ..., C - 1}, and -1 if that fold tests the subject, or it has no label: a method
             never has the label of a subject that it scores.
-        streams: the repeat's random streams.
         classes: number of classes C; of two, 1 is the patient.
         link: to institutions whose subjects are not here; in a simulation all are.
 

@@ -113,7 +113,6 @@ class ViewScaling:
     """The fitted scaling of one view.
 
     Attributes:
-        view: the view.
         means: (S + 1, d) mean of every site, and last that of all; (1, d) if all sites share one.
         known: (S + 1,) or (1,) whether the mean is that of training subjects of the site.
         deviation: (d,) standard deviation of the centred columns; infinite if a column is constant; 1 without

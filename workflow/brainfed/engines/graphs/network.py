@@ -25,7 +25,6 @@ class KeyedDropout:
 
     Attributes:
         rate: share that is dropped, as a multiple of 1 / 256, else to the nearest 1 / 65,536.
-        streams: random streams of the repeat.
     """
 
     rate: float

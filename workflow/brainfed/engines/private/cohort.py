@@ -37,7 +37,6 @@ class Poisson:
 
     Attributes:
         batch: expected subjects a step; 0: all.
-        streams: random streams of the repeat.
     """
 
     batch: int

@@ -34,7 +34,6 @@ class Dropout:
     Attributes:
         rate: share of the activations that a step sets to zero; the others are divided by 1 - rate.
         folds: numbers of the stacked folds.
-        streams: random streams of the repeat.
         local_epochs: epochs in a round. Draws are keyed by the epoch since the start of training.
     """
 

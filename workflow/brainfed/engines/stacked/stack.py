@@ -110,7 +110,6 @@ class Stack:
         designs: input of the first weights -> one design a trainer, see `first_layer`.
         propagation: A (M, 1 or F, n, n) zero-padded, sparse if large; None without a graph.
         labels: (M, F, n), -1 for unlabelled nodes and padding.
-        reading: of the nodes.
     """
 
     members: tuple[Member, ...]

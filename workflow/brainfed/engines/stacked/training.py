@@ -216,7 +216,6 @@ class StackedTraining(Training[MethodInputs, FederationSettings]):
     """A classifier of `models` on rows of features, with or without a graph.
 
     Attributes:
-        module: the network of one institution.
         propagate: makes the module's propagation matrix; None without a graph.
         standardise: whether every column is scaled with the training subjects of the fold and institution.
         precision: number format of the products with the features.

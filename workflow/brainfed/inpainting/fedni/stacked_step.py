@@ -238,9 +238,6 @@ class StackedStep:
         moments: running means and variances of its batch normalisation, updated in place.
         discriminators: of all institutions, if there are any.
         sex, age: whether the phenotype head predicts them.
-        nodes: of all institutions.
-        settings: of the training.
-        k: of the graph.
         products: number format of the wide products, and their count.
     """
 

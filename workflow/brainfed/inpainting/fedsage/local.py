@@ -30,7 +30,6 @@ class Draws:
     """The draws of one part of a repeat.
 
     Attributes:
-        streams: of the repeat.
         part: `all`, or `fold-f`.
         dropout: the rate.
     """

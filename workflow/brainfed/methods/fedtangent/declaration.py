@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from brainfed.federation.settings import ROBUSTNESS_KEYS, RobustnessSettings
-from brainfed.methods.linear.declaration import ALPHAS, TANGENT, check_grid
+from brainfed.methods.linear.declaration import PENALTIES, TANGENT, check_grid
 from brainfed.methods.method import Capabilities, Comparison, Crossing, Method
 from brainfed.runtime.settings import setting
 
@@ -59,7 +59,7 @@ class RidgeSolverSettings:
     """Ridge regression of all institutions together, equal to that of the pooled data."""
 
     alphas: tuple[float, ...] = setting(
-        ALPHAS,
+        PENALTIES,
         "Penalties to choose from by the squared error of inner folds, for training subjects of mean squared norm 1.",
     )
     solver: Literal["conjugate_gradient", "fedavg"] = setting(

@@ -87,7 +87,6 @@ class Noise:
     Attributes:
         multiplier: standard deviation over the clipping norm; 0 neither clips nor draws.
         clip: largest norm C of a subject's gradient.
-        streams: of the repeat.
     """
 
     multiplier: float

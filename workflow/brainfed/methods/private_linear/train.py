@@ -136,7 +136,6 @@ class RowsTraining(PrivateTraining[MethodInputs]):
     """A classifier on rows that are made from each subject alone.
 
     Attributes:
-        module: the network of one institution.
         rows: (n, d).
     """
 

@@ -111,7 +111,6 @@ def _neighbours(
     real = nearest(nodes.take(new), nodes.take(existing), sigma, k=degree, age_gap=settings.age_gap)
     positive = real.weight.astype(np.float32) > 0
     row, column, weight = real.row[positive], existing[real.column[positive]], real.weight[positive]
-
     smallest = np.full(len(new), np.inf)
     np.minimum.at(smallest, row, weight)
     smallest[np.isinf(smallest)] = weakest

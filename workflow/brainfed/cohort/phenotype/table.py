@@ -154,33 +154,6 @@ def cells_of(lines: list[str], separator: str) -> Iterator[tuple[int, list[str]]
         yield reader.line_num, cells
 
 
-POINTERS = (b"/annex/objects/", b"version https://git-lfs.github.com/spec/")
-"""First bytes of the files that git-annex and Git LFS leave in place of a content that was not fetched."""
-
-
-def read_text(
-    where: str, file: str | Path, expected: str, remedy: str = "check the path and save the text as UTF-8"
-) -> str:
-    """The text of a UTF-8 or UTF-16 file, lines ended by a line feed.
-
-    Raises:
-        UserError: the file is absent, or no text, as spreadsheets and what git-annex and Git LFS leave are none.
-    """
-    try:
-        content = Path(file).read_bytes()
-        if content.startswith(POINTERS):
-            raise UserError(
-                f"{where}: expected {expected}, found a pointer to a content that was not fetched; run `git annex get` "
-                "or `git lfs pull` there."
-            )
-        if foreign := foreign_content(content):
-            raise UserError(f"{where}: expected {expected}, found {foreign}.")
-        text = decoded(content)
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{where}: expected {expected}, found an unreadable one ({error}); {remedy}.") from error
-    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
-
-
 def decoded(content: bytes) -> str:
     """Decode UTF-8 or UTF-16 without its byte order mark; other encodings raise UnicodeDecodeError."""
     return content.decode("utf-16" if content.startswith(UTF_16) else "utf-8-sig")

@@ -184,11 +184,11 @@ class StackedClients(NetworkClients):
 
     def _train(self, number: int, chosen: Tensor) -> Float64:
         settings, labels = self.settings, self.labels
-        slots, pulled = (
-            slice(0, 1) if self._alike else slice(None),
-            self.network.parameters() if settings.proximal else (),
-        )
-        starts = [parameter.detach()[slots].clone() for parameter in pulled]
+        starts: list[Tensor] = []
+        if settings.proximal:
+            # One copy for all institutions if their models are equal.
+            slots = slice(0, 1) if self._alike else slice(None)
+            starts = [parameter.detach()[slots].clone() for parameter in self.network.parameters()]
         total, steps = torch.zeros(2, *labels.shape[:2], dtype=torch.float64, device=labels.device)
         for epoch in range(settings.local_epochs):
             for step, batch in enumerate(self.batches.of(labels, number, epoch)):

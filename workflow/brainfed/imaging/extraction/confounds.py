@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from brainfed.cohort.phenotype.participant import PLAIN
-from brainfed.cohort.phenotype.table import read_text
+from brainfed.imaging.scans.region_table import read_text
 from brainfed.runtime.arrays import Float64
 from brainfed.runtime.errors import UserError
 

@@ -1,4 +1,4 @@
-"""Read the names and labels of a parcellation's regions."""
+"""Text files beside scans, and the names and labels of a parcellation's regions."""
 
 import csv
 import re
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from brainfed.cohort.phenotype.table import read_text
+from brainfed.cohort.phenotype.table import decoded, foreign_content
 from brainfed.runtime.arrays import IntArray
 from brainfed.runtime.errors import UserError
 
@@ -15,6 +15,32 @@ SEPARATORS = "\t,;"
 """In the order in which the first of them in the header is the separator."""
 BACKGROUND = re.compile(r"0+(\.0*)?")
 INDEX = re.compile(r"0*([1-9][0-9]{0,8})(\.0*)?")
+
+POINTERS = (b"/annex/objects/", b"version https://git-lfs.github.com/spec/")
+"""First bytes of the files that git-annex and Git LFS leave in place of a content that was not fetched."""
+
+
+def read_text(
+    where: str, file: str | Path, expected: str, remedy: str = "check the path and save the text as UTF-8"
+) -> str:
+    """The text of a UTF-8 or UTF-16 file, lines ended by a line feed.
+
+    Raises:
+        UserError: the file is absent, or no text, as spreadsheets and what git-annex and Git LFS leave are none.
+    """
+    try:
+        content = Path(file).read_bytes()
+        if content.startswith(POINTERS):
+            raise UserError(
+                f"{where}: expected {expected}, found a pointer to a content that was not fetched; run `git annex get` "
+                "or `git lfs pull` there."
+            )
+        if foreign := foreign_content(content):
+            raise UserError(f"{where}: expected {expected}, found {foreign}.")
+        text = decoded(content)
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{where}: expected {expected}, found an unreadable one ({error}); {remedy}.") from error
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
 def read_region_table(table: str | Path) -> tuple[IntArray, tuple[str, ...]]:

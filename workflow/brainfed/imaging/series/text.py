@@ -8,7 +8,8 @@ from itertools import pairwise
 from pathlib import Path
 
 from brainfed.cohort.phenotype.participant import PLAIN
-from brainfed.cohort.phenotype.table import EXCEL_SEPARATOR, excel_line, read_text
+from brainfed.cohort.phenotype.table import EXCEL_SEPARATOR, excel_line
+from brainfed.imaging.scans.region_table import read_text
 from brainfed.runtime.errors import UserError
 
 BLANKS = r"\s+"

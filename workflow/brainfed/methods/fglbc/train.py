@@ -66,12 +66,18 @@ class SeriesTraining(PrivateTraining[SeriesInputs]):
         settings, inputs = self.settings, self.inputs
         network: STGCN | RegionGNN
         if isinstance(settings, STGCNSettings):
-            widths = settings.channels, settings.kernel, settings.strides, settings.groups
-            network = STGCN(inputs.regions, inputs.classes, *widths, edge_importance=settings.edge_importance)
+            sizes = (
+                inputs.regions,
+                inputs.classes,
+                settings.channels,
+                settings.kernel,
+                settings.strides,
+                settings.groups,
+            )
+            network = STGCN(*sizes, edge_importance=settings.edge_importance)
         else:
-            shape = inputs.regions, settings.window, inputs.classes
-            widths_of_layers = settings.hidden, settings.layers, settings.groups
-            network = RegionGNN(*shape, *widths_of_layers, edge_importance=settings.edge_importance)
+            widths = inputs.regions, settings.window, inputs.classes, settings.hidden
+            network = RegionGNN(*widths, settings.layers, settings.groups, edge_importance=settings.edge_importance)
         network.start(inputs.streams, fold, place)
         return network
 
@@ -104,9 +110,8 @@ class SeriesTraining(PrivateTraining[SeriesInputs]):
         """Record the series of a pooled training, and the sums of a shared adjacency, in the first fold."""
         sizes = sizes_of(self.inputs.institution)
         if self.pooled:
-            record_pools(
-                ledger, sizes, {code: series_content(self.inputs, self.inputs.members(code)) for code in sizes}
-            )
+            contents = {code: series_content(self.inputs, self.inputs.members(code)) for code in sizes}
+            record_pools(ledger, sizes, contents)
         elif self.mean_adjacency:
             matrix = (self.inputs.regions, self.inputs.regions), SUM_ENTRY
             sums = {"adjacency-sum": matrix, "training-subjects": ((), SIZE_BYTES)}

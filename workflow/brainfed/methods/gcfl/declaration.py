@@ -81,10 +81,15 @@ class FederatedGINSettings(GINSettings, FederationSettings):
         return self
 
 
+@dataclass(frozen=True)
+class SelfTrainSettings(SoloGINSettings):
+    """Training in one institution."""
+
+
 SELFTRAIN = Method(
     name="selftrain",
     title="Self-train GIN",
-    settings=SoloGINSettings,
+    settings=SelfTrainSettings,
     entry="brainfed.methods.gcfl.train:train_selftrain",
     family="graph",
     topology="local",
@@ -119,10 +124,16 @@ CENTRAL_GIN = Method(
 )
 """The network of the pooled graphs, which a federation may not train: an upper reference."""
 
+
+@dataclass(frozen=True)
+class FedAvgGINSettings(FederatedGINSettings):
+    """The federation's settings and the network's."""
+
+
 FEDAVG_GIN = Method(
     name="fedavg-gin",
     title="FedAvg GIN",
-    settings=FederatedGINSettings,
+    settings=FedAvgGINSettings,
     entry="brainfed.methods.gcfl.train:train_fedavg",
     family="federated",
     topology="federated",

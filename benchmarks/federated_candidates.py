@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from brainfed.federation.settings import FederationSettings
+from brainfed.methods.classifier_settings import FederatedClassifierSettings
 from brainfed.methods.gcn.declaration import FedGCNSettings
 from brainfed.methods.gcn.train import train_fedgcn
 from brainfed.methods.linear.declaration import LogisticSettings, RidgeSettings
 from brainfed.methods.linear.train import train_logistic, train_ridge
 from brainfed.methods.logistic_federated import train as logistic_federated
 from brainfed.methods.logistic_federated.declaration import FederatedLogisticSettings
-from brainfed.methods.mlp.declaration import FedMLPSettings
 from brainfed.methods.mlp.train import train_fedmlp
 from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.samples.inputs import MethodInputs, Outcome
@@ -44,7 +44,7 @@ def candidates() -> tuple[Candidate, ...]:
     """Eight federated settings without noise, and as many penalties for each central model."""
     often: dict[str, Any] = {"noise": 0.0, "rounds": 100, "local_epochs": 1, "optimiser_state": "keep"}
     seldom: dict[str, Any] = {"noise": 0.0, "rounds": 10, "local_epochs": 10}
-    linear, mlp, gcn = FederatedLogisticSettings, FedMLPSettings, FedGCNSettings
+    linear, mlp, gcn = FederatedLogisticSettings, FederatedClassifierSettings, FedGCNSettings
     federated: list[tuple[str, Train, FederationSettings]] = [
         ("logistic", logistic_federated.train, linear(solver="fedavg", **seldom, learning_rate=1e-3)),
         (

@@ -31,13 +31,14 @@ from brainfed.evaluation.metrics import auc
 from brainfed.evaluation.scores import INSTITUTION, score_runs, summarise
 from brainfed.evaluation.statistics import compare
 from brainfed.graphs.settings import GraphSettings
+from brainfed.runtime.arrays import IntArray
 from brainfed.runtime.artefacts import read_arrays, write_tsv
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.runtime.settings import restore
 from brainfed.runtime.streams import Streams
 from brainfed.samples.assemble import assemble
-from brainfed.samples.inputs import IntArray, MethodInputs, Outcome
+from brainfed.samples.inputs import MethodInputs, Outcome
 from brainfed.samples.reading import read_people
 from brainfed.samples.results import check, predictions_table
 

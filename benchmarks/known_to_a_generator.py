@@ -24,7 +24,6 @@ from brainfed.configuration.loading import load_plan, read_config
 from brainfed.graphs.propagation import normalised_adjacency
 from brainfed.inpainting.inputs import FusedGraph
 from brainfed.methods.fedni import train as fedni
-from brainfed.methods.fedni.declaration import FedNISettings
 from brainfed.methods.gcn.declaration import FedGCNSettings
 from brainfed.methods.gcn.train import train_fedgcn
 from brainfed.runtime.jobs.checkpoints import Run
@@ -71,7 +70,7 @@ def elsewhere(inputs: MethodInputs, group: NDArray[np.int64], subject: int) -> N
 def heard(inputs: MethodInputs, x: Features) -> Features:
     """(n, d) features as a graph convolution averages them over a subject and its visible neighbours."""
     graph = inputs.graphs[0]
-    row, column, weight = normalised_adjacency(graph.row, graph.column, graph.weight, graph.nodes)
+    row, column, weight = normalised_adjacency(graph)
     return np.asarray(sparse.csr_matrix((weight, (row, column)), shape=(graph.nodes, graph.nodes)) @ x)
 
 
@@ -144,7 +143,7 @@ def main() -> None:
             for edges, shape in (("as FedNI", fused), ("parent", to_parents(inputs, fused))):
                 whole = (features + inputs.features[0].mean(axis=0)).astype(np.float32)
                 filled = replace(inputs, graphs=(), fused=(replace(shape, features=whole),))
-                score = accuracy(fedni.train(filled, FedNISettings(), run), inputs, truth)
+                score = accuracy(fedni.train(filled, FedGCNSettings(), run), inputs, truth)
                 rows.setdefault((name, edges), []).append((score, cosine(features, target)))
         facts.append(about(inputs, fused, group))
     print(f"{'content':56} {'edges':9} {'accuracy':>8} {'cosine':>7}")

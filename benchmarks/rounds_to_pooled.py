@@ -22,10 +22,11 @@ from brainfed.methods.fedtangent.declaration import FederatedRidgeSettings
 from brainfed.methods.fedtangent.train import train_ridge_federated
 from brainfed.methods.linear.declaration import RidgeSettings
 from brainfed.methods.linear.train import train_ridge
+from brainfed.runtime.arrays import IntArray
 from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.runtime.streams import Streams
 from brainfed.samples.assemble import assemble
-from brainfed.samples.inputs import IntArray, MethodInputs, Outcome
+from brainfed.samples.inputs import MethodInputs, Outcome
 
 SHOWN = (1, 2, 3, 5, 10, 15, 20, 25, 30, 40, 50, 75, 100)
 

@@ -12,7 +12,7 @@ import argparse
 import numpy as np
 
 from brainfed.evaluation.metrics import auc
-from brainfed.methods.fglbc.declaration import FedAvgSTGCNSettings, FedGNNSettings
+from brainfed.methods.fglbc.declaration import FederatedRegionGNNSettings, FederatedSTGCNSettings
 from brainfed.methods.fglbc.train import train_fedavg, train_fedgnn
 from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.runtime.streams import Streams
@@ -32,8 +32,8 @@ CHOICES = [
 ]
 SMALL = {"window": 64, "batch": 16, "rounds": 40, "privacy": "none", "learning_rate": 0.01, "groups": 2}
 NETWORKS = {
-    "fedavg-stgcn": (train_fedavg, FedAvgSTGCNSettings, {"channels": 8, "strides": (4, 2, 2)}),
-    "fedgnn": (train_fedgnn, FedGNNSettings, {"hidden": 16}),
+    "fedavg-stgcn": (train_fedavg, FederatedSTGCNSettings, {"channels": 8, "strides": (4, 2, 2)}),
+    "fedgnn": (train_fedgnn, FederatedRegionGNNSettings, {"hidden": 16}),
 }
 
 

@@ -10,9 +10,9 @@ import numpy as np
 import torch
 from made_up_cohort import MadeUpCohort
 
+from brainfed.methods.classifier_settings import FederatedClassifierSettings
 from brainfed.methods.gcn.declaration import FedGCNSettings
 from brainfed.methods.gcn.train import train_fedgcn
-from brainfed.methods.mlp.declaration import FedMLPSettings
 from brainfed.methods.mlp.train import train_fedmlp
 from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.samples.inputs import MethodInputs
@@ -39,9 +39,9 @@ def cohort(quick: bool) -> tuple[MethodInputs, int]:
     return MadeUpCohort(features, subjects).method_inputs(), rounds
 
 
-def settings_of(rounds: int, *, graph: bool) -> FedMLPSettings | FedGCNSettings:
+def settings_of(rounds: int, *, graph: bool) -> FederatedClassifierSettings | FedGCNSettings:
     """The default settings without noise, means weighed by training subjects."""
-    return (FedGCNSettings if graph else FedMLPSettings)(rounds=rounds, noise=0.0, weighting="subjects")
+    return (FedGCNSettings if graph else FederatedClassifierSettings)(rounds=rounds, noise=0.0, weighting="subjects")
 
 
 def by_brainfed(inputs: MethodInputs, rounds: int, *, graph: bool, dtype: torch.dtype = torch.float32) -> Result:

@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV, PredefinedSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from brainfed.methods.linear.declaration import ALPHAS, RidgeSettings
+from brainfed.methods.linear.declaration import PENALTIES, RidgeSettings
 from brainfed.methods.linear.train import train_ridge
 from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.samples.inner_folds import institution_folds
@@ -30,7 +30,7 @@ def leave_one_out(quick: bool) -> Comparison:
     """Margins of all test subjects, the penalty by leave-one-out on the training subjects."""
     repeats = _repeats(2 if quick else 5, quick)
     # The mean squared norm of z-scored rows is their number of columns.
-    alphas = np.array(ALPHAS) * repeats[0].features[0].shape[1]
+    alphas = np.array(PENALTIES) * repeats[0].features[0].shape[1]
     models = [[make_pipeline(StandardScaler(), RidgeCV(alphas)) for _ in range(one.folds)] for one in repeats]
     settings = RidgeSettings(training="central", standardise="institution", choice="leave_one_out")
     return _compared("ridge, leave-one-out", "StandardScaler, RidgeCV", repeats, models, settings)
@@ -59,7 +59,7 @@ def _search(inputs: MethodInputs, fold: int) -> GridSearchCV:
     rows = inputs.features[0][training].astype(np.float64)
     norm = np.square(rows - rows.mean(axis=0)).sum(axis=1).mean()
     split = PredefinedSplit(institution_folds(inputs, fold)[training])
-    return GridSearchCV(Ridge(), {"alpha": np.array(ALPHAS) * norm}, scoring="neg_mean_squared_error", cv=split)
+    return GridSearchCV(Ridge(), {"alpha": np.array(PENALTIES) * norm}, scoring="neg_mean_squared_error", cv=split)
 
 
 def _compared(
@@ -85,6 +85,6 @@ def _compared(
         return np.stack([train_ridge(inputs, settings, Run()).scores[..., 1] for inputs in repeats])
 
     shape = f"{len(rows)} subjects, {rows.shape[1]:,} features"
-    runs = f"{len(ALPHAS)} penalties, {sum(map(len, models))} runs"
+    runs = f"{len(PENALTIES)} penalties, {sum(map(len, models))} runs"
     peer = f"{named('scikit-learn')} ({estimator})"
     return compared(name, peer, f"{shape}, {runs}: margins", timed(theirs), timed(ours), TOLERANCE)

@@ -13,9 +13,9 @@ from torch import Tensor
 from brainfed.engines.graphs.clients import GraphCohort
 from brainfed.engines.graphs.network import KeyedDropout
 from brainfed.models.gcfl import GIN
+from brainfed.runtime.arrays import IntArray
 from brainfed.runtime.streams import Streams
 from brainfed.samples.graphs import GraphSamples
-from brainfed.samples.labelled_subjects import IntArray
 from reference.module_clients import Cohort
 
 

@@ -1,5 +1,7 @@
 """Compare generated neighbours with those that were cut away."""
 
+from dataclasses import asdict
+
 from brainfed.scripting.job import job
 
 with job(snakemake) as running:
@@ -24,4 +26,4 @@ with job(snakemake) as running:
         correlations=params.correlations,
     )
     scored = fidelity(inputs, read_fused(files.fused, inputs.subjects), read_cut(files.graph, inputs.subjects))
-    write_text(snakemake.output.fidelity, canonical_json(scored.to_json()) + "\n")
+    write_text(snakemake.output.fidelity, canonical_json(asdict(scored)) + "\n")

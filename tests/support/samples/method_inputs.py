@@ -9,8 +9,9 @@ from scipy.spatial.distance import cdist
 from sklearn.model_selection import StratifiedKFold
 
 from brainfed.graphs.propagation import Graph
+from brainfed.runtime.arrays import IntArray
 from brainfed.runtime.streams import Streams
-from brainfed.samples.inputs import IntArray, MethodInputs
+from brainfed.samples.inputs import MethodInputs
 from brainfed.samples.reading import Phenotypes
 
 NEIGHBOURS = 3

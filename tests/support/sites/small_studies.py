@@ -4,9 +4,9 @@ from functools import cache
 
 import numpy as np
 
+from brainfed.methods.classifier_settings import FederatedClassifierSettings
 from brainfed.methods.fedtangent.declaration import FederatedRidgeSettings
 from brainfed.methods.fedtangent.train import train_ridge_federated
-from brainfed.methods.mlp.declaration import FedMLPSettings
 from brainfed.methods.mlp.train import train_fedmlp
 from brainfed.runtime.jobs.checkpoints import Checkpoint, Run
 from support.samples.method_inputs import method_inputs
@@ -19,7 +19,7 @@ INPUTS = method_inputs(45, 12, folds=2)
 
 def mlp(inputs, checkpoint=Checkpoint(None, ""), **changes):
     """Sites keep the state of their optimisers: one that comes back needs its own."""
-    settings = FedMLPSettings(rounds=ROUNDS, local_epochs=1, optimiser_state="keep", **changes)
+    settings = FederatedClassifierSettings(rounds=ROUNDS, local_epochs=1, optimiser_state="keep", **changes)
     return train_fedmlp(inputs, settings, Run(checkpoint=checkpoint))
 
 

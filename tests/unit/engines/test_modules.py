@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from brainfed.engines.clients import parameters_by_wire_name
-from brainfed.engines.stacked.stack import normalised
 from brainfed.engines.stacked.training import StackedClients, StackedTraining
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.loop import federate
@@ -15,6 +14,7 @@ from brainfed.federation.noise import WeightNoise
 from brainfed.federation.settings import FederationSettings
 from brainfed.federation.strategies.fedavg import Alone, FedAvg
 from brainfed.federation.wire import Wire
+from brainfed.graphs.propagation import normalised_adjacency
 from brainfed.methods.gcn.declaration import FEDGCN
 from brainfed.models.fedni import GCN, MLP
 from brainfed.runtime.jobs.checkpoints import Checkpoint, Run
@@ -72,7 +72,13 @@ def test_it_gives_the_stacked_engines_numbers(graph, options):
     settings = FederationSettings(**SCHEDULE, **options)
     run = Run(precision="float64")
     task = StackedTraining(
-        inputs, settings, run, "federated", {}, module=deepcopy(module), propagate=normalised if graph else None
+        inputs,
+        settings,
+        run,
+        "federated",
+        {},
+        module=deepcopy(module),
+        propagate=normalised_adjacency if graph else None,
     )
     expected = train(
         StackedClients(task.network(FOLDS, Ledger({})), inputs, settings, shares), settings, inputs.streams, shares

@@ -14,7 +14,8 @@ from brainfed.federation.link import Pace
 from brainfed.federation.message import Message
 from brainfed.federation.noise import WeightNoise, normal
 from brainfed.federation.strategies.fedavg import FedAvg, average, choose, institution_weights
-from brainfed.methods.gcn.declaration import FEDGCN, FedGCNSettings, LocalGCNSettings
+from brainfed.methods.classifier_settings import SoloSettings
+from brainfed.methods.gcn.declaration import FEDGCN, FedGCNSettings
 from brainfed.methods.gcn.train import train_fedgcn, train_localgcn
 from brainfed.runtime.jobs.checkpoints import Checkpoint, Run, checkpoint_path
 from brainfed.runtime.logs import PROGRESS
@@ -24,7 +25,7 @@ from support.samples.method_inputs import method_inputs
 
 STREAMS = Streams(5)
 QUICK = FedGCNSettings(rounds=4, local_epochs=2, learning_rate=0.01, hidden=(6, 3))
-ALONE = LocalGCNSettings(epochs=8, curve_every=2, learning_rate=0.01, hidden=(6, 3))
+ALONE = SoloSettings(epochs=8, curve_every=2, learning_rate=0.01, hidden=(6, 3))
 
 
 def test_equal_weights_are_one_over_the_institutions_that_take_part():

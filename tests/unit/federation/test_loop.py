@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-from brainfed.engines.stacked.stack import normalised
 from brainfed.engines.stacked.training import StackedTraining
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.link import Pace
@@ -13,6 +12,7 @@ from brainfed.federation.message import Message
 from brainfed.federation.noise import WeightNoise
 from brainfed.federation.strategies.fedavg import FedAvg
 from brainfed.federation.wire import Wire
+from brainfed.graphs.propagation import normalised_adjacency
 from brainfed.methods.gcn.declaration import FEDGCN, FedGCNSettings
 from brainfed.models.fedni import GCN
 from brainfed.runtime.jobs.checkpoints import Checkpoint, Run, checkpoint_path
@@ -139,7 +139,7 @@ def stacked(inputs):
     settings = FedGCNSettings(rounds=ROUNDS, local_epochs=2, hidden=(6, 3), learning_rate=0.01)
     module = GCN(inputs.features[0].shape[1], settings.hidden, 2)
     task = StackedTraining(
-        inputs, settings, Run(), "federated", FEDGCN.crossing.tensors, module=module, propagate=normalised
+        inputs, settings, Run(), "federated", FEDGCN.crossing.tensors, module=module, propagate=normalised_adjacency
     )
     return task.clients((0, 1), Ledger({})), task.axes
 

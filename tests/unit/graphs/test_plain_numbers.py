@@ -19,7 +19,7 @@ from brainfed.graphs.neighbours import (
     similarity,
 )
 from brainfed.graphs.population import PopulationGraph, homophily, random_pair
-from brainfed.graphs.propagation import block_edges, dense_block, edges_by_block, normalised_adjacency
+from brainfed.graphs.propagation import Graph, block_edges, dense_block, edges_by_block, normalised_adjacency
 from reference.population_graph import best_partners, mean_distance
 
 
@@ -213,7 +213,7 @@ WEIGHT = np.array([1, 3, 3, 1, 1], dtype=np.float32)
 
 
 def test_propagation_equals_numbers_by_hand():
-    row, column, value = normalised_adjacency(ROW, COLUMN, WEIGHT, 3)
+    row, column, value = normalised_adjacency(Graph(ROW, COLUMN, WEIGHT, 3))
     np.testing.assert_array_equal(row, ROW)
     np.testing.assert_array_equal(column, COLUMN)
     np.testing.assert_allclose(value, [1 / 4, 3 / 4, 3 / 4, 1 / 4, 1])
@@ -222,14 +222,14 @@ def test_propagation_equals_numbers_by_hand():
 def test_incoming_edges_of_a_test_subject_do_not_change_training_rows():
     # Node 2 is a test subject: it receives from node 0 with weight 3, so its row sums to 4; node 0's stays 4.
     row, column = np.append(ROW, 2), np.append(COLUMN, 0)
-    _, _, value = normalised_adjacency(row, column, np.append(WEIGHT, np.float32(3)), 3)
+    _, _, value = normalised_adjacency(Graph(row, column, np.append(WEIGHT, np.float32(3)), 3))
     np.testing.assert_allclose(value[:4], [1 / 4, 3 / 4, 3 / 4, 1 / 4])
     assert value[4] == pytest.approx(1 / 4)
     assert value[5] == pytest.approx(3 / np.sqrt(4 * 4))
 
 
 def test_a_node_with_an_empty_row_receives_and_sends_nothing():
-    _, _, value = normalised_adjacency(np.array([0, 0]), np.array([0, 1]), np.array([1.0, 1.0]), 2)
+    _, _, value = normalised_adjacency(Graph(np.array([0, 0]), np.array([0, 1]), np.array([1.0, 1.0]), 2))
     np.testing.assert_allclose(value, [1 / 2, 0])
 
 
@@ -241,7 +241,7 @@ def test_propagation_equals_the_norm_of_pyg():
     adjacency = upper + upper.T + np.eye(20)
     adjacency[15:, :15] += (rng.random((5, 15)) < 0.3) * 0.7
     row, column = np.nonzero(adjacency)
-    _, _, value = normalised_adjacency(row, column, adjacency[row, column], 20)
+    _, _, value = normalised_adjacency(Graph(row, column, adjacency[row, column], 20))
     # PyG's edges point from source to target: the receiver, our row, is second.
     edges = torch.from_numpy(np.stack([column, row]))
     _, expected = gcn_norm(edges, torch.from_numpy(adjacency[row, column]), 20, add_self_loops=False)

@@ -28,7 +28,6 @@ from brainfed.imaging.tangent import (
     tangent_of_all,
     tangent_of_fold,
     to_triangles,
-    triangle_length,
     whitening_of_fold,
     write_covariances,
 )
@@ -122,7 +121,6 @@ class TestSymmetricMatrices:
 
     def test_triangles_go_row_by_row(self):
         assert to_triangles(np.array([[1.0, 2, 3], [2, 4, 5], [3, 5, 6]])).tolist() == [1, 2, 3, 4, 5, 6]
-        assert triangle_length(200) == 20100
 
     def test_the_number_of_threads_changes_no_bit(self):
         data = {f"s{i:03d}": series(i) for i in range(3 * BLOCK + 1)}

@@ -1,7 +1,7 @@
 """Inpainting fidelity: known answers on hand-made graphs, generators that must score as a baseline, and nulls."""
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import combinations, permutations
 
 import numpy as np
@@ -381,7 +381,7 @@ def test_parents_without_missing_or_visible_neighbours_are_counted_not_compared(
 @pytest.mark.parametrize("parent", [[], [0]])
 def test_undefined_values_are_null(missing, parent):
     inputs = given_inputs(np.zeros((3, 2)), [0, 0, 1], edges((0, 1)))
-    found = fidelity(inputs, generated_nodes(inputs, [[0, 0]] * len(parent), parent), edges(*missing)).to_json()
+    found = asdict(fidelity(inputs, generated_nodes(inputs, [[0, 0]] * len(parent), parent), edges(*missing)))
     text = json.dumps(found, allow_nan=False)
     assert json.loads(text)["count"]["predicted"] == {"pearson": None, "spearman": None}
     assert found["count"]["ratio_predicted"] == (0 if missing else None)
@@ -396,7 +396,7 @@ def test_the_json_has_the_names_that_the_documentation_states():
     inputs, cut = simulated()
     parent = stand_ins(inputs, cut)
     found = json.loads(
-        json.dumps(fidelity(inputs, generated_nodes(inputs, inputs.features[parent], parent), cut).to_json())
+        json.dumps(asdict(fidelity(inputs, generated_nodes(inputs, inputs.features[parent], parent), cut)))
     )
     estimate = {"mean", "error", "parents"}
     assert list(found) == [

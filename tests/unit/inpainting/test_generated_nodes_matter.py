@@ -11,10 +11,10 @@ from brainfed.inpainting.fedni import training as fedni
 from brainfed.inpainting.fedsage import training as fedsage
 from brainfed.inpainting.fusing import fuse
 from brainfed.inpainting.settings import CentroidSettings, FedSageSettings, FusingSettings, InpaintingSettings
+from brainfed.methods.classifier_settings import FederatedClassifierSettings
 from brainfed.methods.fedni import train as fedni_training
-from brainfed.methods.fedni.declaration import FedNISettings
 from brainfed.methods.fedsage import train as fedsage_training
-from brainfed.methods.fedsage.declaration import FedSagePlusSettings
+from brainfed.methods.gcn.declaration import FedGCNSettings
 from brainfed.runtime.artefacts import ArrayFile
 from brainfed.runtime.jobs.checkpoints import Run
 from support.samples.inpainting_inputs import inpainting_inputs
@@ -29,7 +29,7 @@ METHODS = {
         FusingSettings(),
         None,
         fedni_training.train,
-        FedNISettings(**SHORT),
+        FedGCNSettings(**SHORT),
     ),
     "fedsage-plus": (
         fedsage.train,
@@ -38,7 +38,7 @@ METHODS = {
         FusingSettings(cap=None, rounding="truncate", edges="binary"),
         5,
         fedsage_training.train,
-        FedSagePlusSettings(**SHORT),
+        FederatedClassifierSettings(**SHORT),
     ),
     "fedni-centroids": (
         centroids.train,
@@ -47,7 +47,7 @@ METHODS = {
         FusingSettings(cap=None, edges="k"),
         None,
         fedni_training.train,
-        FedNISettings(**SHORT),
+        FedGCNSettings(**SHORT),
     ),
 }
 

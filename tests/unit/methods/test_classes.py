@@ -8,11 +8,11 @@ import pytest
 from brainfed.imaging.fitted.rfe import elimination_ranks
 from brainfed.methods.baselines.declaration import MajoritySettings, PhenotypeSettings
 from brainfed.methods.baselines.train import majority, phenotype
+from brainfed.methods.classifier_settings import FederatedClassifierSettings
 from brainfed.methods.gcn.declaration import FedGCNSettings
 from brainfed.methods.gcn.train import train_fedgcn
 from brainfed.methods.linear.declaration import LogisticSettings, RidgeSettings, SVMSettings
 from brainfed.methods.linear.train import train_logistic, train_ridge, train_svm
-from brainfed.methods.mlp.declaration import FedMLPSettings
 from brainfed.methods.mlp.train import train_fedmlp
 from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.samples.labelled_subjects import hidden_labels
@@ -22,7 +22,7 @@ from support.samples.method_inputs import method_inputs, relabelled
 
 SCHEDULE = {"rounds": 3, "local_epochs": 5, "learning_rate": 0.01}
 
-METHODS = {"fedgcn": (train_fedgcn, FedGCNSettings), "fedmlp": (train_fedmlp, FedMLPSettings)}
+METHODS = {"fedgcn": (train_fedgcn, FedGCNSettings), "fedmlp": (train_fedmlp, FederatedClassifierSettings)}
 
 both_methods = pytest.mark.parametrize("name", list(METHODS))
 

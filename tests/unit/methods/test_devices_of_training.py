@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from brainfed.engines.stacked.stack import normalised
 from brainfed.engines.stacked.training import StackedTraining
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.settings import FederationSettings
+from brainfed.graphs.propagation import normalised_adjacency
 from brainfed.models.fedni import GCN
 from brainfed.runtime.jobs.checkpoints import Run
 from support.samples.method_inputs import method_inputs
@@ -23,7 +23,13 @@ ON_META = Run(device="meta")
 def test_a_training_step_stays_on_its_device(protocol):
     inputs = method_inputs(40, 12, institutions=2, folds=2, protocol=protocol)
     task = StackedTraining(
-        inputs, FederationSettings(), ON_META, "federated", {}, module=GCN(12, (8, 4), 2), propagate=normalised
+        inputs,
+        FederationSettings(),
+        ON_META,
+        "federated",
+        {},
+        module=GCN(12, (8, 4), 2),
+        propagate=normalised_adjacency,
     )
     network = task.network((0, 1), Ledger({}))
     losses = network.training_step(network.stack.labels, torch.ones(2, dtype=torch.bool))

@@ -6,11 +6,10 @@ import torch
 
 from brainfed.configuration.validation import validate
 from brainfed.engines.stacked.network import Dropout
-from brainfed.methods.fedsage.declaration import FedSagePlusSettings
+from brainfed.methods.classifier_settings import FederatedClassifierSettings, SoloSettings
 from brainfed.methods.fedsage.train import train_sage
-from brainfed.methods.gcn.declaration import CentralGCNSettings, FedGCNSettings
+from brainfed.methods.gcn.declaration import FedGCNSettings
 from brainfed.methods.gcn.train import train_centralgcn, train_fedgcn
-from brainfed.methods.mlp.declaration import FedMLPSettings, LocalMLPSettings
 from brainfed.methods.mlp.train import train_fedmlp, train_localmlp
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.checkpoints import Run
@@ -26,7 +25,8 @@ LIKE = torch.zeros(1)
 
 @pytest.mark.parametrize("options", [{}, {"batch": 8}], ids=str)
 @pytest.mark.parametrize(
-    ("train", "settings", "graph"), [(train_fedgcn, FedGCNSettings, True), (train_fedmlp, FedMLPSettings, False)]
+    ("train", "settings", "graph"),
+    [(train_fedgcn, FedGCNSettings, True), (train_fedmlp, FederatedClassifierSettings, False)],
 )
 def test_federated_training_equals_the_loop(train, settings, graph, options):
     inputs = method_inputs(**SIZES)
@@ -39,7 +39,7 @@ def test_federated_training_equals_the_loop(train, settings, graph, options):
 @pytest.mark.parametrize("every", [1, 2, 6])
 @pytest.mark.parametrize(
     ("train", "settings", "graph", "pooled"),
-    [(train_centralgcn, CentralGCNSettings, True, True), (train_localmlp, LocalMLPSettings, False, False)],
+    [(train_centralgcn, SoloSettings, True, True), (train_localmlp, SoloSettings, False, False)],
 )
 def test_solo_training_equals_the_loop_however_often_its_curve_is_drawn(train, settings, graph, pooled, every):
     inputs = method_inputs(**SIZES)
@@ -99,7 +99,9 @@ def test_nothing_is_dropped_while_scoring():
 def test_graphsage_drops_too():
     inputs = method_inputs(**SIZES)
     schedule = {**SCHEDULE, "hidden": (8, 4)}
-    whole, dropped = (train_sage(inputs, FedSagePlusSettings(**schedule, dropout=rate), DOUBLE) for rate in (0.0, 0.5))
+    whole, dropped = (
+        train_sage(inputs, FederatedClassifierSettings(**schedule, dropout=rate), DOUBLE) for rate in (0.0, 0.5)
+    )
     assert np.isfinite(dropped.scores[..., 1][inputs.fold, np.arange(47)]).all()
     assert (dropped.scores[..., 1] != whole.scores[..., 1])[inputs.fold, np.arange(47)].all()
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from brainfed.methods.fedni import train as fedni
-from brainfed.methods.fedni.declaration import FEDNI, FedNISettings
+from brainfed.methods.fedni.declaration import FEDNI
 from brainfed.methods.gcn.declaration import FedGCNSettings
 from brainfed.methods.gcn.train import train_fedgcn
 from brainfed.runtime.jobs.checkpoints import Run
@@ -24,7 +24,7 @@ both_protocols = pytest.mark.parametrize("protocol", ["transductive", "inductive
 def test_without_generated_nodes_it_is_fedgcn_to_the_bit(protocol, skip):
     plain = method_inputs(60, 24, protocol=protocol)
     expected = train_fedgcn(plain, FedGCNSettings(**SHORT, skip=skip), Run())
-    found = fedni.train(without_nodes(with_fused(plain)), FedNISettings(**SHORT, skip=skip), Run())
+    found = fedni.train(without_nodes(with_fused(plain)), FedGCNSettings(**SHORT, skip=skip), Run())
     assert found.scores[..., 1].tobytes() == expected.scores[..., 1].tobytes()
     assert found.round_scores[..., 1].tobytes() == expected.round_scores[..., 1].tobytes()
     assert found.training_loss.tobytes() == expected.training_loss.tobytes()
@@ -39,7 +39,7 @@ def test_noise_in_place_of_generated_features_changes_the_scores_of_real_subject
         replace(fused, features=rng.standard_normal(fused.features.shape).astype(np.float32)) for fused in inputs.fused
     )
     found = [
-        fedni.train(case, FedNISettings(**SHORT), Run()).scores[..., 1]
+        fedni.train(case, FedGCNSettings(**SHORT), Run()).scores[..., 1]
         for case in (inputs, replace(inputs, fused=noisy))
     ]
     tested = np.isfinite(found[0])
@@ -49,7 +49,7 @@ def test_noise_in_place_of_generated_features_changes_the_scores_of_real_subject
 @both_protocols
 def test_stacked_training_on_fused_graphs_equals_a_plain_loop(protocol):
     inputs = with_fused(method_inputs(subjects=61, dimensions=12, folds=4, effect=0.5, seed=3, protocol=protocol))
-    settings = FedNISettings(**SHORT, hidden=(8, 4))
+    settings = FedGCNSettings(**SHORT, hidden=(8, 4))
     found = fedni.train(inputs, settings, Run(precision="float64")).scores[..., 1]
     expected = train_by_loops(with_generated(inputs), hidden=(8, 4), graph=True, standardise=True, noise=0.01, **SHORT)
     np.testing.assert_allclose(found, expected[:, :61], atol=1e-8, rtol=0, equal_nan=True)

@@ -9,8 +9,9 @@ from torch_geometric.nn import SAGEConv
 
 from brainfed.engines.stacked import training
 from brainfed.graphs.propagation import Graph, neighbour_mean
+from brainfed.methods.classifier_settings import FederatedClassifierSettings
 from brainfed.methods.fedsage import train as fedsage_plus
-from brainfed.methods.fedsage.declaration import FEDSAGE, FEDSAGE_PLUS, FedSagePlusSettings
+from brainfed.methods.fedsage.declaration import FEDSAGE, FEDSAGE_PLUS
 from brainfed.methods.registry import METHODS
 from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.samples.inputs import with_generated
@@ -20,7 +21,7 @@ from support.samples.method_inputs import method_inputs
 
 DOUBLE = Run(precision="float64")
 SCHEDULE = {"rounds": 3, "local_epochs": 4, "learning_rate": 0.01}
-SETTINGS = FedSagePlusSettings(**SCHEDULE, hidden=(8, 4))
+SETTINGS = FederatedClassifierSettings(**SCHEDULE, hidden=(8, 4))
 
 
 def test_it_declares_the_generator_and_how_its_nodes_join():

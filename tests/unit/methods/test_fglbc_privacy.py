@@ -9,7 +9,13 @@ import torch
 
 from brainfed.configuration.validation import validate
 from brainfed.federation.accounting import epsilon_spent
-from brainfed.methods.fglbc.declaration import FGLBC, QUICK_STGCN, FedGNNSettings, FGLBCSettings, LocalSTGCNSettings
+from brainfed.methods.fglbc.declaration import (
+    FGLBC,
+    QUICK_STGCN,
+    FederatedRegionGNNSettings,
+    FGLBCSettings,
+    SoloSTGCNSettings,
+)
 from brainfed.methods.fglbc.train import SeriesTraining
 from brainfed.runtime.artefacts import canonical_json
 from brainfed.runtime.errors import UserError
@@ -130,21 +136,25 @@ def test_a_training_that_is_read_again_when_it_is_whole_spends_nothing_more(tmp_
     [
         (FGLBCSettings, {"epsilon": 0}, r"epsilon: expected a number above 0, found 0; privacy: none spends none"),
         (FGLBCSettings, {"epsilon": -2}, r"epsilon: expected at least 0, found -2"),
-        (FedGNNSettings, {"delta": 1}, r"delta: expected a number from 1e-12 to below 1, found 1"),
+        (FederatedRegionGNNSettings, {"delta": 1}, r"delta: expected a number from 1e-12 to below 1, found 1"),
         (FGLBCSettings, {"clip": 0}, r"clip: expected a norm above 0, found 0"),
         (FGLBCSettings, {"kernel": 4}, r"kernel: expected an odd number of time points, found 4; 5 is one"),
-        (LocalSTGCNSettings, {"kernel": 4}, r"kernel: expected an odd number of time points, found 4"),
+        (SoloSTGCNSettings, {"kernel": 4}, r"kernel: expected an odd number of time points, found 4"),
         (FGLBCSettings, {"strides": []}, r"strides: expected one whole number .* of 1 to 8 blocks, found \[\]"),
-        (LocalSTGCNSettings, {"strides": [2, 0]}, r"strides: expected one whole number .*, found \[2, 0\]"),
+        (SoloSTGCNSettings, {"strides": [2, 0]}, r"strides: expected one whole number .*, found \[2, 0\]"),
         (FGLBCSettings, {"strides": [1] * 9}, r"strides: expected one whole number"),
         (FGLBCSettings, {"groups": 3}, r"groups: expected a number that divides channels: 64, found 3; 1 always does"),
-        (FedGNNSettings, {"hidden": 5}, r"groups: expected a number that divides hidden: 5, found 2"),
-        (LocalSTGCNSettings, {"channels": 7}, r"groups: expected a number that divides channels: 7, found 2"),
+        (FederatedRegionGNNSettings, {"hidden": 5}, r"groups: expected a number that divides hidden: 5, found 2"),
+        (SoloSTGCNSettings, {"channels": 7}, r"groups: expected a number that divides channels: 7, found 2"),
         (FGLBCSettings, {"window": 1}, r"window: expected at least 2, found 1"),
         (FGLBCSettings, {"temperature": -1}, r"temperature: expected at least 0, found -1"),
         (FGLBCSettings, {"privacy": "gaussian"}, r"privacy: expected one of .*, found 'gaussian'"),
         (FGLBCSettings, {"adjacency": "cohort_mean"}, r"adjacency: expected subject under privacy: accountant"),
-        (FedGNNSettings, {"adjacency": "cohort_mean", "privacy": "paper"}, r"adjacency: .*; set privacy: none"),
+        (
+            FederatedRegionGNNSettings,
+            {"adjacency": "cohort_mean", "privacy": "paper"},
+            r"adjacency: .*; set privacy: none",
+        ),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )

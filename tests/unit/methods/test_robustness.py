@@ -6,9 +6,9 @@ from sklearn.metrics import roc_auc_score
 
 from brainfed.engines.stacked import training
 from brainfed.federation.settings import RobustnessSettings
+from brainfed.methods.classifier_settings import FederatedClassifierSettings
 from brainfed.methods.fedtangent.declaration import FederatedRidgeSettings
 from brainfed.methods.fedtangent.train import train_ridge_federated
-from brainfed.methods.mlp.declaration import FedMLPSettings
 from brainfed.methods.mlp.train import train_fedmlp
 from brainfed.runtime.jobs.checkpoints import Run
 from support.samples.method_inputs import diagnosis_of, method_inputs
@@ -18,7 +18,7 @@ AVERAGED = {"alphas": (0.1,), "solver": "fedavg", "rounds": 10}
 
 
 def mlp(inputs, run=None, **robustness):
-    return train_fedmlp(inputs, FedMLPSettings(**QUICK, **robustness), run or Run())
+    return train_fedmlp(inputs, FederatedClassifierSettings(**QUICK, **robustness), run or Run())
 
 
 def ridge(inputs, **options):
@@ -95,7 +95,7 @@ def test_an_unseen_site_is_scored_under_attack_by_a_model_that_lacks_it():
 
 def test_far_uploads_stay_finite_over_many_rounds_without_a_defence():
     inputs = method_inputs(40, 8, institutions=4, folds=3)
-    long = FedMLPSettings(**(QUICK | {"rounds": 40, "local_epochs": 1}), attack="paf", attacked=1.0)
+    long = FederatedClassifierSettings(**(QUICK | {"rounds": 40, "local_epochs": 1}), attack="paf", attacked=1.0)
     assert np.isfinite(own_scores(train_fedmlp(inputs, long, Run()), inputs)).all()
     assert np.isfinite(own_scores(ridge(inputs, rounds=150, attack="paf", attacked=1.0), inputs)).all()
 

@@ -8,11 +8,10 @@ import torch
 from sklearn.metrics import roc_auc_score
 
 from brainfed.engines.stacked import training
-from brainfed.engines.stacked.stack import normalised
 from brainfed.engines.stacked.training import StackedTraining
 from brainfed.engines.training import train_networks
 from brainfed.federation.ledger import Ledger
-from brainfed.graphs.propagation import Graph
+from brainfed.graphs.propagation import Graph, normalised_adjacency
 from brainfed.methods.gcn.declaration import FEDGCN, FedGCNSettings
 from brainfed.methods.gcn.train import train_fedgcn
 from brainfed.models.fedni import GCN
@@ -64,7 +63,9 @@ def test_clients_that_sit_out_leave_the_skip_as_it_is():
     trained = np.flatnonzero(np.isfinite(found.training_loss[0, :, 0]))
     assert len(trained) == 1
     module = GCN(7, (8, 4), 2, skip=True)
-    alone = train_networks(StackedTraining(inputs, settings, DOUBLE, "local", {}, module=module, propagate=normalised))
+    alone = train_networks(
+        StackedTraining(inputs, settings, DOUBLE, "local", {}, module=module, propagate=normalised_adjacency)
+    )
     own = inputs.institution == trained[0]
     np.testing.assert_allclose(
         found.scores[..., 1][:, own], alone.scores[..., 1][:, own], atol=1e-12, rtol=0, equal_nan=True
@@ -158,7 +159,7 @@ def test_an_unseen_site_is_scored_by_the_other_sites_models_with_their_skips():
             "local",
             FEDGCN.crossing.tensors,
             module=module,
-            propagate=normalised,
+            propagate=normalised_adjacency,
             standardise=False,
         )
         return train_networks(task)
@@ -179,7 +180,7 @@ def test_a_training_step_stays_on_its_device(protocol):
     inputs = method_inputs(40, 12, institutions=2, folds=2, protocol=protocol)
     module = GCN(12, (8, 4), 2, skip=True)
     run = Run(device="meta")
-    task = StackedTraining(inputs, SETTINGS, run, "federated", {}, module=module, propagate=normalised)
+    task = StackedTraining(inputs, SETTINGS, run, "federated", {}, module=module, propagate=normalised_adjacency)
     network = task.network((0, 1), Ledger({}))
     losses = network.training_step(network.stack.labels, torch.ones(2, dtype=torch.bool))
     assert losses.device == network.first["weight_skip"].weight.grad.device == torch.device("meta")

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from brainfed.engines.stacked import stack
 from brainfed.engines.stacked.first_layer import SparsePropagation, institution_blocks, row_sums
-from brainfed.graphs.propagation import Graph
-from brainfed.methods.fedsage.declaration import FedSagePlusSettings
+from brainfed.graphs.propagation import Graph, normalised_adjacency
+from brainfed.methods.classifier_settings import FederatedClassifierSettings, SoloSettings
 from brainfed.methods.fedsage.train import train_sage
-from brainfed.methods.gcn.declaration import CentralGCNSettings, FedGCNSettings, LocalGCNSettings
+from brainfed.methods.gcn.declaration import FedGCNSettings
 from brainfed.methods.gcn.train import train_centralgcn, train_fedgcn, train_localgcn
 from brainfed.runtime.jobs.checkpoints import Run
 from reference.loop_federation import train_by_loops
@@ -24,9 +24,9 @@ SOLO = {"epochs": 6, "curve_every": 3, "learning_rate": 0.01}
 METHODS = {
     "fedgcn": (train_fedgcn, FedGCNSettings(**SCHEDULE, hidden=(8, 4))),
     "fedgcn-skip": (train_fedgcn, FedGCNSettings(**SCHEDULE, hidden=(8, 4), skip="linear")),
-    "localgcn": (train_localgcn, LocalGCNSettings(**SOLO, hidden=(8, 4))),
-    "centralgcn": (train_centralgcn, CentralGCNSettings(**SOLO, hidden=(8, 4))),
-    "fedsage": (train_sage, FedSagePlusSettings(**SCHEDULE, hidden=(8, 4))),
+    "localgcn": (train_localgcn, SoloSettings(**SOLO, hidden=(8, 4))),
+    "centralgcn": (train_centralgcn, SoloSettings(**SOLO, hidden=(8, 4))),
+    "fedsage": (train_sage, FederatedClassifierSettings(**SCHEDULE, hidden=(8, 4))),
 }
 
 
@@ -96,6 +96,6 @@ def test_a_large_graph_never_becomes_dense():
     inputs = method_inputs(subjects=30, dimensions=2, institutions=1, folds=3)
     whole = stack.Member(place, None, None)
     inputs = stack.MethodInputs(**{**vars(inputs), "graphs": (ring,)})
-    found = stack.stack_graphs(inputs, (whole,), (0,), stack.normalised, torch.float32)
+    found = stack.stack_graphs(inputs, (whole,), (0,), normalised_adjacency, torch.float32)
     assert isinstance(found, SparsePropagation)
     np.testing.assert_allclose(found @ torch.ones(1, 1, nodes, 1), 1.0, atol=1e-6)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from brainfed.federation.settings import FederationSettings
-from brainfed.methods.gcn.declaration import CentralGCNSettings, FedGCNSettings, LocalGCNSettings
+from brainfed.methods.classifier_settings import FederatedClassifierSettings, SoloSettings
+from brainfed.methods.gcn.declaration import FedGCNSettings
 from brainfed.methods.gcn.train import train_centralgcn, train_fedgcn, train_localgcn
 from brainfed.methods.logistic_federated import train as logistic_federated
 from brainfed.methods.logistic_federated.declaration import FederatedLogisticSettings
-from brainfed.methods.mlp.declaration import FedMLPSettings
 from brainfed.methods.mlp.train import train_fedmlp
 from brainfed.runtime.jobs.checkpoints import Run
 from reference.loop_federation import train_by_loops
@@ -21,7 +21,11 @@ SCHEDULE = {"rounds": 3, "local_epochs": 4, "learning_rate": 0.01}
 
 CASES = {
     "fedgcn": (train_fedgcn, FedGCNSettings(**SCHEDULE, hidden=(8, 4)), {"hidden": (8, 4), "graph": True}),
-    "fedmlp": (train_fedmlp, FedMLPSettings(**SCHEDULE, hidden=(8, 4)), {"hidden": (8, 4), "graph": False}),
+    "fedmlp": (
+        train_fedmlp,
+        FederatedClassifierSettings(**SCHEDULE, hidden=(8, 4)),
+        {"hidden": (8, 4), "graph": False},
+    ),
     "logistic-federated": (
         logistic_federated.train,
         FederatedLogisticSettings(solver="fedavg", **SCHEDULE),
@@ -44,8 +48,8 @@ def test_federated_training_equals_the_loop(name, protocol):
 @pytest.mark.parametrize(
     ("train", "settings", "pooled"),
     [
-        (train_localgcn, LocalGCNSettings(epochs=12, curve_every=4, learning_rate=0.01, hidden=(8, 4)), False),
-        (train_centralgcn, CentralGCNSettings(epochs=12, curve_every=4, learning_rate=0.01, hidden=(8, 4)), True),
+        (train_localgcn, SoloSettings(epochs=12, curve_every=4, learning_rate=0.01, hidden=(8, 4)), False),
+        (train_centralgcn, SoloSettings(epochs=12, curve_every=4, learning_rate=0.01, hidden=(8, 4)), True),
     ],
     ids=["localgcn", "centralgcn"],
 )

@@ -14,12 +14,12 @@ from brainfed.inpainting.fedni import drawing
 from brainfed.inpainting.fedni import training as generator_training
 from brainfed.inpainting.fusing import fuse
 from brainfed.inpainting.settings import FusingSettings, InpaintingSettings
-from brainfed.methods.fedni.declaration import FedNISettings
 from brainfed.methods.fedni.train import train as train_fedni
 from brainfed.methods.fglbc.declaration import QUICK_STGCN, FGLBCSettings
 from brainfed.methods.fglbc.train import train_fglbc
 from brainfed.methods.gcfl.declaration import GCFLSettings
 from brainfed.methods.gcfl.train import train_gcfl
+from brainfed.methods.gcn.declaration import FedGCNSettings
 from brainfed.methods.registry import METHODS
 from brainfed.runtime.entry import resolve
 from brainfed.runtime.jobs.checkpoints import Run
@@ -184,7 +184,7 @@ def test_a_generator_its_nodes_and_the_classifier_on_them():
         trained = generator_training.train(nodes, settings, Run())
         loaded = drawing.load(nodes, settings, SimpleNamespace(arrays=trained.arrays), Run())
         fused = fuse(nodes, loaded, FusingSettings(), 3)
-        outcome = train_fedni(replace(held, fused=(fused,)), FedNISettings(rounds=2), Run())
+        outcome = train_fedni(replace(held, fused=(fused,)), FedGCNSettings(rounds=2), Run())
         return replace(outcome, crossings=(*trained.crossings, *outcome.crossings))
 
     compared = Compared.of(train, inputs, only_nodes)

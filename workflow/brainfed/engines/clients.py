@@ -1,8 +1,10 @@
 """What institutions with networks have in common, whatever their engine: names on the wire, local steps, curves."""
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,9 +16,11 @@ from brainfed.federation.settings import FederationSettings
 from brainfed.federation.sharing import Content
 from brainfed.federation.strategies.fedavg import choose
 from brainfed.models.classifier import Classifier
+from brainfed.runtime.arrays import BoolArray, Float64, IntArray
+from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
 from brainfed.samples.inputs import FittedModel
-from brainfed.samples.labelled_subjects import IntArray, LabelledSubjects
+from brainfed.samples.labelled_subjects import LabelledSubjects
 
 
 def wire_name(parameter: str) -> str:
@@ -29,6 +33,24 @@ def parameters_by_wire_name(module: torch.nn.Module) -> dict[str, torch.nn.Param
     return {wire_name(name): parameter for name, parameter in module.named_parameters()}
 
 
+def content_of(tensors: Mapping[str, Tensor], stacked: int = 0) -> dict[str, tuple[tuple[int, ...], int]]:
+    """Shapes and bytes of an entry of tensors, for the ledger, without their first `stacked` axes."""
+    return {name: (tuple(tensor.shape[stacked:]), tensor.element_size()) for name, tensor in tensors.items()}
+
+
+def padded_labels(labels: IntArray, members: Sequence[IntArray]) -> Tensor:
+    """(M, F, m) labels of the subjects of M institutions, padded with -1 to the largest one.
+
+    Args:
+        labels: (F, n) of all subjects, -1 where hidden.
+        members: (M,) positions of each institution's subjects.
+    """
+    padded = torch.full((len(members), len(labels), max(map(len, members))), -1)
+    for place, own in enumerate(members):
+        padded[place, :, : len(own)] = torch.from_numpy(labels[:, own])
+    return padded
+
+
 def axes_of(module: Classifier) -> dict[str, int]:
     """Sizes of the axes of a classifier's tensors, for the ledger."""
     widths = module.widths
@@ -37,10 +59,7 @@ def axes_of(module: Classifier) -> dict[str, int]:
 
 
 def local_steps(subjects: Sequence[int], settings: FederationSettings, streams: Streams, *, drawn: bool) -> int:
-    """Number of local steps of all institutions in all rounds, for one fold.
-
-    `drawn`: whether only the institutions that are drawn for a round train.
-    """
+    """Number of local steps of all institutions in all rounds of one fold; `drawn`: of those that a round draws."""
     batches = 1 if settings.batch == 0 else -(-max(subjects) // settings.batch)
     rounds = (
         len(choose(len(subjects), settings.fraction, streams, number)) if drawn else len(subjects)
@@ -58,7 +77,6 @@ class Batches:
         subjects: (M,) subjects of each institution. If steps are even, the largest decides their number, so that no
             fold depends on another's size.
         folds: numbers of the folds; they key the streams.
-        streams: random streams of the repeat.
         even: whether all institutions take equally many steps, or each as many as its own training subjects need.
     """
 
@@ -101,41 +119,62 @@ class Curves:
             institution had none or did not train.
     """
 
-    probabilities: NDArray[np.float64]
-    losses: NDArray[np.float64]
+    probabilities: Float64
+    losses: Float64
 
     @classmethod
     def of(cls, rounds: int, labels: Tensor, classes: int) -> "Curves":
         """Empty curves for labels (M, F, n)."""
         return cls(np.zeros((rounds, *labels.shape, classes)), np.zeros((rounds, *labels.shape[:2])))
 
-    def until(self, number: int) -> dict[str, NDArray[np.float64]]:
+    def until(self, number: int) -> dict[str, Float64]:
         """Arrays of the rounds up to `number`, by name."""
         return {"probabilities": self.probabilities[: number + 1], "losses": self.losses[: number + 1]}
+
+    def restore(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Copy the arrays of `until`."""
+        for name, curve in self.until(number).items():
+            curve[:] = arrays[name]
+
+    def words(self, number: int, untrained: str = "nobody here was drawn") -> str:
+        """The mean loss of a round, for the progress line."""
+        losses = self.losses[number]
+        return f"loss {np.nanmean(losses):.4f}" if np.isfinite(losses).any() else untrained
+
+
+def require_finite(loss: float, trainer: str, fold: int, number: int) -> None:
+    """Refuse a training that diverges.
+
+    Raises:
+        UserError: the loss of round `number` is not finite.
+    """
+    if not math.isfinite(loss):
+        raise UserError(
+            f"training of {trainer} (fold {fold}, round {number + 1}): expected a finite loss, found NaN or an "
+            "infinite one; lower learning_rate."
+        )
 
 
 def of_subjects(
     inputs: LabelledSubjects,
     members: Sequence[IntArray],
-    probabilities: NDArray[np.float64],
-    chosen: Callable[[int], NDArray[np.bool_]],
+    probabilities: Float64,
+    chosen: Callable[[int], BoolArray],
     folds: Sequence[int],
-) -> NDArray[np.float64]:
+) -> Float64:
     """(T, F, n, C) scores of subjects from (T, M, F, m, C) of the institutions; NaN of subjects that are not chosen.
 
     Args:
-        inputs: subjects of the repeat.
         members: (M,) positions of the subjects of each trainer.
         probabilities: of every trainer's subjects, padded to the largest one.
         chosen: fold -> (n,) mask.
-        folds: numbers of the F folds.
     """
-    found = np.full((len(probabilities), len(folds), len(inputs.subjects), inputs.classes), np.nan)
+    scores = np.full((len(probabilities), len(folds), len(inputs.subjects), inputs.classes), np.nan)
     for position, fold in enumerate(folds):
         for place, own in enumerate(members):
             kept = chosen(fold)[own]
-            found[:, position, own[kept]] = probabilities[:, place, position, : len(own)][:, kept]
-    return found
+            scores[:, position, own[kept]] = probabilities[:, place, position, : len(own)][:, kept]
+    return scores
 
 
 class NetworkClients(Clients, ABC):
@@ -164,25 +203,20 @@ class NetworkClients(Clients, ABC):
 
     @abstractmethod
     def content(self, place: int) -> Content:
-        """What an institution without training subjects receives to be scored by this one's network of one fold."""
+        """What an institution without training subjects receives, to be scored by the network of `place` in a fold."""
 
     @abstractmethod
-    def member_probabilities(self) -> NDArray[np.float64]:
+    def member_probabilities(self) -> Float64:
         """(1, M, F, n, C) probabilities of the training subjects of each fold by the last networks, NaN of others.
 
         The first axis is that of the rounds in an engine that has these probabilities after every round.
         """
 
     @abstractmethod
-    def foreign_probabilities(
-        self, teacher: int, place: int, position: int, tested: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
+    def foreign_probabilities(self, teacher: int, place: int, position: int, tested: IntArray) -> Float64:
         """(b, C) probabilities of subjects of an institution that trains nothing in a fold, by another's last network.
 
         Args:
-            teacher: the other institution.
-            place: the institution without training subjects.
-            position: place of the fold.
             tested: (b,) positions among the institution's subjects.
         """
 

@@ -6,9 +6,11 @@ from pathlib import Path
 import numpy as np
 
 from brainfed.federation.ledger import STAGES, Ledger
-from brainfed.federation.sharing import columns, of_institutions, record_pool
+from brainfed.federation.sharing import Content, columns, of_institutions, record_pool
+from brainfed.runtime.arrays import IntArray
 from brainfed.runtime.artefacts import read_arrays
-from brainfed.samples.inputs import IntArray, MethodInputs
+from brainfed.samples.inputs import MethodInputs
+from brainfed.samples.series import SeriesInputs
 
 Row = dict[str, int | str]
 
@@ -18,6 +20,12 @@ def record_pooling(inputs: MethodInputs, ledger: Ledger, *phenotypes: str) -> No
     features = {} if phenotypes else {"features": (inputs.features[0].shape[1:], inputs.features[0].itemsize)}
     if len(inputs.institutions) > 1:
         record_pool(ledger, sizes_of(inputs.institution), features | columns(*phenotypes, "labels"))
+
+
+def series_content(inputs: SeriesInputs, subjects: IntArray, prefix: str = "") -> Content:
+    """Series and labels of subjects at these positions, for the ledger."""
+    series = (int(inputs.lengths[subjects].sum()), inputs.regions)
+    return {f"{prefix}series": (series, inputs.series.itemsize), f"{prefix}labels": ((len(subjects),), 1)}
 
 
 def sizes_of(institution: IntArray) -> dict[int, int]:
@@ -53,10 +61,7 @@ def in_order(*stages: Sequence[Row]) -> list[Row]:
     """
     kept: dict[tuple[object, ...], Row] = {}
     for row in sorted((row for rows in stages for row in rows), key=lambda row: STAGES.index(row["stage"])):
-        held = _content(row) if "subjects" in str(row["axes"]).split(" x ") else (row["stage"], row["name"])
-        kept.setdefault((*held, row["direction"]), row)
+        of_subjects = "subjects" in str(row["axes"]).split(" x ")
+        key = ("name", "axes", "institutions", "bytes") if of_subjects else ("stage", "name")
+        kept.setdefault((*(row[column] for column in key), row["direction"]), row)
     return list(kept.values())
-
-
-def _content(row: Mapping[str, int | str]) -> tuple[object, ...]:
-    return row["name"], row["axes"], row["institutions"], row["bytes"]

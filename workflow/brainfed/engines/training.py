@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from torch import Tensor
 
 from brainfed.engines.clients import NetworkClients, of_subjects
@@ -28,10 +27,11 @@ from brainfed.federation.settings import FederationSettings, RobustnessSettings,
 from brainfed.federation.sharing import record_downloads, record_help
 from brainfed.federation.strategies.fedavg import Alone, EndingStrategy, FedAvg, Selection, Strategy
 from brainfed.federation.wire import Wire
+from brainfed.runtime.arrays import Float64, IntArray
 from brainfed.runtime.jobs.checkpoints import Checkpoint, Run
 from brainfed.runtime.streams import Streams
 from brainfed.samples.inputs import Outcome
-from brainfed.samples.labelled_subjects import IntArray, LabelledSubjects, require_training_subjects
+from brainfed.samples.labelled_subjects import LabelledSubjects, require_training_subjects
 
 Progress = Callable[[int, int, str], None]
 """Called after a round with (done, total, what)."""
@@ -71,10 +71,9 @@ class Training(ABC, Generic[Subjects, Lengths]):
     """One method on one repeat.
 
     Attributes:
-        inputs: subjects of the repeat.
+        inputs: of the repeat.
         schedule: rounds, and how an institution trains in them.
-        run: settings of the machine.
-        topology: `local`, `federated` or `central`.
+        topology: a server joins the institutions, none does, or one trainer pools all subjects.
         shared_tensors: tensors that may leave an institution, name -> axes.
         server: makes the strategy of a federated training; None: the usual one of the kind.
         robustness: the attack on replies.
@@ -102,9 +101,14 @@ class Training(ABC, Generic[Subjects, Lengths]):
         return self.topology == "federated"
 
     @property
+    def pooled(self) -> bool:
+        """Whether one trainer has all subjects."""
+        return self.topology == "central"
+
+    @property
     def members(self) -> list[IntArray]:
-        """(M,) positions of the subjects of each trainer: of an institution, or of all."""
-        if self.topology == "central":
+        """(M,) positions of the subjects of each trainer."""
+        if self.pooled:
             return [np.arange(len(self.inputs.subjects))]
         return [self.inputs.members(place) for place in range(len(self.inputs.institutions))]
 
@@ -115,7 +119,7 @@ class Training(ABC, Generic[Subjects, Lengths]):
 
     @property
     def stacks(self) -> list[tuple[int, ...]]:
-        """Folds that are trained together, one such group after the other."""
+        """Groups of folds that are trained together, one group after the other."""
         return [tuple(range(self.inputs.folds))]
 
     @property
@@ -142,9 +146,8 @@ class Training(ABC, Generic[Subjects, Lengths]):
         """The noise on weights that leave an institution; none."""
         return WeightNoise(0.0, self.inputs.streams, folds)
 
-    def checkpoint(self, folds: tuple[int, ...]) -> Checkpoint:
+    def checkpoint(self, _folds: tuple[int, ...]) -> Checkpoint:
         """The state of these folds' training."""
-        del folds
         return self.run.checkpoint
 
 
@@ -167,7 +170,7 @@ def train_networks(training: AnyTraining) -> Outcome:
     return train_by_round(training)[0]
 
 
-def train_by_round(training: AnyTraining) -> tuple[Outcome, NDArray[np.float64]]:
+def train_by_round(training: AnyTraining) -> tuple[Outcome, Float64]:
     """The same, and the member scores (T, F, n, C) by round; T = 1 where an engine has the last alone."""
     for fold in range(training.inputs.folds):
         require_training_subjects(training.inputs, fold)
@@ -185,7 +188,7 @@ def train_by_round(training: AnyTraining) -> tuple[Outcome, NDArray[np.float64]]
 
 def _train_folds(
     training: AnyTraining, folds: tuple[int, ...], ledger: Ledger, progress: Progress
-) -> tuple[Outcome, NDArray[np.float64]]:
+) -> tuple[Outcome, Float64]:
     inputs, schedule, members = training.inputs, training.schedule, training.members
     clients = training.clients(folds, ledger)
     start, trained = clients.start(), clients.samples[:, 0].tolist()
@@ -197,10 +200,9 @@ def _train_folds(
         {place: count for place, count in enumerate(trained) if count} if training.reports else None,
         attack=attack_of(training.robustness, attacked),
     )
-    make: Server = (training.server or training.usual_server) if training.federated else _alone
+    make: Server = (training.server or training.usual_server) if training.federated else lambda codes, _: Alone(codes)
     strategy = make(clients.institutions, start)
-    checkpoint = training.checkpoint(folds)
-    server = run_rounds(clients, strategy, wire, schedule.rounds, inputs.link, checkpoint, progress)
+    server = run_rounds(clients, strategy, wire, schedule.rounds, inputs.link, training.checkpoint(folds), progress)
     scores = of_subjects(inputs, members, clients.curves.probabilities, inputs.tested, folds)
     member_scores = of_subjects(inputs, members, clients.member_probabilities(), inputs.training, folds)
     if not clients.global_model:
@@ -254,16 +256,12 @@ def run_until_finished(
     return server
 
 
-def _alone(institutions: tuple[int, ...], _start: Mapping[str, Tensor]) -> Strategy:
-    return Alone(institutions)
-
-
 def _score_unseen(
     inputs: LabelledSubjects,
     clients: NetworkClients,
     members: Sequence[IntArray],
     folds: tuple[int, ...],
-    scores: NDArray[np.float64],
+    scores: Float64,
 ) -> None:
     """Write the mean probability of the others' last networks for institutions without training subjects."""
     trained = clients.samples.numpy() > 0
@@ -272,10 +270,10 @@ def _score_unseen(
         if not len(tested):
             continue
         others = np.flatnonzero(trained[:, position]).tolist()
-        found = [clients.foreign_probabilities(other, place, position, tested) for other in others]
         own = members[place][tested]
         scores[:, position, own] = np.nan
-        scores[-1, position, own] = np.mean(found, axis=0)
+        helping = [clients.foreign_probabilities(other, place, position, tested) for other in others]
+        scores[-1, position, own] = np.mean(helping, axis=0)
 
 
 def _record_help(training: AnyTraining, clients: NetworkClients, ledger: Ledger) -> None:

@@ -10,15 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from brainfed.graphs.settings import ConnectomeSettings, require_connections
+from brainfed.runtime.arrays import BoolArray, Float32, Float64, IntArray
 from brainfed.runtime.artefacts import map_array, writing_blocks
 from brainfed.runtime.errors import UserError
-
-# Bytes of graphs, by which equal ones are found.
-
-Float32 = NDArray[np.float32]
-Float64 = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-IntArray = NDArray[np.int64]
 
 
 def contents(arrays: Mapping[str, NDArray[Any]]) -> list[bytes]:
@@ -80,7 +74,6 @@ def connections(features: Float32, regions: int, *, tangent: bool = False) -> Fl
 
     Args:
         features: (n, C); tangent vectors (n, C + R) with the diagonal, whose connections are multiplied by sqrt(2).
-        regions: R.
         tangent: whether the features are tangent vectors.
     """
     if not tangent:
@@ -103,7 +96,7 @@ def matrices(features: Float32, regions: int, *, tangent: bool = False) -> Float
     return square
 
 
-def strongest(entries: Float32, regions: int, settings: ConnectomeSettings) -> Mask:
+def strongest(entries: Float32, regions: int, settings: ConnectomeSettings) -> BoolArray:
     """(n, C) mask of the connections (n, C) that are edges: the largest by absolute value, none of them 0."""
     strength = np.abs(entries)
     if settings.edges == "absolute":
@@ -117,7 +110,7 @@ def strongest(entries: Float32, regions: int, settings: ConnectomeSettings) -> M
     return np.asarray((above | (equal & (np.cumsum(equal, axis=1) <= room))) & (strength > 0))
 
 
-def adjacency(edges: Mask, regions: int) -> Mask:
+def adjacency(edges: BoolArray, regions: int) -> BoolArray:
     """(n, R, R) symmetric masks without self-loops of the masks (n, C) of connections."""
     square = np.zeros((len(edges), regions, regions), dtype=np.bool_)
     rows, columns = np.triu_indices(regions, 1)
@@ -221,12 +214,12 @@ def write_connectomes(
         append("edge_start", np.concatenate([[0], np.cumsum(2 * counts)]))
         for block in measured.blocks(block_entries):
             square = measured.matrices(block)
-            held = adjacency(strongest(measured.connections(block), regions, settings), regions)
-            _, source, target = np.nonzero(held)
+            edge_masks = adjacency(strongest(measured.connections(block), regions, settings), regions)
+            _, source, target = np.nonzero(edge_masks)
             append("nodes", square.reshape(-1, regions))
             append("source", source)
             append("target", target)
-            append("weight", square[held])
+            append("weight", square[edge_masks])
 
 
 def _require_finite(measured: Connectivity, block: IntArray) -> None:
@@ -242,8 +235,8 @@ def _without_edges(measured: Connectivity, settings: ConnectomeSettings, empty: 
     """The sentence about subjects without an edge; their largest entry is named for the one in whom it is smallest."""
     largest = np.abs(measured.connections(empty)).max(axis=1)
     least = int(np.argmin(largest))
-    subject, found = measured.subjects[empty[least]], float(largest[least])
-    if found == 0:
+    subject, entry = measured.subjects[empty[least]], float(largest[least])
+    if entry == 0:
         return (
             f"{measured.path}: expected a connection other than 0 in every subject, found none in {subject!r}, whose "
             "regions have no signal; leave the subject out of the phenotype table, or set "
@@ -252,5 +245,5 @@ def _without_edges(measured: Connectivity, settings: ConnectomeSettings, empty: 
     return (
         f"connectomes.threshold: expected an edge in every connectome, found none in {len(empty)} of "
         f"{len(measured.subjects)} subjects at {settings.threshold:g} (the largest entry of {subject!r} is "
-        f"{found:.3g}); lower it, or choose `edges: proportional`."
+        f"{entry:.3g}); lower it, or choose `edges: proportional`."
     )

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh, qr, svd
 from sklearn.utils.extmath import svd_flip
 
-from brainfed.imaging.fitted.rfe import FloatMatrix, IntArray, both_classes, elimination_ranks
+from brainfed.imaging.fitted.rfe import both_classes, elimination_ranks
+from brainfed.runtime.arrays import Float64, FloatArray, IntArray
 
 # Principal components of large features, by blocks of rows without a copy.
 #
@@ -18,9 +19,6 @@ from brainfed.imaging.fitted.rfe import FloatMatrix, IntArray, both_classes, eli
 # their size is allocated. Passes continue until the components equal those of the exact decomposition, so that a graph
 # does not depend on the method. Products are in the precision of the features, sums over blocks and small
 # decompositions in float64.
-
-FloatArray = NDArray[np.float32] | NDArray[np.float64]
-Float64 = NDArray[np.float64]
 
 
 BLOCK_ENTRIES = 1 << 23
@@ -76,8 +74,8 @@ def randomised_components(features: FloatArray, mean: Float64, deviation: Float6
         residuals = np.linalg.norm(beyond @ vectors[size - added.shape[1] :], axis=0)
         directions, lengths, _ = svd(beyond, full_matrices=False)
         directions = directions[:, lengths > NOTHING * values[0]]
-        found = done >= least and bool((residuals <= ACCURACY * _gaps(values)[:width]).all())
-        if found or directions.shape[1] == 0:
+        converged = done >= least and bool((residuals <= ACCURACY * _gaps(values)[:width]).all())
+        if converged or directions.shape[1] == 0:
             break
         added = np.asarray(qr(_outside(directions, basis), mode="economic")[0], dtype=np.float64)
     components = (basis @ vectors).T
@@ -133,7 +131,7 @@ EXACT_RANK = 2500
 class Embedding(Protocol):
     """Map from features to the space in which subjects are compared."""
 
-    def __call__(self, features: FloatArray) -> NDArray[np.float64]:
+    def __call__(self, features: FloatArray) -> Float64:
         """Features (n, d) -> embedding (n, d_h)."""
 
 
@@ -148,7 +146,7 @@ class Projection:
     mean: FloatArray
     components: FloatArray
 
-    def __call__(self, features: FloatArray) -> NDArray[np.float64]:
+    def __call__(self, features: FloatArray) -> Float64:
         """Features (n, d) -> embedding (n, d_h)."""
         axes, origin = self.components.T, self.mean @ self.components.T
         if not _is_large(features):
@@ -159,7 +157,7 @@ class Projection:
         return embedding
 
 
-def as_they_are(features: FloatArray) -> NDArray[np.float64]:
+def as_they_are(features: FloatArray) -> Float64:
     """Use features (n, d) as the embedding without a fit."""
     return features.astype(np.float64)
 
@@ -171,7 +169,7 @@ class ZScores:
     mean: FloatArray
     deviation: FloatArray
 
-    def __call__(self, features: FloatArray) -> NDArray[np.float64]:
+    def __call__(self, features: FloatArray) -> Float64:
         """Features (n, d) -> embedding (n, d)."""
         return np.asarray((features - self.mean) / self.deviation, dtype=np.float64)
 
@@ -210,7 +208,7 @@ def fit_scaled_projection(features: FloatArray, dimensions: int) -> Projection:
     return Projection(mean, fitted.components / deviation)
 
 
-def _deviation(features: FloatArray, mean: NDArray[np.float64]) -> NDArray[np.float64]:
+def _deviation(features: FloatArray, mean: Float64) -> Float64:
     """Standard deviation (d,) around the mean (d,), infinite for constant features."""
     large = _is_large(features)
     spread = deviation_by_blocks(features, mean) if large else features.std(axis=0, dtype=np.float64)
@@ -221,7 +219,7 @@ def _is_large(features: FloatArray) -> bool:
     return bool(min(features.shape) > EXACT_RANK)
 
 
-def _exact_components(centred: NDArray[np.float64], width: int) -> NDArray[np.float64]:
+def _exact_components(centred: Float64, width: int) -> Float64:
     """Strongest right singular vectors, by the smaller of the two Gram matrices.
 
     For 1,000 subjects by 20,000 connections this is ten times faster than the SVD.
@@ -239,7 +237,7 @@ def _exact_components(centred: NDArray[np.float64], width: int) -> NDArray[np.fl
 # Low-dimensional H of FedNI Sec. III-A by recursive feature elimination (Parisot et al. 2018, Sec. 2.3).
 
 
-def selected_features(features: FloatMatrix, labels: IntArray, dimensions: int) -> IntArray:
+def selected_features(features: FloatArray, labels: IntArray, dimensions: int) -> IntArray:
     """Select the min(dimensions, d) features, ascending, that elimination on labelled subjects keeps.
 
     The result is empty if the labels are of one class, as at a site that is left out.
@@ -247,7 +245,6 @@ def selected_features(features: FloatMatrix, labels: IntArray, dimensions: int) 
     Args:
         features: (n, d) of the training subjects.
         labels: (n,) in {0, ..., C - 1}; -1: the label must not be used.
-        dimensions: dimensions of the embedding.
     """
     if not both_classes(labels):
         return np.zeros(0, dtype=np.int64)

@@ -1,6 +1,6 @@
 """The most similar subjects: A = S o S~, imaging times phenotype (FedNI Sec. III-A), for few and for many subjects."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,15 +10,11 @@ from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
 
 from brainfed.graphs.settings import Distance
+from brainfed.runtime.arrays import BoolArray, Float32, Float64, IntArray
 
 # Squared distances of many subjects by one matrix product: |a - b|^2 = |a|^2 - 2 a.b + |b|^2.
 
-FloatMatrix = NDArray[np.float64]
-Values = NDArray[np.int64] | NDArray[np.float64]
-IntArray = NDArray[np.int64]
-Float32 = NDArray[np.float32]
-Float64 = NDArray[np.float64]
-
+Values = IntArray | Float64
 
 MANY = 5000
 """Largest number of subjects for distances by pair; matrix products compute those of more subjects."""
@@ -26,7 +22,7 @@ TILE_ROWS, TILE_COLUMNS = 512, 4096
 """Pairs of one block, which fits into the cache."""
 
 
-def factors(rows: FloatMatrix, columns: FloatMatrix, dtype: type[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+def factors(rows: Float64, columns: Float64, dtype: type[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Matrices (a, d_h + 2) and (d_h + 2, b) whose product is the squared distances of rows (a, d_h) and columns."""
     rows_squared, columns_squared = (np.square(points).sum(axis=1)[:, None] for points in (rows, columns))
     left = np.hstack([-2 * rows, rows_squared, np.ones_like(rows_squared)])
@@ -34,7 +30,7 @@ def factors(rows: FloatMatrix, columns: FloatMatrix, dtype: type[Any]) -> tuple[
     return left.astype(dtype), np.ascontiguousarray(right.T, dtype=dtype)
 
 
-def rounding_of_products(points: FloatMatrix) -> FloatMatrix:
+def rounding_of_products(points: Float64) -> Float64:
     """(n,) twice the part of each point in the error of squared distances in float32 (Higham 2002, Sec. 3.1).
 
     The error grows with (|a| + |b|)^2, which is at most 2 |a|^2 + 2 |b|^2: the sum of both points' parts.
@@ -43,7 +39,7 @@ def rounding_of_products(points: FloatMatrix) -> FloatMatrix:
     return np.asarray(2 * (points.shape[1] + 8) * np.finfo(np.float32).eps * squared)
 
 
-def mean_distance_by_products(embedding: FloatMatrix) -> float:
+def mean_distance_by_products(embedding: Float64) -> float:
     """Mean Euclidean distance over all pairs of rows (n, d_h), n >= 2."""
     centred = embedding - embedding.mean(axis=0)
     left, right = factors(centred, centred, np.float64)
@@ -64,7 +60,7 @@ def mean_distance_by_products(embedding: FloatMatrix) -> float:
 # length 1 have r = u.v, so d = |u - v|^2 / 2.
 
 
-def comparable(embedding: FloatMatrix, distance: Distance) -> FloatMatrix:
+def comparable(embedding: Float64, distance: Distance) -> Float64:
     """Prepare rows (n, d_h) for `squared_distances`: for correlations, centre them and scale them to length 1.
 
     A row without variation, which correlates with no other, becomes zeros.
@@ -77,20 +73,20 @@ def comparable(embedding: FloatMatrix, distance: Distance) -> FloatMatrix:
     return np.asarray(centred / np.where(length > 0, length, 1.0))
 
 
-def squared_distances(rows: FloatMatrix, columns: FloatMatrix, distance: Distance) -> FloatMatrix:
+def squared_distances(rows: Float64, columns: Float64, distance: Distance) -> Float64:
     """(a, b) squared distances of comparable rows (a, d_h) and columns (b, d_h)."""
     squared = np.asarray(cdist(rows, columns, "sqeuclidean"), dtype=np.float64)
     return squared if distance == "euclidean" else np.square(_one_minus_correlation(squared, rows, columns))
 
 
-def distances(rows: FloatMatrix, columns: FloatMatrix, distance: Distance) -> FloatMatrix:
+def distances(rows: Float64, columns: Float64, distance: Distance) -> Float64:
     """(a, b) distances of comparable rows (a, d_h) and columns (b, d_h)."""
     if distance == "euclidean":
         return np.asarray(cdist(rows, columns), dtype=np.float64)
     return _one_minus_correlation(np.asarray(cdist(rows, columns, "sqeuclidean")), rows, columns)
 
 
-def _one_minus_correlation(squared: FloatMatrix, rows: FloatMatrix, columns: FloatMatrix) -> FloatMatrix:
+def _one_minus_correlation(squared: Float64, rows: Float64, columns: Float64) -> Float64:
     """One minus correlation from |u - v|^2; 1 for rows without variation."""
     flat, others = np.square(rows).sum(axis=1) == 0, np.square(columns).sum(axis=1) == 0
     return np.asarray((squared + flat[:, None] + others[None, :]) / 2)
@@ -117,19 +113,19 @@ class Nodes:
         distance: distance of embeddings.
     """
 
-    embedding: FloatMatrix
+    embedding: Float64
     phenotypes: Mapping[str, Values]
     distance: Distance = "euclidean"
 
     @classmethod
-    def of(cls, embedding: FloatMatrix, phenotypes: Mapping[str, Values], distance: Distance) -> "Nodes":
+    def of(cls, embedding: Float64, phenotypes: Mapping[str, Values], distance: Distance) -> "Nodes":
         """Subjects with the embedding (n, d_h), prepared for the distance."""
         return cls(comparable(embedding, distance), phenotypes, distance)
 
     def __len__(self) -> int:
         return len(self.embedding)
 
-    def take(self, positions: NDArray[np.int64] | slice) -> "Nodes":
+    def take(self, positions: IntArray | slice) -> "Nodes":
         """Nodes at `positions`."""
         chosen = {name: values[positions] for name, values in self.phenotypes.items()}
         return Nodes(self.embedding[positions], chosen, self.distance)
@@ -142,9 +138,7 @@ def row_blocks(rows: int, columns: int, entries: int) -> Iterator[slice]:
         yield slice(start, min(start + height, rows))
 
 
-def mean_pairwise_distance(
-    embedding: FloatMatrix, entries: int = BLOCK_ENTRIES, distance: Distance = "euclidean"
-) -> float:
+def mean_pairwise_distance(embedding: Float64, entries: int = BLOCK_ENTRIES, distance: Distance = "euclidean") -> float:
     """Mean distance over all pairs of rows; 0 without a pair."""
     count = len(embedding)
     if count < 2:
@@ -153,16 +147,14 @@ def mean_pairwise_distance(
         return mean_distance_by_products(embedding)
     rows, total = comparable(embedding, distance), 0.0
     for block in row_blocks(count, count, entries):
-        found = distances(rows[block], rows, distance)
+        block_distances = distances(rows[block], rows, distance)
         # A subject is no pair with itself; every unordered pair counts twice.
-        found[np.arange(len(found)), np.arange(block.start, block.stop)] = 0
-        total += float(found.sum())
+        block_distances[np.arange(len(block_distances)), np.arange(block.start, block.stop)] = 0
+        total += float(block_distances.sum())
     return total / (count * (count - 1))
 
 
-def imaging_similarity(
-    rows: FloatMatrix, columns: FloatMatrix, sigma: float, distance: Distance = "euclidean"
-) -> FloatMatrix:
+def imaging_similarity(rows: Float64, columns: Float64, sigma: float, distance: Distance = "euclidean") -> Float64:
     """FedNI eq. 1: s_ij = exp(-|h_i - h_j|^2 / (2 sigma^2)) of comparable rows (a, d_h) and columns (b, d_h).
 
     With sigma = 0 its limit: 1 at the distance 0, else 0.
@@ -173,7 +165,7 @@ def imaging_similarity(
     return np.asarray(np.exp(-squared / (2 * sigma**2)), dtype=np.float64)
 
 
-def phenotype_similarity(rows: Nodes, columns: Nodes, age_gap: float) -> FloatMatrix:
+def phenotype_similarity(rows: Nodes, columns: Nodes, age_gap: float) -> Float64:
     """FedNI eq. 2: s~_ij = sum over q of f_q(u_i, u_j), the number of agreeing phenotypes of rows (a) and columns (b).
 
     1 everywhere if no phenotype is compared.
@@ -186,17 +178,17 @@ def phenotype_similarity(rows: Nodes, columns: Nodes, age_gap: float) -> FloatMa
     return agreeing
 
 
-def _agree(name: str, left: Values, right: Values, age_gap: float) -> NDArray[np.bool_]:
+def _agree(name: str, left: Values, right: Values, age_gap: float) -> BoolArray:
     return np.asarray(np.abs(left - right) <= age_gap if name == "age" else (left == right) & (left >= 0))
 
 
-def similarity(rows: Nodes, columns: Nodes, sigma: float, age_gap: float) -> FloatMatrix:
+def similarity(rows: Nodes, columns: Nodes, sigma: float, age_gap: float) -> Float64:
     """FedNI Sec. III-A: A = S o S~ of rows (a) against columns (b)."""
     imaging = imaging_similarity(rows.embedding, columns.embedding, sigma, rows.distance)
     return imaging * phenotype_similarity(rows, columns, age_gap)
 
 
-def paired_similarity(left: Nodes, right: Nodes, sigma: float, age_gap: float) -> FloatMatrix:
+def paired_similarity(left: Nodes, right: Nodes, sigma: float, age_gap: float) -> Float64:
     """A (n,) of node i of `left` with node i of `right`, bitwise equal to `similarity`.
 
     Distances are Euclidean, sigma is positive.
@@ -233,7 +225,7 @@ class Agreement:
     span: NDArray[np.uint32]
     code: NDArray[np.int32]
 
-    def __call__(self, rows: slice, columns: slice) -> NDArray[np.bool_]:
+    def __call__(self, rows: slice, columns: slice) -> BoolArray:
         """(rows, columns) mask of the pairs that agree."""
         return np.asarray((self.code[:, columns] - self.low[rows]).view(np.uint32) < self.span[rows])
 
@@ -244,8 +236,6 @@ def probable_neighbours(
     """Yield (row, column) of pairs with the k most similar candidates of each query among them, by blocks of queries.
 
     Args:
-        queries: a subjects.
-        candidates: b subjects.
         sigma: positive.
         k: number of candidates of each query, the query itself included if it is a candidate.
         age_gap: largest difference of equal ages, in years.
@@ -266,7 +256,7 @@ def probable_neighbours(
     right[-1] -= nearer
     for start in range(0, len(queries), TILE_ROWS):
         rows = slice(start, min(start + TILE_ROWS, len(queries)))
-        bound, found = np.zeros(0), []
+        bound, pairs = np.zeros(0), []
         for first in range(0, len(candidates), TILE_COLUMNS):
             columns = slice(first, min(first + TILE_COLUMNS, len(candidates)))
             squared = left[rows] @ right[:, columns]
@@ -283,8 +273,8 @@ def probable_neighbours(
                 close = squared <= (bound + shifts[level]).astype(np.float32)[:, None]
                 near |= close & (count == level)
             row, column = np.divmod(np.flatnonzero(near), squared.shape[1])
-            found.append((row, column + first, squared[row, column] - shifts[count[row, column]]))
-        row, column, key = (np.concatenate(parts) for parts in zip(*found, strict=True))
+            pairs.append((row, column + first, squared[row, column] - shifts[count[row, column]]))
+        row, column, key = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
         kth = _kth_smallest(row, key + 2 * nearer[column], k, len(bound))
         kept = key <= _bound(kth, margin[rows])[row]
         yield row[kept] + start, order[column[kept]]
@@ -326,7 +316,7 @@ def _of_ages(queries: Float64, candidates: Float64, age_gap: float) -> Agreement
     return Agreement(low.astype(np.int32)[:, None], (high - low).astype(np.uint32)[:, None], rank[None, :])
 
 
-def _ages_passed(queries: Float64, ages: Float64, holds: Callable[[Float64], NDArray[np.bool_]]) -> IntArray:
+def _ages_passed(queries: Float64, ages: Float64, holds: Callable[[Float64], BoolArray]) -> IntArray:
     """(a,) number of the sorted ages with `holds(query - age)`, which is true up to some age."""
     low, high = np.zeros(len(queries), dtype=np.int64), np.full(len(queries), len(ages))
     while (low < high).any():
@@ -343,12 +333,29 @@ def _ages_passed(queries: Float64, ages: Float64, holds: Callable[[Float64], NDA
 class Edges:
     """Weighted directed edges: row i receives from column j."""
 
-    row: NDArray[np.int64]
-    column: NDArray[np.int64]
-    weight: NDArray[np.float64]
+    row: IntArray
+    column: IntArray
+    weight: Float64
+
+    @classmethod
+    def joined(cls, pieces: Sequence["Edges"]) -> "Edges":
+        """The edges of all pieces, one piece after the other."""
+        if not pieces:
+            return cls(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+        return cls(
+            *(np.concatenate([getattr(edges, name) for edges in pieces]) for name in ("row", "column", "weight"))
+        )
+
+    def take(self, positions: IntArray | BoolArray) -> "Edges":
+        """Edges at these positions."""
+        return Edges(self.row[positions], self.column[positions], self.weight[positions])
+
+    def in_order(self) -> "Edges":
+        """The edges in order of (row, column)."""
+        return self.take(np.lexsort((self.column, self.row)))
 
 
-def largest_in_rows(weights: FloatMatrix, k: int) -> NDArray[np.bool_]:
+def largest_in_rows(weights: Float64, k: int) -> BoolArray:
     """Mask (a, b) of the k largest positive weights of each row; ties go to the lower column."""
     k = min(k, weights.shape[1])
     if k == 0:
@@ -362,13 +369,7 @@ def largest_in_rows(weights: FloatMatrix, k: int) -> NDArray[np.bool_]:
 
 
 def nearest(
-    queries: Nodes,
-    candidates: Nodes | None,
-    sigma: float,
-    *,
-    k: int,
-    age_gap: float,
-    entries: int = BLOCK_ENTRIES,
+    queries: Nodes, candidates: Nodes | None, sigma: float, *, k: int, age_gap: float, entries: int = BLOCK_ENTRIES
 ) -> Edges:
     """Edges from each query to its k most similar candidates; `None`: the other queries."""
     among_themselves = candidates is None
@@ -377,24 +378,21 @@ def nearest(
         return _nearest_of_probable(
             queries, others, sigma, k=k, age_gap=age_gap, apart=among_themselves, entries=entries
         )
-    found: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]] = []
+    pieces: list[Edges] = []
     for block in row_blocks(len(queries), len(others), entries):
         weights = similarity(queries.take(block), others, sigma, age_gap)
         if among_themselves:
             weights[np.arange(block.stop - block.start), np.arange(block.start, block.stop)] = 0
         row, column = np.nonzero(largest_in_rows(weights, k))
-        found.append((row + block.start, column, weights[row, column]))
-    if not found:
-        return Edges(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
-    row, column, weight = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    return Edges(row.astype(np.int64), column.astype(np.int64), weight)
+        pieces.append(Edges(row + block.start, column, weights[row, column]))
+    return Edges.joined(pieces)
 
 
 def _nearest_of_probable(
     queries: Nodes, others: Nodes, sigma: float, *, k: int, age_gap: float, apart: bool, entries: int
 ) -> Edges:
     """Same edges as `nearest`, weighing probable pairs only; `apart`: query i and node i are one subject."""
-    found: list[Edges] = []
+    pieces: list[Edges] = []
     for row, column in probable_neighbours(queries, others, sigma, k=k + apart, age_gap=age_gap):
         pair = row != column if apart else slice(None)
         row, column = row[pair], column[pair]
@@ -404,16 +402,12 @@ def _nearest_of_probable(
         order = np.lexsort((column, -weight, row))
         row, column, weight = row[order], column[order], weight[order]
         rank = np.arange(len(row)) - np.searchsorted(row, row)
-        kept = (rank < k) & (weight > 0)
-        row, column, weight = row[kept], column[kept], weight[kept]
-        order = np.lexsort((column, row))
-        found.append(Edges(row[order], column[order], weight[order]))
-    return Edges(*(np.concatenate([getattr(edges, name) for edges in found]) for name in ("row", "column", "weight")))
+        pieces.append(Edges(row, column, weight).take((rank < k) & (weight > 0)).in_order())
+    return Edges.joined(pieces)
 
 
 def symmetric(edges: Edges, nodes: int) -> Edges:
     """max(A, A^T), with entries in order of (row, column)."""
     directed = csr_array((edges.weight, (edges.row, edges.column)), shape=(nodes, nodes))
     both = directed.maximum(directed.T).tocoo()
-    order = np.lexsort((both.col, both.row))
-    return Edges(both.row[order].astype(np.int64), both.col[order].astype(np.int64), both.data[order])
+    return Edges(both.row.astype(np.int64), both.col.astype(np.int64), both.data).in_order()

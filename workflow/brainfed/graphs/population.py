@@ -4,13 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.sharing import columns, record_pool
 from brainfed.graphs.embedding import (
     Embedding,
-    FloatArray,
     as_they_are,
     fit_projection,
     fit_scaled_projection,
@@ -20,12 +18,11 @@ from brainfed.graphs.embedding import (
 )
 from brainfed.graphs.neighbours import BLOCK_ENTRIES, Edges, Nodes, mean_pairwise_distance, nearest, symmetric
 from brainfed.graphs.settings import GraphSettings
+from brainfed.runtime.arrays import BoolArray, Float32, Float64, FloatArray, IntArray
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
 
 # Data that cross institutions for one graph over all subjects: all inputs of an edge.
-
-IntArray = NDArray[np.int64]
 
 
 CROSSES = {"features": ("subjects", "features")} | dict.fromkeys(("site", "sex", "age", "labels"), ("subjects",))
@@ -78,11 +75,11 @@ class FittedPart:
 def fit_parts(
     features: FloatArray,
     institution: IntArray,
-    fitted: NDArray[np.bool_],
+    fitted: BoolArray,
     settings: GraphSettings,
     block_entries: int = BLOCK_ENTRIES,
     selected: Sequence[IntArray] = (),
-) -> tuple[NDArray[np.float64], list[FittedPart]]:
+) -> tuple[Float64, list[FittedPart]]:
     """Embedding (n, min(embedding_dimensions, d)) of all subjects, and its fitted parts: one, or one an institution.
 
     The embedding `none` is (n, d). Columns beyond the fitted ones are 0. Only subjects in the mask `fitted` (n,)
@@ -173,8 +170,8 @@ class PopulationGraph:
 
     row: IntArray
     column: IntArray
-    weight: NDArray[np.float32]
-    embedding: NDArray[np.float32]
+    weight: Float32
+    embedding: Float32
     sigma: tuple[float, ...]
     cut: Edges | None = None
     selected: tuple[IntArray, ...] = ()
@@ -187,10 +184,10 @@ def build_graph(
     *,
     site: IntArray,
     sex: IntArray,
-    age: NDArray[np.float64],
+    age: Float64,
     settings: GraphSettings,
     streams: Streams,
-    training: NDArray[np.bool_] | None = None,
+    training: BoolArray | None = None,
     labels: IntArray | None = None,
     block_entries: int = BLOCK_ENTRIES,
 ) -> PopulationGraph:
@@ -202,7 +199,6 @@ def build_graph(
         site: (n,) codes, -1 unknown.
         sex: (n,) codes, -1 unknown.
         age: (n,) years, NaN unknown.
-        settings: settings of the graph.
         streams: for `shuffle` only.
         training: (n,) mask of the training subjects (inductive protocol); None: all subjects (transductive).
         labels: (n,) in {0, 1}, -1 where tested: for the embedding `rfe` only.
@@ -210,7 +206,7 @@ def build_graph(
     """
     count = len(features)
     fitted = np.ones(count, dtype=np.bool_) if training is None else training
-    compared: dict[str, IntArray | NDArray[np.float64]] = {"site": site, "sex": sex, "age": age}
+    compared: dict[str, IntArray | Float64] = {"site": site, "sex": sex, "age": age}
     phenotypes = {str(name): compared[name] for name in settings.phenotypes}
     selected = _selected(features, institution, fitted, labels, settings)
     embedding, parts = fit_parts(features, institution, fitted, settings, block_entries, selected)
@@ -219,14 +215,16 @@ def build_graph(
     for part in parts:
         known, apart = part.members[fitted[part.members]], part.members[~fitted[part.members]]
         pieces += _part_edges(nodes, known, apart, part.sigma, settings, block_entries)
-    edges = _joined(pieces)
+    edges = Edges.joined(pieces).in_order()
     if settings.shuffle:
-        edges = _joined([_shuffled(edges, institution, fitted, streams)])
+        edges = _shuffled(edges, institution, fitted, streams).in_order()
     cut = None
     if settings.scope == "global_cut":
         inside = institution[edges.row] == institution[edges.column]
-        edges, cut = _chosen(edges, inside), _chosen(edges, ~inside)
-    edges = _with_self_loops(edges, count, settings.self_weight)
+        edges, cut = edges.take(inside), edges.take(~inside)
+    if settings.self_weight != 0:
+        loops = Edges(np.arange(count), np.arange(count), np.full(count, settings.self_weight))
+        edges = Edges.joined([edges, loops]).in_order()
     return PopulationGraph(
         edges.row,
         edges.column,
@@ -240,11 +238,7 @@ def build_graph(
 
 
 def _selected(
-    features: FloatArray,
-    institution: IntArray,
-    fitted: NDArray[np.bool_],
-    labels: IntArray | None,
-    settings: GraphSettings,
+    features: FloatArray, institution: IntArray, fitted: BoolArray, labels: IntArray | None, settings: GraphSettings
 ) -> tuple[IntArray, ...]:
     """Features of the embedding `rfe`, one list a part; none for principal components."""
     if settings.embedding != "rfe":
@@ -269,36 +263,13 @@ def _part_edges(
     ]
 
 
-def _chosen(edges: Edges, mask: NDArray[np.bool_]) -> Edges:
-    return Edges(edges.row[mask], edges.column[mask], edges.weight[mask])
-
-
-def _shuffled(edges: Edges, institution: IntArray, fitted: NDArray[np.bool_], streams: Streams) -> Edges:
+def _shuffled(edges: Edges, institution: IntArray, fitted: BoolArray, streams: Streams) -> Edges:
     """Permute the fitted nodes inside their institution; the others keep their own row."""
     place = np.arange(len(institution))
     for index in range(int(institution.max()) + 1):
         members = np.flatnonzero((institution == index) & fitted)
         place[members] = streams.numpy("shuffled-edges", index).permutation(members)
     return Edges(place[edges.row], place[edges.column], edges.weight)
-
-
-def _with_self_loops(edges: Edges, count: int, weight: float) -> Edges:
-    if weight == 0:
-        return _joined([edges])
-    nodes = np.arange(count)
-    return _joined([edges, Edges(nodes, nodes, np.full(count, weight))])
-
-
-def _joined(pieces: list[Edges]) -> Edges:
-    """Edges of all pieces, in order of (row, column)."""
-    row = np.concatenate([piece.row for piece in pieces])
-    column = np.concatenate([piece.column for piece in pieces])
-    weight = np.concatenate([piece.weight for piece in pieces])
-    order = np.lexsort((column, row))
-    return Edges(row[order], column[order], weight[order])
-
-
-# Edge homophily: share of neighbours with equal labels, against chance (Zhu et al. 2020).
 
 
 @dataclass(frozen=True)
@@ -322,7 +293,6 @@ def homophily(graph: PopulationGraph, label: IntArray, group: IntArray | None = 
     """Compute the homophily of a label such as diagnosis, sex or site.
 
     Args:
-        graph: the edges.
         label: (n,) codes; -1: unknown, the node's edges do not count.
         group: (n,) institution, if edges never leave one (scopes `local` and `global_cut`): chance is
             that inside an institution, averaged over edges. None: chance over all subjects.

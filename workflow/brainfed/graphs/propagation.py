@@ -4,14 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from brainfed.graphs.settings import GraphSettings
-
-# Weighted graph that later stages read.
-
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float32] | NDArray[np.float64]
+from brainfed.runtime.arrays import Float32, Float64, FloatArray, IntArray
 
 
 @dataclass(frozen=True)
@@ -24,30 +19,28 @@ class Graph:
 
     row: IntArray
     column: IntArray
-    weight: NDArray[np.float32]
+    weight: Float32
     nodes: int
 
 
 # GCN propagation D^-1/2 A D^-1/2 with D the row sums of A (FedNI Sec. III-A; Kipf & Welling 2017).
 
 
-def normalised_adjacency(
-    row: IntArray, column: IntArray, weight: FloatArray, nodes: int
-) -> tuple[IntArray, IntArray, NDArray[np.float64]]:
-    """D^-1/2 A D^-1/2 (of FedNI's graph convolution): a_ij / sqrt(d_i d_j), in the order of the edges given.
+def normalised_adjacency(graph: Graph) -> tuple[IntArray, IntArray, Float64]:
+    """Row, column and value of D^-1/2 A D^-1/2: a_ij / sqrt(d_i d_j), in the order of the graph's edges.
 
     The formula also holds on an inductive graph: the sum of a training row has no test subject. Edges of
     a node with an empty row get 0.
     """
-    degree = np.bincount(row, weights=weight, minlength=nodes)
-    scale = np.zeros(nodes)
+    degree = np.bincount(graph.row, weights=graph.weight, minlength=graph.nodes)
+    scale = np.zeros(graph.nodes)
     np.divide(1.0, np.sqrt(degree), out=scale, where=degree > 0)
-    return row, column, scale[row] * weight.astype(np.float64) * scale[column]
+    return graph.row, graph.column, scale[graph.row] * graph.weight.astype(np.float64) * scale[graph.column]
 
 
 def block_edges(
     row: IntArray, column: IntArray, value: FloatArray, members: IntArray, nodes: int
-) -> tuple[IntArray, IntArray, NDArray[np.float64]]:
+) -> tuple[IntArray, IntArray, Float64]:
     """Edges among `members`, with their ends as positions in `members`."""
     place = np.full(nodes, -1, dtype=np.int64)
     place[members] = np.arange(len(members))
@@ -57,7 +50,7 @@ def block_edges(
 
 def edges_by_block(
     row: IntArray, column: IntArray, value: FloatArray, groups: Sequence[IntArray], nodes: int
-) -> list[tuple[IntArray, IntArray, NDArray[np.float64]]]:
+) -> list[tuple[IntArray, IntArray, Float64]]:
     """`block_edges` of each of several groups without a common member, in one pass over the edges."""
     group, place = np.full(nodes, -1, dtype=np.int64), np.zeros(nodes, dtype=np.int64)
     for number, members in enumerate(groups):
@@ -68,9 +61,7 @@ def edges_by_block(
     return [(place[row[own]], place[column[own]], value[own].astype(np.float64)) for own in np.split(order, ends)]
 
 
-def dense_block(
-    row: IntArray, column: IntArray, value: FloatArray, members: IntArray, nodes: int
-) -> NDArray[np.float64]:
+def dense_block(row: IntArray, column: IntArray, value: FloatArray, members: IntArray, nodes: int) -> Float64:
     """(m, m) block of the rows and columns `members`; other edges are left out."""
     row, column, value = block_edges(row, column, value, members, nodes)
     block = np.zeros((len(members), len(members)))
@@ -81,23 +72,17 @@ def dense_block(
 # Mean aggregation over neighbours (Hamilton et al. 2017, GraphSAGE), without weights and self-loops.
 
 
-def neighbour_mean(graph: Graph) -> tuple[IntArray, IntArray, NDArray[np.float64]]:
+def neighbour_mean(graph: Graph) -> tuple[IntArray, IntArray, Float64]:
     """Edges (row, column, 1 / number of the row's neighbours) without self-loops."""
     apart = graph.row != graph.column
     row, column = graph.row[apart], graph.column[apart]
     return row, column, 1.0 / np.bincount(row, minlength=graph.nodes)[row]
 
 
-# Restrict the phenotypes of a graph to those known for any subject.
-
-
-def known_phenotypes(
-    settings: GraphSettings, *, site: NDArray[np.int64], sex: NDArray[np.int64], age: NDArray[np.float64]
-) -> GraphSettings:
+def known_phenotypes(settings: GraphSettings, *, site: IntArray, sex: IntArray, age: Float64) -> GraphSettings:
     """Settings without phenotypes that are unknown for all subjects, such as sex under the target sex.
 
     Args:
-        settings: of the graph.
         site: (n,) codes, -1 unknown.
         sex: (n,) codes, -1 unknown.
         age: (n,) years, NaN unknown.

@@ -10,7 +10,6 @@ from brainfed.runtime.settings import setting
 PhenotypeName = Literal["sex", "age", "site"]
 Distance = Literal["euclidean", "correlation"]
 
-
 FEWEST = 3
 """Fewest values of a subject for a correlation."""
 
@@ -85,9 +84,6 @@ class GraphSettings:
     def fitted(self) -> bool:
         """Whether labels of training subjects fit the graph, so that every fold has its own."""
         return self.embedding == "rfe"
-
-
-# Settings of connectomes as graphs: regions are nodes, the strongest connections are edges.
 
 
 @dataclass(frozen=True)

@@ -13,13 +13,9 @@ from torch_geometric.utils import one_hot
 
 from brainfed.cohort.quality.measures import coverage_without_scan, quality_without_scan
 from brainfed.graphs.connectome import contents
+from brainfed.runtime.arrays import Float32, IntArray
 from brainfed.runtime.artefacts import write_arrays, write_table
 from brainfed.runtime.errors import UserError
-
-# Read data sets of graphs in the text format of the TU Dortmund collection (Morris et al. 2020).
-
-Float32 = NDArray[np.float32]
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -27,7 +23,6 @@ class DataSet:
     """The graphs of one data set.
 
     Attributes:
-        name: of the data set.
         sizes: (n,) numbers of nodes.
         nodes: (N, d) one-hot labels, or one-hot degrees where nodes have no label.
         edges: (n,) numbers of edges, both directions counted.
@@ -53,11 +48,6 @@ class DataSet:
 
 def read_data_set(folder: Path | str, name: str, graphs: int) -> DataSet:
     """Read one data set with PyTorch Geometric.
-
-    Args:
-        folder: of its text files.
-        name: of the data set.
-        graphs: number of its graph labels.
 
     Raises:
         UserError: a file is malformed, or the files contradict each other.
@@ -134,9 +124,6 @@ def joined(data_sets: Sequence[DataSet]) -> dict[str, NDArray[np.generic]]:
     }
 
 
-# The artefact of public graphs, and the tables that other cohorts have of their scans.
-
-
 @dataclass(frozen=True)
 class GraphFiles:
     """Paths of a cohort of graphs: the graphs, and empty tables of quality and coverage."""
@@ -152,7 +139,6 @@ def write_graphs(folders: Mapping[str, str], subjects: Mapping[str, Sequence[str
     Args:
         folders: data set -> folder of its text files.
         subjects: data set -> ids of its graphs, in their order.
-        out: paths to write.
 
     Raises:
         UserError: a data set cannot be read.

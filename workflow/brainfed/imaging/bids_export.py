@@ -8,12 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from brainfed.imaging.connectivity import split_runs, to_matrices
+from brainfed.imaging.connectivity import to_matrices
 from brainfed.imaging.quality.typicality import defined_connectivity
+from brainfed.imaging.series.joined import split_runs
 from brainfed.imaging.series.roi_series import varying_regions
 from brainfed.imaging.series.shards import load_runs, load_series
+from brainfed.runtime.arrays import Float32, Float64
 from brainfed.runtime.artefacts import read_table, write_text, write_tsv
 
 BIDS_VERSION = "1.10.0"
@@ -35,8 +36,6 @@ def export_bids(
 
     Args:
         folder: target of `dataset_description.json` and `sub-*/`.
-        files: the parts.
-        atlas: name of the parcellation.
         sources: subject -> paths of the source images, named by BIDS.
         by_run: whether correlations are means over a subject's runs.
     """
@@ -60,7 +59,8 @@ def export_bids(
         coverage = read_table(coverage_file, ["subject", "region", "coverage"]).groupby("subject")
         for subject in subjects:
             stem = f"{_shared_name(sources[subject])}_atlas-{label}"
-            target = root / _folder_of(stem) / "func"
+            levels = [part for part in stem.split("_") if part.startswith(("sub-", "ses-"))]
+            target = root.joinpath(*levels, "func")
             facts = {"Sources": [f"bids:source:{_within_data_set(image)}" for image in sources[subject]]}
             row = known.loc[subject]
             whole = row["runs"] == 1 and row["timepoints"] == row["volumes"]
@@ -80,11 +80,6 @@ def _shared_name(images: Sequence[str]) -> str:
     )
 
 
-def _folder_of(stem: str) -> Path:
-    levels = [part for part in stem.split("_") if part.startswith(("sub-", "ses-"))]
-    return Path(*levels)
-
-
 def _within_data_set(image: str) -> str:
     """Path below the derivative's root, from `sub-` on."""
     parts = Path(image).parts
@@ -92,24 +87,24 @@ def _within_data_set(image: str) -> str:
     return "/".join(parts[first:])
 
 
-def _correlations(subject: str, series: NDArray[np.float32], runs: Mapping[str, Sequence[int]]) -> NDArray[np.float64]:
+def _correlations(subject: str, series: Float32, runs: Mapping[str, Sequence[int]]) -> Float64:
     """(R, R) correlations, NaN in the rows and columns of regions without signal."""
     of_runs = split_runs(series, runs.get(subject, ()))
     varies = np.any([varying_regions(run) for run in of_runs], axis=0)
-    matrix: NDArray[np.float64] = to_matrices(defined_connectivity({subject: series}, runs))[0]
+    matrix: Float64 = to_matrices(defined_connectivity({subject: series}, runs))[0]
     matrix[np.diag_indices(len(varies))] = np.where(varies, 1.0, np.nan)
     return matrix
 
 
 def _write_series(
-    stem: Path, series: NDArray[np.float32], regions: Sequence[str], rate: float, facts: Mapping[str, object]
+    stem: Path, series: Float32, regions: Sequence[str], rate: float, facts: Mapping[str, object]
 ) -> None:
     _write_tsv(stem.with_name(f"{stem.name}.tsv"), pd.DataFrame(series, columns=list(regions)))
     known = {} if np.isnan(rate) else {"SamplingFrequency": rate}
     _write_json(stem.with_name(f"{stem.name}.json"), {**facts, **known, "Description": "Mean of each region, cleaned."})
 
 
-def _write_matrix(stem: Path, matrix: NDArray[np.float64], regions: Sequence[str], facts: Mapping[str, object]) -> None:
+def _write_matrix(stem: Path, matrix: Float64, regions: Sequence[str], facts: Mapping[str, object]) -> None:
     frame = pd.DataFrame(matrix, columns=list(regions))
     frame.insert(0, "Node", list(regions))
     _write_tsv(stem.with_name(f"{stem.name}.tsv"), frame)

@@ -8,9 +8,10 @@ from nilearn.connectome import ConnectivityMeasure
 from numpy.typing import NDArray
 from sklearn.covariance import EmpiricalCovariance, LedoitWolf
 
-from brainfed.imaging.series.joined import standardised
+from brainfed.imaging.series.joined import split_runs, standardised
 from brainfed.imaging.series.roi_series import varying_regions
 from brainfed.imaging.settings import FeatureSettings
+from brainfed.runtime.arrays import Float32, Float64
 from brainfed.runtime.errors import UserError
 
 logger = logging.getLogger(__name__)
@@ -19,10 +20,8 @@ LARGEST_CORRELATION = 1 - 1e-7
 
 
 def connectivity(
-    series: Mapping[str, NDArray[np.float32]],
-    settings: FeatureSettings,
-    runs: Mapping[str, Sequence[int]] | None = None,
-) -> NDArray[np.float32]:
+    series: Mapping[str, Float32], settings: FeatureSettings, runs: Mapping[str, Sequence[int]] | None = None
+) -> Float32:
     """Compute the connectivity of every subject, in ascending order of id.
 
     Correlations of a region without signal are 0; it does not affect the others.
@@ -59,12 +58,7 @@ def connectivity(
     return features
 
 
-def split_runs(series: NDArray[np.float32], lengths: Sequence[int]) -> list[NDArray[np.float32]]:
-    """(time, R) series of each run of a subject; one series without lengths."""
-    return np.split(series, np.cumsum(lengths)[:-1]) if len(lengths) else [series]
-
-
-def to_matrices(features: NDArray[np.floating], diagonal: float = 1.0) -> NDArray[np.float64]:
+def to_matrices(features: NDArray[np.floating], diagonal: float = 1.0) -> Float64:
     """(..., R, R) symmetric matrices from (..., R (R - 1) / 2) features."""
     regions = round((1 + np.sqrt(1 + 8 * features.shape[-1])) / 2)
     rows, columns = np.triu_indices(regions, 1)
@@ -76,8 +70,8 @@ def to_matrices(features: NDArray[np.floating], diagonal: float = 1.0) -> NDArra
 
 
 def _mean_over_runs(
-    runs: Sequence[NDArray[np.float32]], settings: FeatureSettings, upper: tuple[NDArray[np.intp], NDArray[np.intp]]
-) -> NDArray[np.float64]:
+    runs: Sequence[Float32], settings: FeatureSettings, upper: tuple[NDArray[np.intp], NDArray[np.intp]]
+) -> Float64:
     """Mean of one subject's connections over the runs in which both regions have a signal, else 0.
 
     The mean is arithmetic, of r or of its transform z; runs of all lengths have equal weights.
@@ -93,7 +87,7 @@ def _mean_over_runs(
     return np.asarray(total / np.maximum(known, 1))
 
 
-def _matrix(series: NDArray[np.float32], settings: FeatureSettings) -> NDArray[np.float64]:
+def _matrix(series: Float32, settings: FeatureSettings) -> Float64:
     """(R, R) connectivity of one subject, 0 at regions without signal."""
     if settings.connectivity == "pearson":
         measure = ConnectivityMeasure(EmpiricalCovariance(store_precision=False), "correlation", standardize=False)

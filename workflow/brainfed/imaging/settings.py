@@ -175,9 +175,6 @@ class FeatureSettings(OneViewSettings):
         return frozenset(view.kind for view in self.views.values()) or frozenset([self.kind])
 
 
-# Settings of region series as samples, for methods that read the signal itself.
-
-
 @dataclass(frozen=True)
 class SeriesSettings:
     """Settings of the region series that a method reads, for methods whose samples are series."""

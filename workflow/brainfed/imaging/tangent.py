@@ -13,27 +13,18 @@ from numpy.typing import NDArray
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.link import TOGETHER, Link
 from brainfed.federation.sharing import EVERY, add_up, record_downloads, record_help, record_uploads
-from brainfed.imaging.series.joined import standardised
+from brainfed.imaging.series.joined import split_runs, standardised
 from brainfed.imaging.series.roi_series import varying_regions
 from brainfed.imaging.series.shards import shared_regions
+from brainfed.runtime.arrays import BoolArray, Float32, Float64, FloatArray
 from brainfed.runtime.artefacts import ArrayFile, read_arrays, write_arrays
 from brainfed.runtime.errors import UserError
 
 # Stacks of symmetric matrices: their upper triangles as rows, and functions of their eigenvalues.
 
-Float64 = NDArray[np.float64]
-Float32 = NDArray[np.float32]
-Triangles = NDArray[np.float32] | NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
-
 
 BLOCK = 16
 """Matrices that one thread decomposes at a time."""
-
-
-def triangle_length(regions: int) -> int:
-    """R (R + 1) / 2, the length of the upper triangle with the diagonal."""
-    return regions * (regions + 1) // 2
 
 
 def to_triangles(matrices: Float64) -> Float64:
@@ -78,7 +69,7 @@ def in_blocks(work: Callable[[slice], None], count: int, threads: int) -> None:
 # It equals scikit-learn's `LedoitWolf` of these series, whose mean variance is 1.
 
 
-def mean_correlation(series: NDArray[np.float32], lengths: Sequence[int] = ()) -> Float64:
+def mean_correlation(series: Float32, lengths: Sequence[int] = ()) -> Float64:
     """(R, R) mean over runs of the shrunk correlation of a subject; runs of all lengths have equal weights.
 
     A mean of positive definite matrices is positive definite. Therefore a region that is constant in one run counts
@@ -88,11 +79,10 @@ def mean_correlation(series: NDArray[np.float32], lengths: Sequence[int] = ()) -
         series: (time, R), the runs one after the other.
         lengths: of the runs; empty: the series is one.
     """
-    runs = np.split(series, np.cumsum(lengths)[:-1]) if len(lengths) else [series]
-    return np.asarray(np.mean([shrunk_correlation(run) for run in runs], axis=0))
+    return np.asarray(np.mean([shrunk_correlation(run) for run in split_runs(series, lengths)], axis=0))
 
 
-def shrunk_correlation(series: NDArray[np.float32]) -> Float64:
+def shrunk_correlation(series: Float32) -> Float64:
     """(R, R) shrunk correlation of a (time, R) series; a region without signal has the row and column of the identity.
 
     Such a region does not affect the others.
@@ -125,7 +115,6 @@ def _shrinkage(values: Float64, correlation: Float64) -> float:
 
 logger = logging.getLogger(__name__)
 
-
 SMALLEST_EIGENVALUE = 1e-5
 """Below it, a covariance stored as float32 has no logarithm."""
 
@@ -148,7 +137,7 @@ class Covariances:
 
 
 def covariances(
-    series: Mapping[str, NDArray[np.float32]],
+    series: Mapping[str, Float32],
     regions: Sequence[str],
     shrinkage: float,
     runs: Mapping[str, Sequence[int]],
@@ -158,36 +147,37 @@ def covariances(
 
     Args:
         series: subject -> (time, R).
-        regions: R names.
-        shrinkage: s.
         runs: subject -> lengths of its runs, for a C that is the mean over runs.
-        threads: subjects that are computed side by side.
 
     Raises:
         UserError: a subject has another number of regions, or a covariance without a logarithm.
     """
     subjects = tuple(sorted(series))
-    shape = (len(subjects), triangle_length(len(regions)))
-    found = Covariances(subjects, tuple(regions), np.empty(shape, np.float32), np.empty(shape, np.float32))
+    shape = (len(subjects), len(regions) * (len(regions) + 1) // 2)
+    result = Covariances(subjects, tuple(regions), np.empty(shape, np.float32), np.empty(shape, np.float32))
+
+    for subject in subjects:
+        if series[subject].shape[1] != len(regions):
+            raise UserError(
+                f"Subject {subject}: expected {len(regions)} regions as in its shard, found "
+                f"{series[subject].shape[1]}; extract all series with one atlas."
+            )
 
     def compute(block: slice) -> None:
-        correlation = np.stack([_correlation(one, series[one], regions, runs) for one in subjects[block]])
+        correlation = np.stack([mean_correlation(series[each], runs.get(each, ())) for each in subjects[block]])
         shrunk = (1 - shrinkage) * correlation + shrinkage * np.eye(len(regions))
-        found.covariance[block] = to_triangles(shrunk)
-        found.logarithm[block] = to_triangles(_logarithms(shrunk, subjects[block]))
+        result.covariance[block] = to_triangles(shrunk)
+        result.logarithm[block] = to_triangles(_logarithms(shrunk, subjects[block]))
 
     in_blocks(compute, len(subjects), threads)
     logger.info("covariances of %d subjects, %d regions", *(len(names) for names in (subjects, regions)))
-    return found
+    return result
 
 
 def write_covariances(path: str | Path, found: Covariances, shrinkage: float) -> None:
     """Write the covariances of one shard."""
-    write_arrays(
-        path,
-        {"covariance": found.covariance, "logarithm": found.logarithm},
-        {"subjects": list(found.subjects), "regions": list(found.regions), "shrinkage": shrinkage},
-    )
+    about = {"subjects": list(found.subjects), "regions": list(found.regions), "shrinkage": shrinkage}
+    write_arrays(path, {"covariance": found.covariance, "logarithm": found.logarithm}, about)
 
 
 def load_covariances(files: Sequence[str | Path], subjects: Sequence[str] | None = None) -> Covariances:
@@ -198,8 +188,8 @@ def load_covariances(files: Sequence[str | Path], subjects: Sequence[str] | None
     """
     shards = [read_arrays(path) for path in files]
     parts = zip(files, shards, strict=True)
-    regions = shared_regions((path, tuple(one.metadata["regions"]), bool(one.subjects)) for path, one in parts)
-    place = {subject: (one, row) for one in shards for row, subject in enumerate(one.subjects)}
+    regions = shared_regions((path, tuple(shard.metadata["regions"]), bool(shard.subjects)) for path, shard in parts)
+    place = {subject: (shard, row) for shard in shards for row, subject in enumerate(shard.subjects)}
     wanted = tuple(sorted(place) if subjects is None else subjects)
     absent = [subject for subject in wanted if subject not in place]
     if absent:
@@ -221,17 +211,6 @@ def _stacked(rows: Sequence[tuple[ArrayFile, int]], name: str) -> Float32:
     for position, (shard, row) in enumerate(rows):
         stacked[position] = shard.arrays[name][row]
     return stacked
-
-
-def _correlation(
-    subject: str, series: NDArray[np.float32], regions: Sequence[str], runs: Mapping[str, Sequence[int]]
-) -> Float64:
-    if series.shape[1] != len(regions):
-        raise UserError(
-            f"Subject {subject}: expected {len(regions)} regions as in its shard, found {series.shape[1]}; extract all "
-            "series with one atlas."
-        )
-    return mean_correlation(series, runs.get(subject, ()))
 
 
 def _logarithms(matrices: Float64, subjects: Sequence[str]) -> Float64:
@@ -285,19 +264,13 @@ class LogSum:
         return spectral(from_triangles(self.total / self.subjects), lambda values: np.exp(-values / 2))
 
 
-def log_sum(logarithms: Triangles) -> LogSum:
+def log_sum(logarithms: FloatArray) -> LogSum:
     """Sum over the rows of (n, R (R + 1) / 2) upper triangles."""
     return LogSum(logarithms.sum(axis=0, dtype=np.float64), len(logarithms))
 
 
 def total_of(found: LogSum, link: Link, regions: int, subjects: int) -> LogSum:
     """The sum over the subjects of all institutions that `link` reaches.
-
-    Args:
-        found: the sum of this process.
-        link: to the others.
-        regions: R.
-        subjects: number of all subjects of this process.
 
     Raises:
         UndeclaredCrossing: the sum is no triangle of R regions.
@@ -314,7 +287,7 @@ def tangent_ledger(regions: int) -> Ledger:
 
 
 def whitening_of_fold(
-    logarithms: Triangles,
+    logarithms: FloatArray,
     institution: Sequence[str],
     training: BoolArray,
     reference: Literal["institution", "training"],
@@ -354,7 +327,8 @@ def whitening_of_fold(
     else:
         helped = {code: size for code, size in sizes.items() if code not in fitted}
         record_help(ledger, fitted, helped, _sum_content(ledger))
-    together = _total(sums or every)
+    first, *others = (sums or every).values()
+    together = sum(others, first)
     if reference == "training":
         together = total_of(together, link, ledger.axes["regions"], len(where))
     common, own = together.whitening, sums if reference == "institution" else {}
@@ -364,10 +338,7 @@ def whitening_of_fold(
 def record_sums(ledger: Ledger, senders: Mapping[int, int], receivers: Mapping[int, int]) -> None:
     """Record the sums that institutions send to a server, and the reference that it returns.
 
-    Args:
-        ledger: of `tangent_ledger`.
-        senders: institution -> number of subjects.
-        receivers: the same.
+    `senders` and `receivers` map institutions to their numbers of subjects.
     """
     record_uploads(ledger, senders, _sum_content(ledger))
     record_downloads(ledger, receivers, {"tangent-reference": (_shape(ledger), MATRIX_BYTES)})
@@ -378,13 +349,6 @@ def crossings_of_all(regions: int) -> tuple[dict[str, int | str], ...]:
     ledger = tangent_ledger(regions)
     record_sums(ledger, {EVERY: 0}, {EVERY: 0})
     return ledger.rows()
-
-
-def _total(sums: Mapping[str, LogSum]) -> LogSum:
-    first, *others = sums.values()
-    for other in others:
-        first += other
-    return first
 
 
 def _sum_content(ledger: Ledger) -> dict[str, tuple[tuple[int, ...], int]]:
@@ -421,7 +385,7 @@ def tangent_at_identity(found: Covariances) -> Float32:
 def tangent_of_fold(
     found: Covariances,
     institution: Sequence[str],
-    training: NDArray[np.bool_],
+    training: BoolArray,
     reference: Literal["institution", "training"],
     ledger: Ledger,
     threads: int = 1,
@@ -430,18 +394,7 @@ def tangent_of_fold(
 ) -> Float32:
     """Tangent features (n, R (R + 1) / 2) at references that the training subjects of one fold fit.
 
-    Args:
-        found: of n subjects.
-        institution: (n,) names.
-        training: (n,) mask of the training subjects.
-        reference: the group of the reference: the training subjects of the own institution, or of all.
-        ledger: of `tangent_ledger`; takes the crossings.
-        threads: subjects that are computed side by side.
-        link: to institutions whose subjects are not here.
-        institutions: names of all, in order, also of those that are not here; empty: those of `institution`.
-
-    Raises:
-        ValueError: there is no training subject.
+    Arguments and errors as of `whitening_of_fold`.
     """
     where = np.asarray(institution)
     whitening = whitening_of_fold(found.logarithm, institution, training, reference, ledger, link, institutions)

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from brainfed.imaging.settings import ViewSettings
+from brainfed.runtime.arrays import Float32
 from brainfed.runtime.artefacts import ArrayFile, read_arrays
 from brainfed.runtime.errors import UserError
 
@@ -29,7 +29,7 @@ class JoinedViews:
             harmonised and columns), crossings of the views.
     """
 
-    features: NDArray[np.float32]
+    features: Float32
     metadata: dict[str, Any]
 
 
@@ -67,7 +67,7 @@ def join_views(files: Sequence[str | Path], views: Mapping[str, ViewSettings]) -
     return JoinedViews(features, {"subjects": list(subjects), "views": described, "crossings": crossings})
 
 
-def _fill(block: NDArray[np.float32], part: ArrayFile, subjects: Sequence[str]) -> list[str]:
+def _fill(block: Float32, part: ArrayFile, subjects: Sequence[str]) -> list[str]:
     """Copy the rows of a view (n, d) in the order of `subjects`; return the ids of those that lack it."""
     place = {subject: row for row, subject in enumerate(part.subjects)}
     here = [row for row, subject in enumerate(subjects) if subject in place]
@@ -77,9 +77,9 @@ def _fill(block: NDArray[np.float32], part: ArrayFile, subjects: Sequence[str]) 
 
 def _crossings(views: Sequence[tuple[str, Sequence[Mapping[str, Any]]]]) -> list[dict[str, Any]]:
     """Ledger rows of all views; rows of equal names carry the name of their view."""
-    found = [(name, row) for name, rows in views for row in rows]
-    kinds = [(row["name"], row["direction"]) for _, row in found]
+    rows_of_views = [(name, row) for name, rows in views for row in rows]
+    kinds = [(row["name"], row["direction"]) for _, row in rows_of_views]
     return [
         {**row, "name": f"{row['name']} ({name})" if kinds.count(kind) > 1 else row["name"]}
-        for (name, row), kind in zip(found, kinds, strict=True)
+        for (name, row), kind in zip(rows_of_views, kinds, strict=True)
     ]

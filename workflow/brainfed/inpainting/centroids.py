@@ -5,15 +5,15 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.sharing import record_summaries
 from brainfed.graphs.neighbours import mean_pairwise_distance, nearest
 from brainfed.graphs.population import fit_parts
-from brainfed.inpainting.inputs import Generated, InpaintingInputs, TrainedGenerator
+from brainfed.inpainting.inputs import Generated, InpaintingInputs, TrainedGenerator, rank_among_equals
 from brainfed.inpainting.new_nodes import place
 from brainfed.inpainting.settings import CENTROIDS_TENSORS, CentroidSettings
+from brainfed.runtime.arrays import Float64, IntArray
 from brainfed.runtime.artefacts import ArrayFile
 from brainfed.runtime.jobs.checkpoints import Run
 
@@ -22,11 +22,8 @@ from brainfed.runtime.jobs.checkpoints import Run
 # Domingo-Ferrer and Torra (2005), Data Mining and Knowledge Discovery 11, MDAV-generic: groups are formed
 # around the subject farthest from the mean, then around the subject farthest from that one.
 
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 
-
-def groups_of(points: FloatArray, min_group: int) -> list[IntArray]:
+def groups_of(points: Float64, min_group: int) -> list[IntArray]:
     """Positions of the subjects of each group, ascending; a group has `min_group` to 2 `min_group` - 1 subjects.
 
     Args:
@@ -46,21 +43,18 @@ def groups_of(points: FloatArray, min_group: int) -> list[IntArray]:
     return [*groups, remaining] if len(remaining) >= min_group else groups
 
 
-def _farthest(points: FloatArray, origin: FloatArray) -> int:
+def _farthest(points: Float64, origin: Float64) -> int:
     return int(np.argmax(_squared_distances(points, origin)))
 
 
-def _around(points: FloatArray, remaining: IntArray, centre: np.int64, size: int) -> tuple[IntArray, IntArray]:
+def _around(points: Float64, remaining: IntArray, centre: np.int64, size: int) -> tuple[IntArray, IntArray]:
     """The `size` of `remaining` nearest to `centre`, with itself, and the others; both ascending."""
     order = np.argsort(_squared_distances(points[remaining], points[centre]), kind="stable")
     return np.sort(remaining[order[:size]]), np.sort(remaining[order[size:]])
 
 
-def _squared_distances(points: FloatArray, origin: FloatArray) -> FloatArray:
+def _squared_distances(points: Float64, origin: Float64) -> Float64:
     return np.asarray(np.square(points - origin).sum(axis=1))
-
-
-# Centroids of other institutions as a source of new nodes: each joins its most similar subject.
 
 
 class ForeignCentroids:
@@ -70,34 +64,28 @@ class ForeignCentroids:
     without similarity to any subject is left out.
 
     Args:
-        inputs: of the job.
         source: (c,) institution of each centroid.
         centroids: (c,) of all institutions.
     """
 
     def __init__(self, inputs: InpaintingInputs, source: IntArray, centroids: Generated) -> None:
         self._inputs, self._centroids = inputs, centroids
-        codes = [code for code in range(len(inputs.institutions)) if len(inputs.members(code))]
-        pairs = [(code, centroid) for code in codes for centroid in np.flatnonzero(source != code).tolist()]
+        pairs = [(code, centroid) for code in inputs.learning for centroid in np.flatnonzero(source != code).tolist()]
         home = np.array([code for code, _ in pairs], dtype=np.int64)
         which = np.array([centroid for _, centroid in pairs], dtype=np.int64)
         self._parent, self._which = self._ordered(home, which)
 
-    def counts(self) -> NDArray[np.float64]:
+    def counts(self) -> Float64:
         """(n,) number of centroids whose parent is this subject."""
         return np.bincount(self._parent, minlength=len(self._inputs.subjects)).astype(np.float64)
 
     def draw(self, parents: IntArray) -> Generated:
         """The r-th of equal parents gets the r-th most similar of its centroids."""
-        first = np.searchsorted(self._parent, parents)
-        rank = np.zeros(len(parents), dtype=np.int64)
-        order = np.argsort(parents, kind="stable")
-        rank[order] = np.arange(len(parents)) - np.searchsorted(parents[order], parents[order])
-        return self._nodes(self._which[first + rank])
+        return self._nodes(self._which[np.searchsorted(self._parent, parents) + rank_among_equals(parents)])
 
     def _nodes(self, which: IntArray) -> Generated:
-        held = self._centroids
-        return Generated(held.features[which], held.sex[which], held.age[which], np.full(len(which), -1))
+        every = self._centroids
+        return Generated(every.features[which], every.sex[which], every.age[which], np.full(len(which), -1))
 
     def _ordered(self, home: IntArray, which: IntArray) -> tuple[IntArray, IntArray]:
         """Ascending parents and their centroids, the most similar first, for centroids `which` (p,) in `home` (p,)."""
@@ -107,12 +95,9 @@ class ForeignCentroids:
         placed = place(inputs, home, self._nodes(which), unknown)
         for code, part in placed.parts.items():
             mine, members = np.flatnonzero(home == code), inputs.members(code)
-            found = nearest(
-                *(placed.nodes.take(count + mine), placed.nodes.take(members), part.sigma),
-                k=1,
-                age_gap=inputs.graph_settings.age_gap,
-            )
-            parent[mine[found.row]], weight[mine[found.row]] = members[found.column], found.weight
+            new, subjects = placed.nodes.take(count + mine), placed.nodes.take(members)
+            edges = nearest(new, subjects, part.sigma, k=1, age_gap=inputs.graph_settings.age_gap)
+            parent[mine[edges.row]], weight[mine[edges.row]] = members[edges.column], edges.weight
         joined = np.flatnonzero(parent >= 0)
         order = joined[np.lexsort((which[joined], -weight[joined], parent[joined]))]
         return parent[order], which[order]
@@ -127,8 +112,7 @@ logger = logging.getLogger(__name__)
 
 def train(inputs: InpaintingInputs, settings: CentroidSettings, run: Run) -> TrainedGenerator:
     """The centroids of every institution, and the sizes of its smallest and largest group; uses no label."""
-    codes, min_group = range(len(inputs.institutions)), settings.min_group
-    sizes = {code: len(inputs.members(code)) for code in codes if len(inputs.members(code))}
+    min_group, sizes = settings.min_group, {code: len(inputs.members(code)) for code in inputs.learning}
     groups = {code: groups_of(coordinates(inputs, code), min_group) for code in sizes}
     for done, (code, own) in enumerate(groups.items(), start=1):
         if not own:
@@ -139,6 +123,9 @@ def train(inputs: InpaintingInputs, settings: CentroidSettings, run: Run) -> Tra
         run.progress(done, len(groups), "centroids, institution")
     members = [(code, inputs.members(code)[group]) for code, own in groups.items() for group in own]
     width = inputs.features.shape[1]
+    means = np.zeros((len(members), width), dtype=np.float32)
+    for row, (_, group) in enumerate(members):
+        means[row] = inputs.features[group].mean(axis=0, dtype=np.float64)
     ledger = Ledger(CENTROIDS_TENSORS, {"features": width}, "inpainting")
     sent = {"centroid": ((width,), 4), "centroid-sex": ((), 1), "centroid-age": ((), 8)}
     for name in {"sex", "age"} - set(inputs.graph_settings.phenotypes):
@@ -147,7 +134,7 @@ def train(inputs: InpaintingInputs, settings: CentroidSettings, run: Run) -> Tra
     return TrainedGenerator(
         arrays={
             "institution": np.array([code for code, _ in members], dtype=np.int64),
-            "features": _means(inputs, [group for _, group in members]),
+            "features": means,
             "sex": np.array([_most_frequent(inputs.sex[group], min_group) for _, group in members], dtype=np.int64),
             "age": np.array([_mean_of_known(inputs.age[group], min_group) for _, group in members], dtype=np.float64),
         },
@@ -164,7 +151,7 @@ def load(inputs: InpaintingInputs, settings: CentroidSettings, file: ArrayFile, 
     return ForeignCentroids(inputs, arrays["institution"], centroids)
 
 
-def coordinates(inputs: InpaintingInputs, institution: int) -> FloatArray:
+def coordinates(inputs: InpaintingInputs, institution: int) -> Float64:
     """Coordinates (n, q) of the institution's subjects, from its own data alone; distances measure dissimilarity.
 
     They are principal components of the features, and sex and age where the graph compares them, each divided by its
@@ -179,20 +166,10 @@ def coordinates(inputs: InpaintingInputs, institution: int) -> FloatArray:
     if "age" in settings.phenotypes:
         age = inputs.age[members]
         blocks.append(np.where(np.isnan(age), _mean_of_known(age, 1), age)[:, None])
-    return np.concatenate([_in_units(block) for block in blocks], axis=1)
-
-
-def _in_units(block: FloatArray) -> FloatArray:
-    """Divided by the mean distance of two rows; 0 where all are equal or unknown."""
-    distance = mean_pairwise_distance(block) if np.isfinite(block).all() else 0.0
-    return block / distance if distance > 0 else np.zeros_like(block)
-
-
-def _means(inputs: InpaintingInputs, groups: list[IntArray]) -> NDArray[np.float32]:
-    means = np.zeros((len(groups), inputs.features.shape[1]), dtype=np.float32)
-    for row, group in enumerate(groups):
-        means[row] = inputs.features[group].mean(axis=0, dtype=np.float64)
-    return means
+    distances = [mean_pairwise_distance(block) if np.isfinite(block).all() else 0.0 for block in blocks]
+    # 0 where all are equal or unknown.
+    scaled = [block / each if each > 0 else np.zeros_like(block) for block, each in zip(blocks, distances, strict=True)]
+    return np.concatenate(scaled, axis=1)
 
 
 def _most_frequent(codes: IntArray, min_group: int) -> int:
@@ -201,7 +178,7 @@ def _most_frequent(codes: IntArray, min_group: int) -> int:
     return int(np.bincount(known).argmax()) if len(known) >= min_group else -1
 
 
-def _mean_of_known(values: FloatArray, min_group: int) -> float:
+def _mean_of_known(values: Float64, min_group: int) -> float:
     """The mean of known values; NaN where fewer than `min_group` are known."""
     known = values[~np.isnan(values)]
     return float(known.mean()) if len(known) >= min_group else float("nan")

@@ -1,10 +1,8 @@
 """Agreement of generated nodes in sex and age with their matched true neighbours."""
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 from scipy.sparse import csr_array
 
@@ -19,9 +17,7 @@ from brainfed.inpainting.matching import (
     neighbourhoods,
     ratio,
 )
-
-FloatVector = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from brainfed.runtime.arrays import Float64, IntArray
 
 
 @dataclass(frozen=True)
@@ -54,22 +50,14 @@ class PhenotypeFidelity:
 
 def compare_phenotypes(inputs: InpaintingInputs, fused: FusedGraph, matches: Matches) -> PhenotypeFidelity:
     """Score the phenotypes of matched generated nodes."""
-    sex, generated_sex = _known_codes(inputs.sex), _known_codes(fused.sex)
-    gap = inputs.graph_settings.age_gap
+    sex, generated_sex = (np.where(codes >= 0, codes, np.nan) for codes in (inputs.sex, fused.sex))
     return PhenotypeFidelity(
         sex=_agreement(sex, generated_sex, 0.0, inputs, matches),
-        age=_agreement(inputs.age, fused.age, gap, inputs, matches),
+        age=_agreement(inputs.age, fused.age, inputs.graph_settings.age_gap, inputs, matches),
     )
 
 
-def _known_codes(codes: NDArray[np.int64]) -> FloatVector:
-    """Codes as numbers, NaN where unknown."""
-    return np.where(codes >= 0, codes, np.nan)
-
-
-def _agreement(
-    real: FloatVector, generated: FloatVector, gap: float, inputs: InpaintingInputs, matches: Matches
-) -> Agreement:
+def _agreement(real: Float64, generated: Float64, gap: float, inputs: InpaintingInputs, matches: Matches) -> Agreement:
     """Agreement in one phenotype, (n,) of subjects and (g,) of generated nodes, NaN unknown."""
     true, predicted, own = real[matches.missing], generated[matches.node], real[matches.parent]
     known = np.isfinite(true) & np.isfinite(predicted) & np.isfinite(own)
@@ -89,17 +77,15 @@ def _agreement(
     )
 
 
-def _agree(first: FloatVector, second: FloatVector, gap: float) -> FloatVector:
+def _agree(first: Float64, second: Float64, gap: float) -> Float64:
     return (np.abs(first - second) <= gap).astype(np.float64)
 
 
-def _over_parents(values: FloatVector, parent: NDArray[np.int64]) -> Estimate:
+def _over_parents(values: Float64, parent: IntArray) -> Estimate:
     """The mean over parents of the mean of each one's pairs."""
     _, place, pairs = np.unique(parent, return_inverse=True, return_counts=True)
     return estimate(np.bincount(place, weights=values) / pairs)
 
-
-# Predicted against true numbers of missing neighbours.
 
 BINS = 10
 
@@ -180,22 +166,22 @@ def compare_counts(inputs: InpaintingInputs, fused: FusedGraph, cut: Edges) -> C
     )
 
 
-def _correlation(first: FloatVector, second: FloatVector) -> Correlation:
+def _correlation(first: Float64, second: Float64) -> Correlation:
     if len(first) < 2 or np.ptp(first) == 0 or np.ptp(second) == 0:
         return Correlation(None, None)
     return Correlation(float(stats.pearsonr(first, second).statistic), float(stats.spearmanr(first, second).statistic))
 
 
-def _calibration(predicted: FloatVector, true: FloatVector) -> tuple[CalibrationBin, ...]:
+def _calibration(predicted: Float64, true: Float64) -> tuple[CalibrationBin, ...]:
     if not len(predicted):
         return ()
     edges = np.unique(np.quantile(predicted, np.arange(1, BINS) / BINS))
     place = np.searchsorted(edges, predicted, side="left")
-    return tuple(_bin(predicted[place == index], true[place == index]) for index in np.unique(place))
-
-
-def _bin(predicted: FloatVector, true: FloatVector) -> CalibrationBin:
-    return CalibrationBin(float(predicted.mean()), float(true.mean()), estimate(true).error, len(predicted))
+    bins = [(predicted[place == index], true[place == index]) for index in np.unique(place)]
+    return tuple(
+        CalibrationBin(float(own.mean()), float(counts.mean()), estimate(counts).error, len(own))
+        for own, counts in bins
+    )
 
 
 # Recovered edges: generated nodes joined to the neighbours of their true counterparts (FedNI Sec. III-B.2).
@@ -301,27 +287,8 @@ def _score(common: float, predicted: Joined, true: Joined) -> EdgeScore:
 #
 # Under graph.scope `global_cut` the population graph is built over all subjects and its edges between institutions are
 # cut. Then the true missing neighbours T_i of a subject i are known: the foreign subjects joined to it by cut edges.
-# FedNI has no such figure. Scores use no diagnosis. As JSON:
-#
-#     {"generated": int,                  generated nodes
-#      "parents": int,                    compared parents: with missing and visible neighbours
-#      "parents_without_missing": int,    parents without cut edges: not compared
-#      "parents_without_visible": int,    parents with missing but no visible neighbours: not compared
-#      "count":     {"subjects", "predicted_mean", "true_mean", "generated_mean", "ratio_predicted", "ratio_generated",
-#                    "predicted": {"pearson", "spearman"}, "visible_degree": {"pearson", "spearman"},
-#                    "calibration": [{"predicted", "true", "error", "subjects"}, ...]},
-#      "feature":   {"cosine": COSINE, "centred": COSINE},
-#      "phenotype": {"sex": AGREEMENT, "age": AGREEMENT},
-#      "edges":     {"generated": EDGE, "random": EDGE, "visible_neighbours": EDGE, "pairs", "predicted", "true"}}
-#
-#     COSINE    = {"generated": SCORE, "gains": {the same names: SCORE},
-#                  "baselines": {"mean_neighbour": SCORE, "institution_mean": SCORE, "parent": SCORE}}
-#     SCORE     = {"to_all": ESTIMATE, "matched": ESTIMATE}
-#     AGREEMENT = {"generated": ESTIMATE, "parent": ESTIMATE, "chance": ESTIMATE, "pairs"}
-#     EDGE      = {"precision", "recall", "f1"}
-#     ESTIMATE  = {"mean", "error", "parents"}
-#
-# Undefined values are null: a correlation with a constant, an empty mean, an error of one value.
+# FedNI has no such figure. Scores use no diagnosis. In the file, a `Fidelity` as JSON, undefined values are null: a
+# correlation with a constant, an empty mean, an error of one value.
 
 
 @dataclass(frozen=True)
@@ -348,10 +315,6 @@ class Fidelity:
     feature: FeatureFidelity
     phenotype: PhenotypeFidelity
     edges: EdgeFidelity
-
-    def to_json(self) -> dict[str, Any]:
-        """Nested builtins as in the module's docstring; None for undefined values, never NaN."""
-        return asdict(self)
 
 
 def fidelity(inputs: InpaintingInputs, fused: FusedGraph, cut: Edges) -> Fidelity:

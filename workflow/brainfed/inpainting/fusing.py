@@ -3,7 +3,6 @@
 import logging
 
 import numpy as np
-from numpy.typing import NDArray
 
 from brainfed.graphs.neighbours import Edges, Nodes, nearest, row_blocks, similarity, symmetric
 from brainfed.graphs.settings import GraphSettings
@@ -17,15 +16,13 @@ from brainfed.inpainting.new_nodes import (
     true_neighbours,
 )
 from brainfed.inpainting.settings import FusingSettings
+from brainfed.runtime.arrays import BoolArray, Float32, Float64, FloatArray, IntArray
 from brainfed.runtime.errors import UserError
 
 # Edges of generated nodes (FedNI Sec. III-B.2): to the parent, and to others of its institution.
 #
 # A true foreign neighbour has as many neighbours in the institution as a subject of its own: about three under the
 # scope `global_cut`, its parent among them, and the graph's k under `local`.
-
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 
 
 PAIR_BLOCK = 64
@@ -36,9 +33,7 @@ def join(inputs: InpaintingInputs, parents: IntArray, new_nodes: Generated, sett
     """Edges from new nodes n ... n + g - 1 to subjects, in one direction.
 
     Args:
-        inputs: subjects and their graph.
         parents: (g,) position of each new node's parent.
-        new_nodes: their features and phenotypes.
         settings: of fusing; random nodes get random neighbours.
     """
     if settings.edges == "binary":
@@ -79,7 +74,7 @@ def _random_edges(inputs: InpaintingInputs, parents: IntArray, settings: FusingS
             others = random.choice(members[members != parents[node]], size - 1, replace=False)
             row = np.full(size, len(inputs.subjects) + node)
             pieces.append(Edges(row, np.append(others, parents[node]), random.choice(weights, size)))
-    return _concatenated(pieces)
+    return Edges.joined(pieces)
 
 
 def _similar_edges(inputs: InpaintingInputs, parents: IntArray, new_nodes: Generated, chosen: FusingSettings) -> Edges:
@@ -91,9 +86,10 @@ def _similar_edges(inputs: InpaintingInputs, parents: IntArray, new_nodes: Gener
         mine = np.flatnonzero(home == index)
         new = len(inputs.subjects) + mine
         members, degree = inputs.members(index), neighbours_of_a_node(inputs, index, chosen)
-        weakest = _weakest_edge(inputs, members)
+        weakest = float(inputs.graph.weight[_inside(inputs, members)].min(initial=np.inf))
+        weakest = 1.0 if np.isinf(weakest) else weakest
         pieces.append(_neighbours(placed.nodes, new, members, parents[mine], part.sigma, settings, degree, weakest))
-    return _concatenated(pieces)
+    return Edges.joined(pieces)
 
 
 def _neighbours(
@@ -115,7 +111,6 @@ def _neighbours(
     real = nearest(nodes.take(new), nodes.take(existing), sigma, k=degree, age_gap=settings.age_gap)
     positive = real.weight.astype(np.float32) > 0
     row, column, weight = real.row[positive], existing[real.column[positive]], real.weight[positive]
-
     smallest = np.full(len(new), np.inf)
     np.minimum.at(smallest, row, weight)
     smallest[np.isinf(smallest)] = weakest
@@ -130,7 +125,7 @@ def _neighbours(
     return Edges(np.append(new[row], new[apart]), np.append(column, parents[apart]), np.append(weight, own))
 
 
-def _without_last(row: IntArray, weight: FloatArray, shortened: IntArray, degree: int) -> NDArray[np.bool_]:
+def _without_last(row: IntArray, weight: Float64, shortened: IntArray, degree: int) -> BoolArray:
     """Mask (e,) of edges (row, weight) without the weakest of each row in `shortened` that has `degree` of them.
 
     Of equal weights the later edge is the weaker one.
@@ -143,34 +138,18 @@ def _without_last(row: IntArray, weight: FloatArray, shortened: IntArray, degree
     return kept
 
 
-def _weakest_edge(inputs: InpaintingInputs, members: IntArray) -> float:
-    """The smallest weight of an edge among the institution's subjects; 1 where there is none."""
-    inside = _inside(inputs, members)
-    return float(inputs.graph.weight[inside].min()) if inside.any() else 1.0
-
-
-def _inside(inputs: InpaintingInputs, members: IntArray) -> NDArray[np.bool_]:
+def _inside(inputs: InpaintingInputs, members: IntArray) -> BoolArray:
     """Mask (e,) of the edges between two different subjects of `members`."""
     graph = inputs.graph
     return np.asarray((graph.row != graph.column) & np.isin(graph.row, members) & np.isin(graph.column, members))
 
 
-def _paired_similarity(left: Nodes, right: Nodes, sigma: float, age_gap: float) -> FloatArray:
+def _paired_similarity(left: Nodes, right: Nodes, sigma: float, age_gap: float) -> Float64:
     """S o S~ (g,) of each pair of `left` (g) and `right` (g)."""
-    found = np.zeros(len(left))
+    paired = np.zeros(len(left))
     for block in row_blocks(len(left), 1, PAIR_BLOCK):
-        found[block] = np.diagonal(similarity(left.take(block), right.take(block), sigma, age_gap))
-    return found
-
-
-def _concatenated(pieces: list[Edges]) -> Edges:
-    if not pieces:
-        return Edges(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
-    return Edges(
-        np.concatenate([piece.row for piece in pieces]),
-        np.concatenate([piece.column for piece in pieces]),
-        np.concatenate([piece.weight for piece in pieces]),
-    )
+        paired[block] = np.diagonal(similarity(left.take(block), right.take(block), sigma, age_gap))
+    return paired
 
 
 # Join generated nodes to the population graph: the classifier's training graph (FedNI Sec. III-C.1).
@@ -192,7 +171,6 @@ def fuse(
     Args:
         inputs: subjects and their graph; only `fitted` subjects get generated neighbours.
         generator: under `nodes: random` and `true` only its counts are used.
-        settings: cap, rounding, edges and nodes.
         max_generated: largest number of generated nodes of one subject; None: no limit.
         cut: the edges that the graph's cut removed; `nodes: true` needs them.
 
@@ -205,22 +183,22 @@ def fuse(
     if settings.nodes == "true":
         if cut is None:
             raise ValueError("nodes: true needs the edges that were cut away")
-        parents, new_nodes, found = true_neighbours(inputs, parents, cut)
+        parents, new_nodes, edges = true_neighbours(inputs, parents, cut)
     else:
         new_nodes = _new_nodes(inputs, generator, parents, settings)
-        found = join(inputs, parents, new_nodes, settings)
+        edges = join(inputs, parents, new_nodes, settings)
     features = new_nodes.features
     if settings.nodes == "shuffled":
         features = shuffled_features(inputs, parents, new_nodes.features)
     if settings.nodes == "mean":
         features = institution_means(inputs, parents)
     _log_numbers(inputs, count, len(parents), settings)
-    row, column, weight = _joined(inputs, found, len(parents))
+    row, column, weight = _joined(inputs, edges, len(parents))
     institution = inputs.institution[parents]
     return FusedGraph(row, column, weight, features, institution, parents, new_nodes.sex, new_nodes.age, count)
 
 
-def _log_numbers(inputs: InpaintingInputs, count: FloatArray, generated: int, settings: FusingSettings) -> None:
+def _log_numbers(inputs: InpaintingInputs, count: Float64, generated: int, settings: FusingSettings) -> None:
     """Log the number of generated nodes; warn where there is none."""
     fitted = int(inputs.fitted.sum())
     logger.log(
@@ -244,7 +222,7 @@ def _new_nodes(
     return new_nodes
 
 
-def _require_finite(outputs: NDArray[np.float32] | FloatArray, subjects: tuple[str, ...]) -> None:
+def _require_finite(outputs: FloatArray, subjects: tuple[str, ...]) -> None:
     """Refuse outputs (s,) or (s, d) of a generator for the subjects (s) that are not finite."""
     finite = np.isfinite(outputs) if outputs.ndim == 1 else np.isfinite(outputs).all(axis=1)
     if not finite.all():
@@ -254,9 +232,7 @@ def _require_finite(outputs: NDArray[np.float32] | FloatArray, subjects: tuple[s
         )
 
 
-def _parents(
-    inputs: InpaintingInputs, count: FloatArray, settings: FusingSettings, max_generated: int | None
-) -> IntArray:
+def _parents(inputs: InpaintingInputs, count: Float64, settings: FusingSettings, max_generated: int | None) -> IntArray:
     """(g,) parent of each new node, ascending."""
     number = np.zeros(len(inputs.subjects), dtype=np.int64)
     for institution in range(len(inputs.institutions)):
@@ -272,7 +248,7 @@ def _parents(
     return np.repeat(np.arange(len(number)), number)
 
 
-def _joined(inputs: InpaintingInputs, found: Edges, number: int) -> tuple[IntArray, IntArray, NDArray[np.float32]]:
+def _joined(inputs: InpaintingInputs, found: Edges, number: int) -> tuple[IntArray, IntArray, Float32]:
     """The subjects' edges, new edges in both directions, and self-loops of new nodes."""
     graph = inputs.graph
     new = symmetric(found, graph.nodes + number)

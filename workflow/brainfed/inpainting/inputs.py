@@ -12,14 +12,10 @@ from numpy.typing import NDArray
 from brainfed.federation.link import TOGETHER, Link
 from brainfed.graphs.propagation import Graph
 from brainfed.graphs.settings import GraphSettings
+from brainfed.runtime.arrays import BoolArray, Float32, Float64, FloatArray, IntArray
 from brainfed.runtime.artefacts import read_arrays
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
-
-# Inputs of an inpainting job and outputs of a trained generator, both without diagnoses.
-
-FloatArray = NDArray[np.float32] | NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -36,7 +32,6 @@ class InpaintingInputs:
         age: (n,) years, NaN unknown.
         fitted: (n,) mask of training subjects: all, or under the inductive protocol those of the fold.
         part: `all`, or `fold-f`: keys the random streams.
-        streams: of the repeat.
         selected: the features by which the graph compares subjects under the embedding `rfe`, one list a part of the
             graph (see `PopulationGraph.selected`).
         correlations: whether the features are of a kind between -1 and 1, as their settings decide.
@@ -51,8 +46,8 @@ class InpaintingInputs:
     graph_settings: GraphSettings
     site: IntArray
     sex: IntArray
-    age: NDArray[np.float64]
-    fitted: NDArray[np.bool_]
+    age: Float64
+    fitted: BoolArray
     part: str
     streams: Streams
     selected: tuple[IntArray, ...] = ()
@@ -62,6 +57,16 @@ class InpaintingInputs:
     def members(self, institution: int) -> IntArray:
         """Positions of the institution's training subjects."""
         return np.flatnonzero((self.institution == institution) & self.fitted)
+
+    @property
+    def learning(self) -> list[int]:
+        """Codes of the institutions with training subjects."""
+        return [code for code in range(len(self.institutions)) if len(self.members(code))]
+
+    @property
+    def fold(self) -> int:
+        """The fold of the streams; -1 for `all`."""
+        return -1 if self.part == "all" else int(self.part.removeprefix("fold-"))
 
 
 @dataclass(frozen=True)
@@ -75,23 +80,29 @@ class Generated:
         site: (g,) codes, -1 unknown; None: those of the parents.
     """
 
-    features: NDArray[np.float32]
+    features: Float32
     sex: IntArray
-    age: NDArray[np.float64]
+    age: Float64
     site: IntArray | None = None
+
+
+def rank_among_equals(values: IntArray) -> IntArray:
+    """(g,) number of equal entries before each one."""
+    order = np.argsort(values, kind="stable")
+    ranked = values[order]
+    rank = np.empty(len(values), dtype=np.int64)
+    rank[order] = np.arange(len(values)) - np.searchsorted(ranked, ranked)
+    return rank
 
 
 class NodeGenerator(Protocol):
     """The interface of a trained generator of missing neighbours, of any method."""
 
-    def counts(self) -> NDArray[np.float64]:
+    def counts(self) -> Float64:
         """(n,) predicted number of missing neighbours, not rounded; 0 for subjects that are not fitted."""
 
     def draw(self, parents: IntArray) -> Generated:
         """One missing neighbour for each entry of `parents` (g,), positions of subjects, equal ones adjacent."""
-
-
-# The result of training a generator.
 
 
 @dataclass(frozen=True)
@@ -113,8 +124,6 @@ class TrainedGenerator:
     held_out: tuple[dict[str, float | str | None], ...] = ()
 
 
-# Scale features into the range of a generator's tanh, and back.
-
 BOUND = 5.0
 """Standard deviations at the limit of tanh, equal in all institutions: generators are averaged."""
 
@@ -127,8 +136,8 @@ class Scaling:
         centre, unit: (d,).
     """
 
-    centre: NDArray[np.float64]
-    unit: NDArray[np.float64]
+    centre: Float64
+    unit: Float64
 
     def apply(self, rows: FloatArray) -> FloatArray:
         """Features (n, d) clipped to -1 ... 1, in the type of `rows`."""
@@ -137,7 +146,7 @@ class Scaling:
         scaled = np.clip((rows - self.centre) / self.unit, -1, 1)
         return scaled.astype(np.float32) if rows.dtype == np.float32 else scaled
 
-    def undo(self, rows: FloatArray) -> NDArray[np.float64]:
+    def undo(self, rows: FloatArray) -> Float64:
         """Scaled features (n, d) in their own units."""
         return np.asarray(rows * self.unit + self.centre, dtype=np.float64)
 
@@ -181,13 +190,13 @@ class FusedGraph:
 
     row: IntArray
     column: IntArray
-    weight: NDArray[np.float32]
-    features: NDArray[np.float32]
+    weight: Float32
+    features: Float32
     institution: IntArray
     parent: IntArray
     sex: IntArray
-    age: NDArray[np.float64]
-    count: NDArray[np.float64]
+    age: Float64
+    count: Float64
 
 
 def read_fused(path: Path | str, subjects: Sequence[str]) -> FusedGraph:

@@ -4,16 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from brainfed.graphs.neighbours import Edges
-from brainfed.inpainting.inputs import FloatArray, FusedGraph, InpaintingInputs
-
-# A mean over parents and its standard error.
-
-IntArray = NDArray[np.int64]
-FloatMatrix = NDArray[np.float64]
+from brainfed.inpainting.inputs import FusedGraph, InpaintingInputs
+from brainfed.runtime.arrays import Float64, FloatArray, IntArray
 
 
 @dataclass(frozen=True)
@@ -33,7 +28,7 @@ class Estimate:
     parents: int
 
 
-def estimate(values: NDArray[np.float64]) -> Estimate:
+def estimate(values: Float64) -> Estimate:
     """Mean and standard error of finite values (parents,)."""
     count = len(values)
     mean = float(values.mean()) if count else None
@@ -44,9 +39,6 @@ def estimate(values: NDArray[np.float64]) -> Estimate:
 def ratio(numerator: float, denominator: float) -> float | None:
     """The quotient; None where the denominator is 0."""
     return float(numerator / denominator) if denominator else None
-
-
-# A subject with its generated, missing and visible neighbours.
 
 
 @dataclass(frozen=True)
@@ -85,7 +77,7 @@ def grouped(row: IntArray, column: IntArray, rows: int) -> list[IntArray]:
 
 # Similarity of generated and true missing neighbours, and their matching.
 
-Blocks = dict[str, FloatMatrix]
+Blocks = dict[str, Float64]
 
 BASELINES = ("mean_neighbour", "institution_mean", "parent")
 
@@ -202,7 +194,7 @@ def _unit(rows: FloatArray) -> FloatArray:
     return rows / np.where(length == 0, 1, length)
 
 
-def _best(block: FloatMatrix) -> tuple[IntArray, IntArray]:
+def _best(block: Float64) -> tuple[IntArray, IntArray]:
     """Rows and columns of the one-to-one assignment with the largest sum."""
     row, column = linear_sum_assignment(block, maximize=True)
     return row, column
@@ -211,9 +203,9 @@ def _best(block: FloatMatrix) -> tuple[IntArray, IntArray]:
 def _fidelity(neighbourhoods: Sequence[Blocks]) -> CosineFidelity:
     """Means over parents, and gains paired by parent."""
     names = ("generated", *BASELINES)
-    held = {name: [blocks[name] for blocks in neighbourhoods if name in blocks] for name in names}
-    to_all = {name: np.array([block.mean() for block in held[name]]) for name in names}
-    matched = {name: np.array([block[_best(block)].mean() for block in held[name]]) for name in names}
+    cosines = {name: [blocks[name] for blocks in neighbourhoods if name in blocks] for name in names}
+    to_all = {name: np.array([block.mean() for block in cosines[name]]) for name in names}
+    matched = {name: np.array([block[_best(block)].mean() for block in cosines[name]]) for name in names}
     return CosineFidelity(
         generated=CosineScore(estimate(to_all["generated"]), estimate(matched["generated"])),
         baselines={name: CosineScore(estimate(to_all[name]), estimate(matched[name])) for name in BASELINES},
@@ -221,7 +213,7 @@ def _fidelity(neighbourhoods: Sequence[Blocks]) -> CosineFidelity:
     )
 
 
-def _gain(values: Mapping[str, NDArray[np.float64]], baseline: str) -> Estimate:
+def _gain(values: Mapping[str, Float64], baseline: str) -> Estimate:
     """Mean of generated minus baseline over parents; over none where the baseline has no values."""
     return estimate(values["generated"][: len(values[baseline])] - values[baseline])
 

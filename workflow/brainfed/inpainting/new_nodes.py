@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.sharing import columns, record_loan
@@ -13,20 +12,19 @@ from brainfed.graphs.neighbours import Edges, Nodes
 from brainfed.graphs.population import FittedPart, fit_parts
 from brainfed.inpainting.inputs import FusedGraph, Generated, InpaintingInputs
 from brainfed.inpainting.settings import FusingSettings
+from brainfed.runtime.arrays import Float32, Float64, IntArray
 
 # The number of generated nodes of each subject (FedNI Sec. III-C.1, n~_i).
 
-IntArray = NDArray[np.int64]
-
 
 def allot(
-    count: NDArray[np.float64],
+    count: Float64,
     *,
     rounding: Literal["round", "truncate"],
     max_generated: int | None,
     cap: float | None,
-    tie_order: NDArray[np.int64],
-) -> NDArray[np.int64]:
+    tie_order: IntArray,
+) -> IntArray:
     """Whole numbers (n,) of generated nodes from predicted numbers (n,) of one institution's subjects.
 
     Each is rounded or truncated (`round`: halves to the even side) and clipped to 0 ... `max_generated` (None: no
@@ -73,7 +71,7 @@ def random_nodes(inputs: InpaintingInputs, parents: IntArray) -> Generated:
     return Generated(features, inputs.sex[alike], inputs.age[alike])
 
 
-def institution_means(inputs: InpaintingInputs, parents: IntArray) -> NDArray[np.float32]:
+def institution_means(inputs: InpaintingInputs, parents: IntArray) -> Float32:
     """Features (g, d): every node is the mean of its parent's institution."""
     features = np.zeros((len(parents), inputs.features.shape[1]), dtype=np.float32)
     home = inputs.institution[parents]
@@ -83,9 +81,7 @@ def institution_means(inputs: InpaintingInputs, parents: IntArray) -> NDArray[np
     return features
 
 
-def shuffled_features(
-    inputs: InpaintingInputs, parents: IntArray, features: NDArray[np.float32]
-) -> NDArray[np.float32]:
+def shuffled_features(inputs: InpaintingInputs, parents: IntArray, features: Float32) -> Float32:
     """Features (g, d), permuted inside each institution."""
     place = np.arange(len(parents))
     home = inputs.institution[parents]
@@ -94,9 +90,6 @@ def shuffled_features(
         random = inputs.streams.numpy("shuffled-nodes", inputs.part, int(institution))
         place[own] = random.permutation(own)
     return features[place]
-
-
-# Embed new nodes beside the subjects, for the population graph's similarity (FedNI Sec. III-A).
 
 
 @dataclass(frozen=True)
@@ -116,9 +109,7 @@ def place(inputs: InpaintingInputs, home: IntArray, new_nodes: Generated, site: 
     """Embed new nodes beside the subjects.
 
     Args:
-        inputs: subjects and their graph.
         home: (g,) the institution whose graph each new node joins.
-        new_nodes: their features and phenotypes.
         site: (g,) their sites, -1 unknown.
     """
     settings = inputs.graph_settings
@@ -128,7 +119,7 @@ def place(inputs: InpaintingInputs, home: IntArray, new_nodes: Generated, site: 
     for index, part in part_of.items():
         projected = part.projection(new_nodes.features[home == index])
         placed[home == index, : projected.shape[1]] = projected
-    compared: dict[str, IntArray | NDArray[np.float64]] = {
+    compared: dict[str, IntArray | Float64] = {
         "site": np.append(inputs.site, site),
         "sex": np.append(inputs.sex, new_nodes.sex),
         "age": np.append(inputs.age, new_nodes.age),
@@ -159,25 +150,23 @@ def true_neighbours(inputs: InpaintingInputs, parents: IntArray, cut: Edges) -> 
     row, column, weight = row[order], column[order], weight[order]
     start, stop = (np.searchsorted(row, parents, side=side) for side in ("left", "right"))
     taken: set[tuple[int, int]] = set()
-    kept, chosen_subjects = [], []
+    kept, joining = [], []
     for parent, first, last in zip(parents.tolist(), start.tolist(), stop.tolist(), strict=True):
         home = int(inputs.institution[parent])
         candidate = next((int(other) for other in column[first:last] if (home, int(other)) not in taken), None)
         if candidate is not None:
             taken.add((home, candidate))
             kept.append(parent)
-            chosen_subjects.append(candidate)
-    chosen, subjects = np.array(kept, dtype=np.int64), np.array(chosen_subjects, dtype=np.int64)
+            joining.append(candidate)
+    chosen, subjects = np.array(kept, dtype=np.int64), np.array(joining, dtype=np.int64)
     pieces = []
     home_of_row = inputs.institution[row]
     for node, (parent, subject) in enumerate(zip(chosen, subjects, strict=True)):
         own = (column == subject) & (home_of_row == inputs.institution[parent])
-        pieces.append((np.full(int(own.sum()), len(inputs.subjects) + node), row[own], weight[own]))
-    new, others, weights = (
-        (np.concatenate(parts) for parts in zip(*pieces, strict=True)) if pieces else (np.zeros(0, np.int64),) * 3
-    )
+        new = np.full(int(own.sum()), len(inputs.subjects) + node)
+        pieces.append(Edges(new, row[own], weight[own].astype(np.float64)))
     new_nodes = Generated(inputs.features[subjects].astype(np.float32), inputs.sex[subjects], inputs.age[subjects])
-    return chosen, new_nodes, Edges(new, others, weights.astype(np.float64))
+    return chosen, new_nodes, Edges.joined(pieces)
 
 
 def crossings_of(

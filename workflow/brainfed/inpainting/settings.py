@@ -87,9 +87,6 @@ class FusingSettings:
     )
 
 
-# Settings and shared tensors of centroids: means of small groups in place of generated neighbours.
-
-
 @dataclass(frozen=True)
 class CentroidSettings:
     """Groups of similar subjects; other institutions receive their means."""
@@ -102,15 +99,8 @@ class CentroidSettings:
     )
 
 
-CENTROIDS_TENSORS: Mapping[str, tuple[str, ...]] = {
-    "centroid": ("features",),
-    "centroid-sex": (),
-    "centroid-age": (),
-}
+CENTROIDS_TENSORS: Mapping[str, tuple[str, ...]] = {"centroid": ("features",), "centroid-sex": (), "centroid-age": ()}
 """One tensor a group: its mean features, the more frequent sex, the mean age."""
-
-
-# Settings of FedSage+'s missing-neighbour generator (Zhang et al. 2021).
 
 
 @dataclass(frozen=True)

@@ -20,10 +20,7 @@ NETWORK_TENSORS: Mapping[str, tuple[str, ...]] = {
 SIZES_TENSORS: Mapping[str, tuple[str, ...]] = {"training-subjects": ()}
 """Sent with `weighting: subjects`, and with `batch`: the largest institution decides the number of steps."""
 
-MOMENTS_TENSORS: Mapping[str, tuple[str, ...]] = {
-    "feature-mean": ("features",),
-    "feature-sd": ("features",),
-}
+MOMENTS_TENSORS: Mapping[str, tuple[str, ...]] = {"feature-mean": ("features",), "feature-sd": ("features",)}
 """Sent by local models under leave-one-site-out alone: the others' moments scale the unseen site."""
 
 SUMMED_MOMENTS_TENSORS: Mapping[str, tuple[str, ...]] = {
@@ -54,6 +51,10 @@ QUICK_EPOCHS: Mapping[str, Any] = {"epochs": 6, "curve_every": 3, "learning_rate
 
 CHOICE_TENSORS: Mapping[str, tuple[str, ...]] = {"validation-loss": ("candidates", "rounds"), "choice": ("chosen",)}
 """Sent with `choose: inner` alone."""
+
+
+ROUNDS_TENSORS: Mapping[str, tuple[str, ...]] = {**SIZES_TENSORS, **SUMMED_MOMENTS_TENSORS, **CHOICE_TENSORS}
+"""What a federated classifier may send beside its weights."""
 
 
 @dataclass(frozen=True)

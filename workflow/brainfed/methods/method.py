@@ -136,9 +136,6 @@ class Method:
                 raise ValueError(f"{self.name}: expected {alone} alone among the stages it needs, found {self.needs}")
 
 
-# Declaration of a stage that trains a generator of missing neighbours; several methods can share it.
-
-
 @dataclass(frozen=True)
 class Inpainter:
     """One training algorithm of a generator.
@@ -162,6 +159,6 @@ class Inpainter:
 
 def inpainter_of(method: Method) -> Inpainter | None:
     """The inpainter of the generator that a method needs; None if it needs none."""
-    found = method.options.get("inpainting")
-    assert found is None or isinstance(found, Inpainter)
-    return found
+    inpainter = method.options.get("inpainting")
+    assert inpainter is None or isinstance(inpainter, Inpainter)
+    return inpainter

@@ -26,12 +26,8 @@ def _declared() -> Iterator[Method]:
         yield from (value for value in vars(module).values() if isinstance(value, Method))
 
 
-def _in_order(methods: Mapping[str, Method]) -> Mapping[str, Method]:
-    first = {name: methods[name] for name in ORDER}
-    return MappingProxyType(first | {name: method for name, method in methods.items() if name not in first})
-
-
-METHODS: Mapping[str, Method] = _in_order({method.name: method for method in _declared()})
+_BY_NAME = {method.name: method for method in _declared()}
+METHODS: Mapping[str, Method] = MappingProxyType({name: _BY_NAME[name] for name in ORDER} | _BY_NAME)
 
 ON_REQUEST = frozenset(name for method in METHODS.values() for name in method.on_request)
 """Shipped variants that an experiment has only if it names them."""

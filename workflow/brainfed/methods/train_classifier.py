@@ -18,8 +18,6 @@ from brainfed.samples.inputs import MethodInputs, Outcome
 from brainfed.samples.labelled_subjects import LabelledSubjects
 from brainfed.samples.scaling import centred_subjects
 
-# The part of an attack that happens at home, before a method sees its inputs.
-
 Inputs = TypeVar("Inputs", bound=LabelledSubjects)
 
 
@@ -32,9 +30,6 @@ def poisoned_inputs(inputs: Inputs, settings: RobustnessSettings) -> Inputs:
         return inputs
     attacked = attacked_institutions(settings.attacked, len(inputs.institutions), inputs.streams)
     return replace(inputs, labels=flipped_labels(inputs.labels, inputs.institution, attacked, inputs.classes))
-
-
-# The torch side that the families of FedNI's Table V share.
 
 
 def train_classifier(

@@ -23,11 +23,12 @@ from brainfed.prediction.model_file import (
     tangent_features,
     write_model,
 )
+from brainfed.runtime.arrays import IntArray
 from brainfed.runtime.artefacts import read_arrays
 from brainfed.runtime.entry import resolve
 from brainfed.runtime.provenance import versions
 from brainfed.runtime.settings import restore
-from brainfed.samples.inputs import UNTESTED, FittedModel, IntArray, MethodInputs, Outcome, Score, score_at
+from brainfed.samples.inputs import UNTESTED, FittedModel, MethodInputs, Outcome, Score, score_at
 
 TOLERANCE = 1e-2
 """Largest difference of a kept model's scores from those of its training; reduced precision differs by less."""

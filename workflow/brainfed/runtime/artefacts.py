@@ -204,6 +204,11 @@ def read_arrays(path: str | Path, names: Sequence[str] | None = None) -> ArrayFi
     return ArrayFile(arrays, metadata)
 
 
+def below(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """The arrays whose names begin with a prefix, without it."""
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+
 def write_table(path: str | Path, frame: pd.DataFrame) -> None:
     """Write a table as parquet, without its index."""
     with atomic(path) as temporary:

@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 
 from brainfed.inpainting.inputs import read_fused
+from brainfed.runtime.arrays import IntArray
 from brainfed.runtime.artefacts import read_arrays
 from brainfed.runtime.streams import Streams
 from brainfed.samples.graphs import GraphInputs, read_graph_samples
-from brainfed.samples.inputs import IntArray, MethodInputs, read_views
+from brainfed.samples.inputs import MethodInputs, read_views
 from brainfed.samples.labelled_subjects import HIDDEN, hidden_labels
 from brainfed.samples.reading import phenotypes_of, read_features, read_graph, read_people, read_public
 from brainfed.samples.series import PublicSeriesInputs, SeriesInputs, read_series
@@ -55,9 +56,7 @@ def assemble(
         features: empty, one shared by the folds, or one a fold in order.
         graphs: the same for population graphs.
         labels: `true` or `permuted`.
-        streams: random streams of the repeat.
         fused: empty, one graph with generated nodes shared by the folds, or one a fold in order.
-        classes: number of classes C.
         folds: number of folds F; 0: the last one tests a subject of the split.
 
     Returns:
@@ -93,14 +92,7 @@ def assemble_graphs(
 ) -> tuple[GraphInputs, IntArray]:
     """Build the inputs of a method whose samples are graphs, and separately the labels for the scores.
 
-    Args:
-        split: subject, institution, fold.
-        participants: the columns of the phenotype table that the method declares, with site and diagnosis.
-        connectomes: one file shared by the folds, or one a fold in order.
-        labels: `true` or `permuted`.
-        streams: random streams of the repeat.
-        classes: number of classes C.
-        folds: number of folds F; 0: the last one tests a subject of the split.
+    Arguments as of `assemble`; `connectomes` are one file shared by the folds, or one a fold in order.
 
     Returns:
         The inputs of the labelled subjects, with label -1 where tested, and the (n,) labels.
@@ -112,9 +104,8 @@ def assemble_graphs(
     truth = true_labels(people, labels, streams)
     graphs = tuple(read_graph_samples(path, tuple(people["subject"])) for path in connectomes)
     shapes = _shapes(people, read_arrays(connectomes[0], []).metadata.get("data_sets", []))
-    held = {**_columns(people, truth, folds), "streams": streams, "classes": classes}
-    inputs = GraphInputs(**held, graphs=graphs, shapes=shapes)
-    return inputs, truth
+    known = _columns(people, truth, folds)
+    return GraphInputs(**known, streams=streams, classes=classes, graphs=graphs, shapes=shapes), truth
 
 
 def assemble_series(
@@ -130,15 +121,8 @@ def assemble_series(
 ) -> tuple[SeriesInputs, IntArray]:
     """Build the inputs of a method whose samples are region series, and separately the labels for the scores.
 
-    Args:
-        split: subject, institution, fold.
-        participants: the columns of the phenotype table that the method declares, with site and diagnosis.
-        series: the file of all subjects; all folds share it.
-        labels: `true` or `permuted`.
-        streams: random streams of the repeat.
-        classes: number of classes C.
-        folds: number of folds F; 0: the last one tests a subject of the split.
-        public: the public subjects of all folds, of a method that needs them.
+    Arguments as of `assemble`. All folds share the file `series`; `public` are the public subjects of all folds, of a
+    method that needs them.
 
     Returns:
         The inputs of the labelled subjects, with label -1 where tested, `PublicSeriesInputs` if there are public ones;
@@ -150,20 +134,20 @@ def assemble_series(
     people = _labelled(read_people(split, participants))
     truth = true_labels(people, labels, streams)
     start, values = read_series(series, tuple(people["subject"]))
-    held = {**_columns(people, truth, folds), "start": start, "series": values, "streams": streams, "classes": classes}
+    known = {**_columns(people, truth, folds), "start": start, "series": values, "streams": streams, "classes": classes}
     if public is None:
-        return SeriesInputs(**held), truth
-    mask = read_public(public, held["subjects"], held["labels"] != HIDDEN)
-    return PublicSeriesInputs(**held, public=mask), truth
+        return SeriesInputs(**known), truth
+    mask = read_public(public, known["subjects"], known["labels"] != HIDDEN)
+    return PublicSeriesInputs(**known, public=mask), truth
 
 
 def _shapes(people: pd.DataFrame, data_sets: Sequence[Mapping[str, Any]]) -> tuple[tuple[int, int], ...]:
     """(M) features and classes of the institutions' data sets, the most of several; empty without data sets."""
     if not data_sets:
         return ()
-    most = {each["name"]: (int(each["features"]), int(each["classes"])) for each in data_sets}
-    held = [[most[site] for site in own["site"].unique()] for _, own in people.groupby("institution")]
-    return tuple((max(features for features, _ in own), max(classes for _, classes in own)) for own in held)
+    shape = {each["name"]: (int(each["features"]), int(each["classes"])) for each in data_sets}
+    shapes = [[shape[site] for site in own["site"].unique()] for _, own in people.groupby("institution")]
+    return tuple((max(features for features, _ in own), max(classes for _, classes in own)) for own in shapes)
 
 
 def _labelled(people: pd.DataFrame) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""Subjects, or molecules, as whole graphs."""
+"""Whole graphs as samples: the connectomes of subjects, or molecules."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -7,16 +7,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from brainfed.runtime.arrays import Float32, IntArray
 from brainfed.runtime.artefacts import map_array, read_arrays
 from brainfed.runtime.errors import UserError
 from brainfed.samples.labelled_subjects import LabelledSubjects
 from brainfed.samples.reading import chosen_rows
-
-# Whole graphs as samples: the connectomes of subjects, or molecules.
-
-IntArray = NDArray[np.int64]
-Float32 = NDArray[np.float32]
-
 
 ARRAYS = {
     "node_start": ("int64", 1),
@@ -78,16 +73,15 @@ def read_graph_samples(path: Path | str, subjects: Sequence[str]) -> GraphSample
             finite, or the arrays do not fit together.
     """
     arrays = {name: map_array(path, name).arrays[name] for name in ARRAYS}
-    held: tuple[str, ...] = read_arrays(path, []).subjects
-    problem = _misfit(arrays, len(held))
-    if problem:
-        raise UserError(f"{path}: expected graphs of {len(held)} subjects, found {problem}; delete it and run again.")
-    place = {subject: row for row, subject in enumerate(held)}
+    stored: tuple[str, ...] = read_arrays(path, []).subjects
+    if problem := _misfit(arrays, len(stored)):
+        raise UserError(f"{path}: expected graphs of {len(stored)} subjects, found {problem}; delete it and run again.")
+    place = {subject: row for row, subject in enumerate(stored)}
     absent = [subject for subject in subjects if subject not in place]
     if absent:
         raise UserError(f"{path}: subject {absent[0]!r} is missing; delete the file and run again.")
     graphs = GraphSamples(**arrays)
-    if tuple(subjects) != held:
+    if tuple(subjects) != stored:
         graphs = graphs.of(np.array([place[subject] for subject in subjects], dtype=np.int64))
     _check(graphs, subjects, path, "delete the file and run again")
     return graphs
@@ -99,15 +93,12 @@ def check_graph_samples(graphs: GraphSamples, subjects: Sequence[str], where: st
     A graph may have one node, or no edge: its nodes see themselves.
 
     Args:
-        graphs: of the subjects.
-        subjects: their ids.
         where: opens the sentence.
 
     Raises:
         UserError: as of `read_graph_samples`.
     """
-    problem = _misfit({name: getattr(graphs, name) for name in ARRAYS}, len(subjects))
-    if problem:
+    if problem := _misfit({name: getattr(graphs, name) for name in ARRAYS}, len(subjects)):
         raise UserError(f"{where}: expected graphs of {len(subjects)} subjects, found {problem}; make them again.")
     _check(graphs, subjects, where, "mend this graph")
 
@@ -141,26 +132,20 @@ def _check(graphs: GraphSamples, subjects: Sequence[str], where: Path | str, rem
         finite = np.isfinite(graphs.nodes[start : start + step]).all(axis=1)
         if not finite.all():
             node = start + int(np.argmin(finite))
-            raise refuse(_graph_of(graphs.node_start, node), "has a node feature that is not finite")
+            graph = int(np.searchsorted(graphs.node_start, node, side="right")) - 1
+            raise refuse(graph, "has a node feature that is not finite")
     for start in range(0, len(graphs.source), BLOCK):
         edges = slice(start, start + BLOCK)
         source, target, weight = graphs.source[edges], graphs.target[edges], graphs.weight[edges]
-        graph = np.searchsorted(graphs.edge_start, np.arange(start, start + len(source)), side="right") - 1
-        size = sizes[graph]
+        owner = np.searchsorted(graphs.edge_start, np.arange(start, start + len(source)), side="right") - 1
+        size = sizes[owner]
         for wrong, found in (
             ((source < 0) | (target < 0) | (source >= size) | (target >= size), "has an edge to a node outside of it"),
             (source == target, "has a self-loop"),
             (~np.isfinite(weight), "has a weight that is not finite"),
         ):
             if wrong.any():
-                raise refuse(int(graph[np.argmax(wrong)]), found)
-
-
-def _graph_of(start: IntArray, position: int) -> int:
-    return int(np.searchsorted(start, position, side="right")) - 1
-
-
-# Subjects as whole graphs: input of methods that classify graphs.
+                raise refuse(int(owner[np.argmax(wrong)]), found)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,21 +1,21 @@
-"""Choice of a penalty on the training subjects; a subject and its twin stay in one inner fold.
+"""Choice of a penalty on the training subjects.
 
-Rows with identical features are one person in the cohort twice. They stay on one side of
-every inner split, like in the outer one.
+Rows with identical features are one person in the cohort twice. They stay on one side of every inner split, like in
+the outer one.
 """
 
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
 
-from brainfed.samples.inputs import FloatArray, IntArray, MethodInputs
+from brainfed.runtime.arrays import Float64, FloatArray, IntArray
+from brainfed.samples.inputs import MethodInputs
 
 INNER_FOLDS = 5
 
-Margins = Callable[[float, IntArray, IntArray], NDArray[np.float64]]
-Loss = Callable[[IntArray, NDArray[np.float64]], float]
+Margins = Callable[[float, IntArray, IntArray], Float64]
+Loss = Callable[[IntArray, Float64], float]
 
 
 def twin_groups(features: FloatArray) -> IntArray:
@@ -48,7 +48,7 @@ def institution_folds(inputs: MethodInputs, fold: int) -> IntArray:
     Each institution deals its people of one class after the other, so that rare classes share folds as well as common
     ones. Twins are those of the first view.
     """
-    found = np.full(len(inputs.subjects), -1)
+    inner = np.full(len(inputs.subjects), -1)
     for code, name in enumerate(inputs.institutions):
         own = np.flatnonzero((inputs.institution == code) & inputs.training(fold))
         twins = twin_groups(first_view(inputs, fold)[own])
@@ -58,8 +58,8 @@ def institution_folds(inputs: MethodInputs, fold: int) -> IntArray:
         dealt = np.concatenate([random.permutation(people[labels == label]) for label in np.unique(labels)] or [people])
         place = np.zeros(len(own), dtype=np.int64)
         place[dealt] = np.arange(len(dealt)) % INNER_FOLDS
-        found[own] = place[twins]
-    return found
+        inner[own] = place[twins]
+    return inner
 
 
 def first_view(inputs: MethodInputs, fold: int) -> FloatArray:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from brainfed.graphs.neighbours import Edges
 from brainfed.graphs.propagation import known_phenotypes
@@ -35,10 +34,8 @@ def inpainting_inputs(
         participants: the columns of the phenotype table by which the graph compares; none where it compares by none.
         features: the features artefact of the repeat or the fold.
         graph: the population graph of the same repeat or fold.
-        graph_settings: settings of the graph.
         protocol: under `inductive` the generator does not learn from the subjects tested in the fold.
         part: `all` or `fold-f`.
-        streams: random streams of the repeat.
         correlations: whether the features are plain correlations, which a generator learns unscaled.
 
     Raises:
@@ -50,6 +47,7 @@ def inpainting_inputs(
     known = phenotypes_of(people)
     site, sex, age = (known.or_unknown(name, len(people)) for name in ("site", "sex", "age"))
     tested = [part == f"fold-{fold}" for fold in people["fold"]]
+    selected = read_arrays(graph, []).metadata.get("selected", [])
     return InpaintingInputs(
         subjects=subjects,
         institutions=institutions,
@@ -63,14 +61,9 @@ def inpainting_inputs(
         fitted=np.logical_not(tested) if protocol == "inductive" else np.ones(len(subjects), dtype=np.bool_),
         part=part,
         streams=streams,
-        selected=_selected(graph),
+        selected=tuple(np.asarray(columns, dtype=np.int64) for columns in selected),
         correlations=correlations,
     )
-
-
-def _selected(graph: Path | str) -> tuple[NDArray[np.int64], ...]:
-    lists = read_arrays(graph, []).metadata.get("selected", [])
-    return tuple(np.asarray(columns, dtype=np.int64) for columns in lists)
 
 
 def read_cut(path: Path | str, subjects: Sequence[str]) -> Edges:

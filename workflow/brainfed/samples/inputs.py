@@ -10,18 +10,14 @@ from numpy.typing import NDArray
 
 from brainfed.graphs.propagation import Graph
 from brainfed.inpainting.inputs import FusedGraph
+from brainfed.runtime.arrays import BoolArray, Float32, Float64, FloatArray, IntArray
 from brainfed.runtime.artefacts import read_arrays
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.score_kinds import ScoreKind
 from brainfed.samples.labelled_subjects import LabelledSubjects
 from brainfed.samples.reading import Phenotypes
 
-# Views of the subjects: blocks of columns of the features, as the file that joins them describes.
-
-Mask = NDArray[np.bool_]
 Arrays = Mapping[str, NDArray[Any]]
-FloatArray = NDArray[np.float32] | NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -47,7 +43,7 @@ class View:
     unseen_site: Literal["own", "all"]
     standardise: bool
     clip: float | None
-    present: Mask
+    present: BoolArray
 
 
 def read_views(files: Sequence[Path | str], subjects: Sequence[str]) -> tuple[View, ...]:
@@ -55,37 +51,25 @@ def read_views(files: Sequence[Path | str], subjects: Sequence[str]) -> tuple[Vi
 
     Args:
         files: one file shared by the folds, or one a fold; views and missing subjects are the same in all.
-        subjects: n ids.
 
     Raises:
         UserError: two files differ in their views, or in the subjects that lack one.
     """
-    found = [read_arrays(path, []).metadata.get("views", []) for path in files]
-    for path, described in zip(files, found, strict=True):
-        if [_layout(view) for view in described] != [_layout(view) for view in found[0]]:
+    described = [read_arrays(path, []).metadata.get("views", []) for path in files]
+    layouts = [
+        [tuple(view[key] for key in ("name", "start", "stop", "lacking")) for view in views] for views in described
+    ]
+    for path, layout in zip(files, layouts, strict=True):
+        if layout != layouts[0]:
             raise UserError(f"{path}: expected the views of {files[0]}, found others; delete both and run again.")
-    return tuple(_view(described, subjects) for described in found[0]) if found else ()
-
-
-def _layout(view: dict[str, Any]) -> tuple[Any, ...]:
-    return tuple(view[key] for key in ("name", "start", "stop", "lacking"))
-
-
-def _view(described: dict[str, Any], subjects: Sequence[str]) -> View:
-    lacking = set(described["lacking"])
-    return View(
-        name=described["name"],
-        columns=slice(described["start"], described["stop"]),
-        weight=described["weight"],
-        centre=described["centre"],
-        unseen_site=described["unseen_site"],
-        standardise=described["standardise"],
-        clip=described["clip"],
-        present=np.array([subject not in lacking for subject in subjects], dtype=np.bool_),
+    return tuple(
+        View(
+            columns=slice(view["start"], view["stop"]),
+            present=~np.isin(subjects, view["lacking"]),
+            **{key: view[key] for key in ("name", "weight", "centre", "unseen_site", "standardise", "clip")},
+        )
+        for view in (described[0] if described else ())
     )
-
-
-# A fitted model without its subjects: all that scores a subject alone, from features.
 
 
 @dataclass(frozen=True)
@@ -124,28 +108,24 @@ class Scored:
         rows: (n, d) features as the model multiplies them: centred and scaled.
     """
 
-    scores: NDArray[np.float64]
-    rows: NDArray[np.float64]
+    scores: Float64
+    rows: Float64
 
 
-Score = Callable[[Arrays, NDArray[np.float32], Mapping[str, Any]], Scored]
+Score = Callable[[Arrays, Float32, Mapping[str, Any]], Scored]
 """Arrays of one institution, features (n, d), settings -> scores; named by `Method.capabilities.model`."""
 
 
 def score_at(
-    model: FittedModel,
-    institution: int | None,
-    features: NDArray[np.float32],
-    settings: Mapping[str, Any],
-    score: Score,
+    model: FittedModel, institution: int | None, features: Float32, settings: Mapping[str, Any], score: Score
 ) -> Scored:
     """Score subjects of one institution; without a model of its own, by the mean of the scores of all others.
 
     Raises:
         UserError: a score is not finite.
     """
-    found = [score(model.at(code), features, settings) for code in model.helpers(institution)]
-    scores, rows = (np.mean([getattr(one, name) for one in found], axis=0) for name in ("scores", "rows"))
+    by_model = [score(model.at(code), features, settings) for code in model.helpers(institution)]
+    scores, rows = (np.mean([getattr(each, name) for each in by_model], axis=0) for name in ("scores", "rows"))
     if not np.isfinite(scores).all():
         raise UserError("Model: expected finite scores, found others; the features are far beyond those of training.")
     return Scored(scores, rows)
@@ -226,18 +206,18 @@ class Outcome:
         models: the model of every fold, if the run keeps them (`Run.keeps_models`); empty otherwise.
     """
 
-    scores: NDArray[np.float64]
+    scores: Float64
     kind: ScoreKind
-    round_scores: NDArray[np.float64] | None = None
-    training_loss: NDArray[np.float64] | None = None
+    round_scores: Float64 | None = None
+    training_loss: Float64 | None = None
     counts: dict[str, int] = field(default_factory=dict)
     crossings: tuple[dict[str, int | str], ...] = ()
-    patterns: NDArray[np.float32] | None = None
-    contributions: NDArray[np.float32] | None = None
+    patterns: Float32 | None = None
+    contributions: Float32 | None = None
     clusters: IntArray | None = None
-    shares: NDArray[np.float64] | None = None
-    taught: NDArray[np.float64] | None = None
-    member_scores: NDArray[np.float64] | None = None
+    shares: Float64 | None = None
+    taught: Float64 | None = None
+    member_scores: Float64 | None = None
     privacy: tuple[dict[str, int | float | str], ...] = ()
     models: tuple[FittedModel, ...] = ()
 
@@ -248,11 +228,12 @@ class Outcome:
 def with_generated(inputs: MethodInputs) -> MethodInputs:
     """The same inputs over n + g nodes: the subjects first, then the generated nodes.
 
-    If every fold has a fused graph of its own, an institution gets as many nodes as its largest
-    fold needs. In the other folds the unused nodes have no edge and zero features.
+    If every fold has a fused graph of its own, an institution gets as many nodes as its largest fold needs. In the
+    other folds the unused nodes have no edge and zero features.
     """
     subjects = len(inputs.subjects)
-    places = _places(inputs.fused, len(inputs.institutions))
+    counts = [np.bincount(fused.institution, minlength=len(inputs.institutions)) for fused in inputs.fused]
+    places = np.max(counts, axis=0)
     institution = np.repeat(np.arange(len(inputs.institutions)), places)
     positions = [_positions(fused, places) + subjects for fused in inputs.fused]
     more = len(institution)
@@ -279,14 +260,8 @@ def without_generated(outcome: Outcome, subjects: int) -> Outcome:
     return replace(outcome, scores=outcome.scores[:, :subjects], round_scores=rounds, member_scores=members)
 
 
-def _places(graphs: Sequence[FusedGraph], institutions: int) -> IntArray:
-    """(M,) largest number of generated nodes over the folds, by institution."""
-    counts = [np.bincount(fused.institution, minlength=institutions) for fused in graphs]
-    return np.asarray(np.max(counts, axis=0), dtype=np.int64)
-
-
 def _positions(fused: FusedGraph, places: IntArray) -> IntArray:
-    """(g,) position of each generated node among all, ordered by institution."""
+    """(g,) position of each generated node among all, of which institutions have `places` (M,) in their order."""
     start = np.concatenate([[0], np.cumsum(places)])
     positions = np.zeros(len(fused.institution), dtype=np.int64)
     for institution in range(len(places)):
@@ -297,11 +272,9 @@ def _positions(fused: FusedGraph, places: IntArray) -> IntArray:
 
 def _features(inputs: MethodInputs, positions: Sequence[IntArray], more: int) -> Iterator[FloatArray]:
     subjects = len(inputs.subjects)
-    shared = max(len(inputs.features), len(inputs.fused))
-    for fold in range(shared):
-        own = inputs.features[fold if len(inputs.features) > 1 else 0]
-        index = fold if len(inputs.fused) > 1 else 0
-        rows: NDArray[np.float32] = np.zeros((subjects + more, own.shape[1]), dtype=np.float32)
+    for fold in range(max(len(inputs.features), len(inputs.fused))):
+        own, index = inputs.fold_features(fold), fold if len(inputs.fused) > 1 else 0
+        rows: Float32 = np.zeros((subjects + more, own.shape[1]), dtype=np.float32)
         rows[:subjects] = own
         rows[positions[index]] = inputs.fused[index].features
         yield rows

@@ -6,15 +6,12 @@ Kinds of samples differ in their data: nodes of population graphs (`samples.inpu
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from brainfed.federation.link import TOGETHER, Link
+from brainfed.runtime.arrays import BoolArray, Float64, IntArray
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.score_kinds import COMPLEMENT, ScoreKind
 from brainfed.runtime.streams import Streams
-
-IntArray = NDArray[np.int64]
-
 
 HIDDEN = -1
 """Label of a subject that is tested in the fold or has no label."""
@@ -42,7 +39,6 @@ class LabelledSubjects:
         fold: (n,) the fold that tests each subject, 0 ... F - 1; negative: no fold.
         labels: (F, n) in {0, ..., C - 1}, and -1 if that fold tests the subject, or it has no label: a method
             never has the label of a subject that it scores.
-        streams: the repeat's random streams.
         classes: number of classes C; of two, 1 is the patient.
         link: to institutions whose subjects are not here; in a simulation all are.
 
@@ -78,16 +74,16 @@ class LabelledSubjects:
         """Number of folds F."""
         return int(self.labels.shape[0])
 
-    def tested(self, fold: int) -> NDArray[np.bool_]:
+    def tested(self, fold: int) -> BoolArray:
         """(n,) mask of the subjects that are scored in `fold`."""
         return np.asarray(self.fold == fold)
 
-    def training(self, fold: int) -> NDArray[np.bool_]:
+    def training(self, fold: int) -> BoolArray:
         """(n,) mask of the subjects whose label the method may use in `fold`."""
         return np.asarray(self.labels[fold] >= 0)
 
     @property
-    def unseen(self) -> NDArray[np.bool_]:
+    def unseen(self) -> BoolArray:
         """(M, F) whether an institution has subjects here and trains nothing in the fold: it is left out."""
         unseen = np.zeros((len(self.institutions), self.folds), dtype=np.bool_)
         unseen[self.institution] = True
@@ -100,18 +96,12 @@ class LabelledSubjects:
         return np.flatnonzero(self.institution == institution)
 
 
-# Scores with one entry for each class.
-
-
-def of_two_classes(score: NDArray[np.float64], kind: ScoreKind) -> NDArray[np.float64]:
+def of_two_classes(score: Float64, kind: ScoreKind) -> Float64:
     """Scores (..., 2) of both classes from scores (...) of the patient class: 1 - p and p, or -m and m."""
     return np.stack([COMPLEMENT[kind] - score, score], axis=-1)
 
 
-# The training subjects of a fold, or an error if no institution has one.
-
-
-def require_training_subjects(inputs: LabelledSubjects, fold: int) -> NDArray[np.bool_]:
+def require_training_subjects(inputs: LabelledSubjects, fold: int) -> BoolArray:
     """(n,) mask of the subjects whose label the method may use in `fold`; none at a real site that is left out in it.
 
     Raises:

@@ -10,16 +10,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from brainfed.graphs.propagation import Graph
+from brainfed.runtime.arrays import BoolArray, Float32, Float64, IntArray
 from brainfed.runtime.artefacts import ArrayFile, map_array, read_arrays, read_table
 from brainfed.runtime.errors import UserError
 
 # Rows of subjects that differ in their number of rows, stored one subject after the other.
 
-IntArray = NDArray[np.int64]
 
-
-def chosen_rows(start: IntArray, subjects: IntArray) -> tuple[IntArray, IntArray | slice]:
-    """Starts (m + 1,) of the chosen subjects' rows, and the positions of these rows: a slice where they are neighbours.
+def rows_of(start: IntArray, subjects: IntArray) -> tuple[IntArray, IntArray]:
+    """Starts (m + 1,) of the subjects' rows laid end to end, and the positions that these rows had.
 
     Args:
         start: (n + 1,) subject i has the rows `start[i]` to `start[i + 1]`, without the last.
@@ -27,14 +26,16 @@ def chosen_rows(start: IntArray, subjects: IntArray) -> tuple[IntArray, IntArray
     """
     counts = np.diff(start)[subjects]
     chosen = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return chosen, np.repeat(start[:-1][subjects] - chosen[:-1], counts) + np.arange(chosen[-1])
+
+
+def chosen_rows(start: IntArray, subjects: IntArray) -> tuple[IntArray, IntArray | slice]:
+    """The same; the positions are a slice where the subjects are neighbours, so that their rows are not copied."""
     if len(subjects) and np.array_equal(subjects, np.arange(subjects[0], subjects[0] + len(subjects))):
-        first = int(start[subjects[0]])
-        return chosen, slice(first, first + int(chosen[-1]))
-    shift = np.repeat(start[:-1][subjects] - chosen[:-1], counts)
-    return chosen, np.arange(chosen[-1]) + shift
+        first, last = start[subjects[0]], start[subjects[-1] + 1]
+        return start[subjects[0] : subjects[-1] + 2] - first, slice(int(first), int(last))
+    return rows_of(start, subjects)
 
-
-# Arrays and graphs of an artefact in the order of a list of subjects.
 
 CHECKED_ROWS = 1024
 
@@ -49,8 +50,9 @@ def align(file: ArrayFile, name: str, subjects: Sequence[str], path: Path | str)
     absent = [subject for subject in subjects if subject not in place]
     if absent:
         raise UserError(f"{path}: {_absence(file, absent, len(subjects))}")
-    held = file.arrays[name]
-    rows = held if tuple(subjects) == file.subjects else held[[place[subject] for subject in subjects]]
+    rows = file.arrays[name]
+    if tuple(subjects) != file.subjects:
+        rows = rows[[place[subject] for subject in subjects]]
     for start in range(0, len(rows), CHECKED_ROWS):
         finite = np.isfinite(rows[start : start + CHECKED_ROWS])
         if not finite.all():
@@ -71,7 +73,7 @@ def _absence(file: ArrayFile, absent: Sequence[str], subjects: int) -> str:
     return f"subject {absent[0]!r} is missing; delete the file and run again."
 
 
-def read_features(path: Path | str, subjects: Sequence[str]) -> NDArray[np.float32]:
+def read_features(path: Path | str, subjects: Sequence[str]) -> Float32:
     """Features (n, d) in the order of `subjects`; memory-mapped if they are all of the file; errors as in `align`."""
     rows = align(map_array(path, "features"), "features", subjects, path)
     return np.asarray(rows, dtype=np.float32)
@@ -97,7 +99,6 @@ def read_graph(path: Path | str, subjects: Sequence[str]) -> Graph:
 
 SEX_CODES = {"female": 0, "male": 1}
 
-
 UNKNOWN: Mapping[str, tuple[float, type[np.generic]]] = {
     "site": (-1, np.int64),
     "sex": (-1, np.int64),
@@ -117,8 +118,8 @@ class Phenotypes:
 
     site: IntArray | None = None
     sex: IntArray | None = None
-    age: NDArray[np.float64] | None = None
-    mean_fd: NDArray[np.float64] | None = None
+    age: Float64 | None = None
+    mean_fd: Float64 | None = None
 
     def of(self, name: str) -> NDArray[Any]:
         """The values of a column.
@@ -139,13 +140,9 @@ class Phenotypes:
 
     def with_unknown(self, more: int) -> "Phenotypes":
         """The same columns with as many further rows, all unknown."""
-        held = {name: (getattr(self, name), unknown) for name, (unknown, _) in UNKNOWN.items()}
+        known = {name: getattr(self, name) for name in UNKNOWN if getattr(self, name) is not None}
         return Phenotypes(
-            **{
-                name: np.concatenate([values, np.full(more, unknown)])
-                for name, (values, unknown) in held.items()
-                if values is not None
-            }
+            **{name: np.concatenate([values, np.full(more, UNKNOWN[name][0])]) for name, values in known.items()}
         )
 
 
@@ -188,15 +185,11 @@ def phenotypes_of(people: pd.DataFrame) -> Phenotypes:
     return Phenotypes(**known)
 
 
-# Public subjects of every fold, joined by id.
-
-
-def read_public(path: Path | str, subjects: Sequence[str], training: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def read_public(path: Path | str, subjects: Sequence[str], training: BoolArray) -> BoolArray:
     """(F, n) whether each of `subjects` is public in each fold.
 
     Args:
         path: subject, fold.
-        subjects: n ids of the labelled subjects.
         training: (F, n) whether each trains in each fold.
 
     Raises:

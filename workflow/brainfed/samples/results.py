@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from brainfed.runtime.arrays import Float32, Float64, IntArray
 from brainfed.runtime.artefacts import read_arrays
 from brainfed.runtime.score_kinds import ScoreKind, predicted_classes, score_columns
-from brainfed.samples.inputs import IntArray, MethodInputs, Outcome
+from brainfed.samples.inputs import MethodInputs, Outcome
 from brainfed.samples.labelled_subjects import LabelledSubjects
 from brainfed.samples.series import PublicSeriesInputs
 
@@ -36,23 +36,22 @@ def check(inputs: LabelledSubjects, outcome: Outcome) -> None:
         expected_of = f"{inputs.folds} folds and {models} models"
         raise ValueError(f"expected finite patterns of {expected_of}, found {patterns.shape}")
     rounds = 0 if outcome.round_scores is None else len(outcome.round_scores)
-    clusters, each = outcome.clusters, (rounds, inputs.folds, len(inputs.institutions))
-    if clusters is not None and clusters.shape != each:
-        raise ValueError(f"expected clusters of {each} rounds, folds and institutions, found {clusters.shape}")
-    shares = outcome.shares
-    if shares is not None and shares.shape != each:
-        raise ValueError(f"expected shares of {each} rounds, folds and institutions, found {shares.shape}")
-    taught = outcome.taught
-    if taught is not None and taught.shape != each[:2]:
-        raise ValueError(f"expected taught shares of {each[:2]} rounds and folds, found {taught.shape}")
+    each = rounds, inputs.folds, len(inputs.institutions)
+    for name, reported, shape, axes in (
+        ("clusters", outcome.clusters, each, "rounds, folds and institutions"),
+        ("shares", outcome.shares, each, "rounds, folds and institutions"),
+        ("taught shares", outcome.taught, each[:2], "rounds and folds"),
+    ):
+        if reported is not None and reported.shape != shape:
+            raise ValueError(f"expected {name} of {shape} {axes}, found {reported.shape}")
     _check_members(inputs, outcome)
     parts = outcome.contributions
     if parts is None:
         return
     views = inputs.views if isinstance(inputs, MethodInputs) else ()
     expected_parts = (len(inputs.subjects), models, len(views))
-    held = np.broadcast_to(tested.any(axis=0)[:, None, None], expected_parts)
-    if parts.shape != expected_parts or not np.array_equal(np.isfinite(parts), held):
+    tested_parts = np.broadcast_to(tested.any(axis=0)[:, None, None], expected_parts)
+    if parts.shape != expected_parts or not np.array_equal(np.isfinite(parts), tested_parts):
         raise ValueError(
             f"expected finite contributions {expected_parts} of every tested subject and NaN elsewhere, found "
             f"{parts.shape}"
@@ -61,11 +60,8 @@ def check(inputs: LabelledSubjects, outcome: Outcome) -> None:
 
 def _check_members(inputs: LabelledSubjects, outcome: Outcome) -> None:
     """Check that every training subject has a finite score, if there are such scores, and no other subject has one."""
-    if outcome.member_scores is None:
-        return
-    expected = np.repeat((inputs.labels >= 0)[..., None], inputs.classes, axis=-1)
-    found = outcome.member_scores
-    if found.shape != expected.shape or not np.array_equal(np.isfinite(found), expected):
+    scores, expected = outcome.member_scores, np.repeat((inputs.labels >= 0)[..., None], inputs.classes, axis=-1)
+    if scores is not None and (scores.shape != expected.shape or not np.array_equal(np.isfinite(scores), expected)):
         raise ValueError(
             "expected one finite member score a class for every training subject of every fold, NaN elsewhere"
         )
@@ -77,8 +73,6 @@ def predictions_table(
     """One row for each tested subject.
 
     Args:
-        inputs: inputs of the method.
-        outcome: its scores.
         truth: (n,) the labels.
         classes: names of the C classes in the order of their codes; empty: their codes.
 
@@ -108,7 +102,7 @@ def members_table(
 
 def _scored(
     inputs: LabelledSubjects,
-    every: NDArray[np.float64],
+    every: Float64,
     kind: ScoreKind,
     fold: IntArray,
     position: IntArray,
@@ -141,21 +135,11 @@ def history_table(inputs: LabelledSubjects, outcome: Outcome, truth: IntArray) -
         institution in the server's mean; NaN: not reported), taught (share of the visits of public samples that
         institutions taught, the same for all institutions; NaN: no public samples).
     """
-    losses = ["training_loss", "test_loss", "test_accuracy"]
-    columns = ["fold", "institution", "round", *losses, "cluster", "weight", "taught"]
-    return pd.DataFrame(list(_history(inputs, outcome, truth)), columns=columns).astype(
-        {
-            "fold": np.int16,
-            "institution": "str",
-            "round": np.int32,
-            "training_loss": float,
-            "test_loss": float,
-            "test_accuracy": float,
-            "cluster": "Int32",
-            "weight": float,
-            "taught": float,
-        }
-    )
+    numbers = ("training_loss", "test_loss", "test_accuracy")
+    types: dict[str, Any] = {"fold": np.int16, "institution": "str", "round": np.int32}
+    types |= dict.fromkeys(numbers, float)
+    types |= {"cluster": "Int32", "weight": float, "taught": float}
+    return pd.DataFrame(list(_history(inputs, outcome, truth)), columns=list(types)).astype(types)
 
 
 def _history(
@@ -175,7 +159,7 @@ def _history(
                 yield fold, name, index + 1, trained, loss, accuracy, cluster, weight, taught
 
 
-def _fit(scores: NDArray[np.float64], label: IntArray, kind: ScoreKind) -> tuple[float, float]:
+def _fit(scores: Float64, label: IntArray, kind: ScoreKind) -> tuple[float, float]:
     """Mean cross-entropy of probabilities (n, C), or mean squared distance of margins from 1, and accuracy."""
     if len(label) == 0 or not np.isfinite(scores).all():
         return float("nan"), float("nan")
@@ -186,14 +170,12 @@ def _fit(scores: NDArray[np.float64], label: IntArray, kind: ScoreKind) -> tuple
 
 def named_patterns(
     outcome: Outcome, features: Sequence[Path | str], classes: Sequence[str] = (), subjects: Sequence[str] = ()
-) -> tuple[dict[str, NDArray[np.float32]], dict[str, Any]]:
+) -> tuple[dict[str, Float32], dict[str, Any]]:
     """Array and metadata of the file of patterns.
 
     Args:
-        outcome: of the method.
         features: one file shared by the folds, or one a fold in order.
         classes: names of more than two classes.
-        subjects: n ids.
 
     Returns:
         `patterns` (F, K, d), empty for a method without them. For a method with them also classes (names of the K
@@ -204,7 +186,11 @@ def named_patterns(
     if outcome.patterns is None:
         return {"patterns": NONE}, {}
     folds, models, width = outcome.patterns.shape
-    described = [_views(path, width) for path in features]
+    # Features without views are one view.
+    described = [
+        metadata.get("views") or [{"name": "", "start": 0, "stop": width, **metadata}]
+        for metadata in (read_arrays(path, []).metadata for path in features)
+    ]
     each = described if len(described) > 1 else described * folds
     views = [{key: view[key] for key in ("name", "start", "stop", "regions", "settings")} for view in each[0]]
     columns = [[view.get("columns") for view in own] for own in each]
@@ -212,9 +198,3 @@ def named_patterns(
     if outcome.contributions is None:
         return {"patterns": outcome.patterns}, named
     return {"patterns": outcome.patterns, "contributions": outcome.contributions}, named | {"subjects": list(subjects)}
-
-
-def _views(path: Path | str, width: int) -> list[dict[str, Any]]:
-    """The metadata of every view in a file of features; features without views are one view."""
-    metadata = read_arrays(path, []).metadata
-    return metadata.get("views") or [{"name": "", "start": 0, "stop": width, **metadata}]

@@ -4,17 +4,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.link import TOGETHER, Link
 from brainfed.federation.sharing import add_up
-from brainfed.samples.inputs import FloatArray, IntArray, MethodInputs, View
+from brainfed.runtime.arrays import BoolArray, Float64, FloatArray, IntArray
+from brainfed.samples.inputs import MethodInputs, View
 
 # Z-scores from training subjects only (FedNI spec section 1, `standardise: institution`).
-
-Float64 = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 
 BLOCK_ENTRIES = 1 << 22
@@ -29,7 +26,7 @@ def centred_subjects(features: FloatArray) -> FloatArray:
     return centred
 
 
-def training_moments(features: FloatArray, rows: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def training_moments(features: FloatArray, rows: BoolArray) -> tuple[Float64, Float64]:
     """Mean and population standard deviation of every column over the chosen rows, in float64.
 
     A column that is constant over these rows gets an infinite deviation: its z-score is 0 in all subjects, so that a
@@ -100,7 +97,7 @@ class SiteSums:
         return SiteSums(self.count + other.count, self.total + other.total)
 
     @property
-    def known(self) -> Mask:
+    def known(self) -> BoolArray:
         """(S + 1,) whether the site has training subjects; the last row is no site."""
         return np.append(self.count[:-1] > 0, False)
 
@@ -116,7 +113,6 @@ class ViewScaling:
     """The fitted scaling of one view.
 
     Attributes:
-        view: the view.
         means: (S + 1, d) mean of every site, and last that of all; (1, d) if all sites share one.
         known: (S + 1,) or (1,) whether the mean is that of training subjects of the site.
         deviation: (d,) standard deviation of the centred columns; infinite if a column is constant; 1 without
@@ -126,7 +122,7 @@ class ViewScaling:
 
     view: View
     means: Float64
-    known: Mask
+    known: BoolArray
     deviation: Float64
     scale: float
 
@@ -140,7 +136,7 @@ class ViewScaling:
         scaled[~self.view.present] = 0.0
         return scaled
 
-    def _at_home(self, inputs: MethodInputs, fold: int) -> Iterator[Mask]:
+    def _at_home(self, inputs: MethodInputs, fold: int) -> Iterator[BoolArray]:
         """Masks (n,) of the subjects of an unseen site in one institution, who are centred by their own mean.
 
         An institution that trains nothing in the fold is unseen with all of its sites, also where a twin of one of its
@@ -167,15 +163,13 @@ class Scaling:
 
 
 def fit_scaling(
-    inputs: MethodInputs, fold: int, rows: Mask, *, standardise: bool = False, link: Link = TOGETHER
+    inputs: MethodInputs, fold: int, rows: BoolArray, *, standardise: bool = False, link: Link = TOGETHER
 ) -> Scaling:
     """Fit the scaling of all views of a fold.
 
     Features of one view are centred by the mean of all, and divided by the root of their mean squared norm.
 
     Args:
-        inputs: the subjects.
-        fold: the fold.
         rows: (n,) mask of the training subjects that fit it: all, or those of one institution.
         standardise: z-score the columns of features of one view; views have a setting of their own.
         link: to other institutions whose subjects fit it; those of a real site that is left out all lie there.
@@ -185,7 +179,8 @@ def fit_scaling(
     """
     if not (rows.any() or link.apart) or (rows & ~inputs.training(fold)).any():
         raise ValueError("expected training subjects of the fold for its scaling, found none, or others")
-    views = inputs.views or (_only_view(inputs, fold, standardise=standardise),)
+    everybody, columns = np.ones(len(inputs.subjects), dtype=np.bool_), slice(0, inputs.fold_features(fold).shape[1])
+    views = inputs.views or (View("features", columns, 1.0, "all", "own", standardise, None, everybody),)
     fitted: list[ViewScaling] = []
     subjects = 0.0
     for view in views:
@@ -195,22 +190,13 @@ def fit_scaling(
     return Scaling(tuple(fitted))
 
 
-def scaled(inputs: MethodInputs, fold: int, rows: Mask, *, standardise: bool = False) -> Float64:
-    """The scaled features (n, d) of all subjects; over `rows` their mean squared norm is the sum of the weights.
-
-    Arguments and errors as of `fit_scaling`.
-    """
-    return fit_scaling(inputs, fold, rows, standardise=standardise).of_subjects(inputs, fold)
-
-
-def _only_view(inputs: MethodInputs, fold: int, *, standardise: bool) -> View:
-    columns = inputs.fold_features(fold).shape[1]
-    everybody = np.ones(len(inputs.subjects), dtype=np.bool_)
-    return View("features", slice(0, columns), 1.0, "all", "own", standardise, None, everybody)
+def scaled(inputs: MethodInputs, fold: int, rows: BoolArray) -> Float64:
+    """The scaled features (n, d) of all subjects; arguments and errors as of `fit_scaling`."""
+    return fit_scaling(inputs, fold, rows).of_subjects(inputs, fold)
 
 
 def _fit(
-    inputs: MethodInputs, fold: int, rows: Mask, view: View, link: Link, subjects: float
+    inputs: MethodInputs, fold: int, rows: BoolArray, view: View, link: Link, subjects: float
 ) -> tuple[ViewScaling, float]:
     """Three sums over institutions: of the columns, of their squared deviations, of the squared norms.
 
@@ -218,7 +204,8 @@ def _fit(
     """
     features, site = inputs.fold_features(fold)[:, view.columns], inputs.phenotypes.of("site")
     sites = int(site.max()) + 1 if view.centre == "site" else 0
-    parts = [_of_rows(features, site, own) for own in _by_institution(inputs, rows & view.present)]
+    fitting = [rows & view.present & (inputs.institution == code) for code in range(len(inputs.institutions))]
+    parts = [(features[own], site[own]) for own in fitting]
     sums = [site_sums(*part, sites) for part in parts]
     here = sum(sums[1:], sums[0])
     ledger = Ledger(SENT, {"sites-or-none": sites + 1, "columns": features.shape[1]})
@@ -228,11 +215,12 @@ def _fit(
     means = summed.means()
     deviation = np.ones(features.shape[1])
     if view.standardise:
-        own = np.sum([squared_deviations(*part, means) for part in parts], axis=0)
+        own = np.sum([np.square(_centred(*part, means)).sum(axis=0) for part in parts], axis=0)
         squares = add_up(link, ledger, len(site), {"squared-deviations": own})["squared-deviations"]
         deviation = np.sqrt(squares / max(float(summed.count.sum()), 1.0))
         deviation[deviation <= SMALLEST * np.abs(means).max(axis=0)] = np.inf
-    norms = np.array(sum(squared_norm(*part, means, deviation, view.clip) for part in parts))
+    values = [_standardised(*part, means, deviation, view.clip) for part in parts]
+    norms = np.array(sum(float(np.einsum("ij,ij->", own, own)) for own in values))
     tau = float(add_up(link, ledger, len(site), {"squared-norms": norms})["squared-norms"]) / fitted
     nothing = 0.0 if view.standardise else float(np.square(SMALLEST * means).sum(axis=1).max())
     scale = float(np.sqrt(view.weight / tau)) if tau > nothing else 0.0
@@ -240,7 +228,7 @@ def _fit(
 
 
 def site_sums(features: FloatArray, site: IntArray, sites: int) -> SiteSums:
-    """First message of an institution: its training subjects (n, d) by their sites (n,); one row without sites."""
+    """Sums of an institution's training subjects (n, d) by their sites (n,); one row without sites."""
     count, total = np.zeros(sites + 1), np.zeros((sites + 1, features.shape[1]))
     codes = site if sites else np.full_like(site, -1)
     for code in np.unique(codes).tolist():
@@ -248,26 +236,6 @@ def site_sums(features: FloatArray, site: IntArray, sites: int) -> SiteSums:
         count[code] = members.sum()
         total[code] = features[members].sum(axis=0, dtype=np.float64)
     return SiteSums(count, total)
-
-
-def squared_deviations(features: FloatArray, site: IntArray, means: Float64) -> Float64:
-    """Second message, of views that are z-scored: sum (d,) of the squared deviations from the means."""
-    return np.asarray(np.square(_centred(features, site, means)).sum(axis=0))
-
-
-def squared_norm(features: FloatArray, site: IntArray, means: Float64, deviation: Float64, clip: float | None) -> float:
-    """Last message: sum of the squared norms of the centred, z-scored and clipped training subjects."""
-    values = _standardised(features, site, means, deviation, clip)
-    return float(np.einsum("ij,ij->", values, values))
-
-
-def _by_institution(inputs: MethodInputs, rows: Mask) -> Iterator[Mask]:
-    for institution in range(len(inputs.institutions)):
-        yield rows & (inputs.institution == institution)
-
-
-def _of_rows(features: FloatArray, site: IntArray, rows: Mask) -> tuple[FloatArray, IntArray]:
-    return features[rows], site[rows]
 
 
 def _centred(features: FloatArray, site: IntArray, means: Float64) -> Float64:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from brainfed.runtime.arrays import BoolArray, Float32, IntArray
 from brainfed.runtime.artefacts import map_array, read_arrays
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
@@ -17,9 +17,6 @@ from brainfed.samples.reading import chosen_rows
 # Windows of region series: one at random in training, several that cover the series in a test.  [choice] FGLBC states
 # no window. All subjects have windows of one length; a series that is shorter is repeated from its beginning until it
 # fills the window.
-
-IntArray = NDArray[np.int64]
-Float32 = NDArray[np.float32]
 
 
 def window(series: Float32, length: int, offset: int) -> Float32:
@@ -42,7 +39,6 @@ def training_offset(streams: Streams, timepoints: int, length: int, *parts: int 
     """Offset of a window of training, uniform from 0 to T - length; 0 for a series that is shorter.
 
     Args:
-        streams: random streams of the repeat.
         timepoints: T of the subject.
         length: of the window.
         parts: what else keys the draw: institution, fold, id of the subject, round, epoch, step.
@@ -67,8 +63,6 @@ def _latest(timepoints: int, length: int) -> int:
         raise ValueError(f"expected a time point and a window of one or more, found {timepoints} and {length}")
     return max(timepoints - length, 0)
 
-
-# Subjects as region series: input of methods that read the signal itself, in windows.
 
 LEAST_TIMEPOINTS = 2
 """Time points without which a series has no correlation."""
@@ -95,8 +89,7 @@ class SeriesInputs(LabelledSubjects):
     def __post_init__(self) -> None:
         """Reject series that no method can read."""
         super().__post_init__()
-        problem = _misfit(self.start, self.series, len(self.subjects))
-        if problem:
+        if problem := _misfit(self.start, self.series, len(self.subjects)):
             raise ValueError(f"expected the series of {len(self.subjects)} subjects, found {problem}")
         short = np.flatnonzero(self.lengths < LEAST_TIMEPOINTS)
         if len(short):
@@ -136,18 +129,17 @@ def read_series(path: Path | str, subjects: Sequence[str]) -> tuple[IntArray, Fl
         UserError: a subject is missing, or the arrays do not fit together.
     """
     start, series = (map_array(path, name).arrays[name] for name in ("start", "series"))
-    held: tuple[str, ...] = read_arrays(path, []).subjects
-    problem = _misfit(start, series, len(held))
-    if problem:
-        raise UserError(f"{path}: expected series of {len(held)} subjects, found {problem}; delete it and run again.")
-    place = {subject: position for position, subject in enumerate(held)}
+    stored: tuple[str, ...] = read_arrays(path, []).subjects
+    if problem := _misfit(start, series, len(stored)):
+        raise UserError(f"{path}: expected series of {len(stored)} subjects, found {problem}; delete it and run again.")
+    place = {subject: position for position, subject in enumerate(stored)}
     absent = [subject for subject in subjects if subject not in place]
     if absent:
         raise UserError(
             f"{path}: expected the series of every subject, found none of {absent[0]!r} ({len(absent)} of "
             f"{len(subjects)} subjects); delete the file and run again."
         )
-    if tuple(subjects) == held:
+    if tuple(subjects) == stored:
         return start, series
     chosen, rows = chosen_rows(start, np.array([place[subject] for subject in subjects], dtype=np.int64))
     return chosen, series[rows]
@@ -160,9 +152,6 @@ def _misfit(start: IntArray, series: Float32, subjects: int) -> str:
     if series.dtype != np.float32 or series.ndim != 2 or series.shape[1] == 0:
         return f"series of {series.dtype} {series.shape}"
     return "" if len(series) == start[-1] else f"{len(series)} time points, not {start[-1]}"
-
-
-# Region series of which some training subjects are public (GAHFL, Setting): input of methods whose server has data.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,7 +167,7 @@ class PublicSeriesInputs(SeriesInputs):
         UserError: as of `SeriesInputs`.
     """
 
-    public: NDArray[np.bool_]
+    public: BoolArray
 
     def __post_init__(self) -> None:
         """Reject public subjects that do not train."""

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from brainfed.engines.crossings import Row, crossings_of_files, in_order, sizes_of
+from brainfed.runtime.arrays import IntArray
 from brainfed.runtime.artefacts import canonical_json, write_arrays, write_table, write_text
 from brainfed.runtime.entry import resolve
 from brainfed.runtime.jobs.checkpoints import Run, inputs_digest
@@ -14,7 +15,7 @@ from brainfed.runtime.jobs.job import Job, NamedFiles
 from brainfed.runtime.streams import Streams
 from brainfed.samples.assemble import assemble, assemble_graphs, assemble_series
 from brainfed.samples.graphs import GraphInputs
-from brainfed.samples.inputs import IntArray, MethodInputs, Outcome
+from brainfed.samples.inputs import MethodInputs, Outcome
 from brainfed.samples.results import check, history_table, members_table, named_patterns, predictions_table
 from brainfed.samples.series import SeriesInputs
 from brainfed.scripting.joint import joint_job

@@ -129,7 +129,7 @@ def test_an_unseen_institution_has_the_mean_of_the_others_scores():
     clients.load(2, _final(training))
     own = inputs.members(1)
     samples = torch.arange(len(own))
-    expected = np.mean([clients.probabilities(1, 1, samples, teacher) for teacher in (0, 2)], axis=0)
+    expected = np.mean([clients.foreign_probabilities(teacher, 1, 1, samples.numpy()) for teacher in (0, 2)], axis=0)
     np.testing.assert_allclose(outcome.scores[1, own], expected, atol=1e-12)
     assert np.isnan(outcome.round_scores[:-1, 1, own]).all()
 

@@ -7,9 +7,9 @@ import pytest
 from sklearn.metrics import log_loss
 
 from brainfed.engines.stacked.choosing import chosen_candidates, held_out_losses, inner_inputs
-from brainfed.methods.gcn.declaration import FEDGCN, CentralGCNSettings, FedGCNSettings, LocalGCNSettings
+from brainfed.methods.classifier_settings import FederatedClassifierSettings, SoloSettings
+from brainfed.methods.gcn.declaration import FEDGCN, FedGCNSettings
 from brainfed.methods.gcn.train import train_centralgcn, train_fedgcn, train_localgcn
-from brainfed.methods.mlp.declaration import FedMLPSettings
 from brainfed.methods.mlp.train import train_fedmlp
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.checkpoints import Run
@@ -22,9 +22,9 @@ ROUNDS = {"rounds": 4, "local_epochs": 4, "noise": 0.0}
 EPOCHS = {"epochs": 16, "curve_every": 4}
 CASES = {
     "fedgcn": (train_fedgcn, FedGCNSettings(**SHORT, **ROUNDS)),
-    "fedmlp": (train_fedmlp, FedMLPSettings(**SHORT, **ROUNDS)),
-    "localgcn": (train_localgcn, LocalGCNSettings(**SHORT, **EPOCHS)),
-    "centralgcn": (train_centralgcn, CentralGCNSettings(**SHORT, **EPOCHS)),
+    "fedmlp": (train_fedmlp, FederatedClassifierSettings(**SHORT, **ROUNDS)),
+    "localgcn": (train_localgcn, SoloSettings(**SHORT, **EPOCHS)),
+    "centralgcn": (train_centralgcn, SoloSettings(**SHORT, **EPOCHS)),
 }
 
 
@@ -51,7 +51,7 @@ def test_labels_of_tested_subjects_reach_no_prediction_of_their_fold(name, split
 
 def test_it_is_the_choice_of_single_trainings():
     inputs = method_inputs(90, 40, folds=4, effect=0.7)
-    settings = FedMLPSettings(**SHORT, **ROUNDS)
+    settings = FederatedClassifierSettings(**SHORT, **ROUNDS)
     plain = replace(settings, choose="none")
     inner, truth, chosen = inner_inputs(inputs), diagnosis_of(inputs), []
     tried = [train_fedmlp(inner, replace(plain, weight_decay=decay), Run()).round_scores for decay in DECAYS]
@@ -80,7 +80,7 @@ def test_a_held_out_loss_is_a_mean_whatever_the_number_of_people():
 
 def test_one_candidate_and_one_round_change_nothing():
     inputs = method_inputs(60, 12)
-    settings = FedMLPSettings(**{**SHORT, "weight_decays": (0.0,)}, **{**ROUNDS, "rounds": 1})
+    settings = FederatedClassifierSettings(**{**SHORT, "weight_decays": (0.0,)}, **{**ROUNDS, "rounds": 1})
     plain = train_fedmlp(inputs, replace(settings, choose="none"), Run())
     assert train_fedmlp(inputs, settings, Run()).scores.tobytes() == plain.scores.tobytes()
 

@@ -8,12 +8,11 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from brainfed.engines.clients import wire_name
-from brainfed.engines.stacked.stack import normalised
 from brainfed.engines.stacked.training import StackedTraining
 from brainfed.federation.adam import Adam
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.settings import FederationSettings
-from brainfed.graphs.propagation import neighbour_mean
+from brainfed.graphs.propagation import neighbour_mean, normalised_adjacency
 from brainfed.models.classifier import LogisticRegression
 from brainfed.models.fedni import GCN, MLP
 from brainfed.models.fedsage import GraphSAGE
@@ -24,8 +23,8 @@ from support.samples.method_inputs import method_inputs
 
 FOLDS, FEATURES, CLASSES = (0, 1, 2), 9, 3
 NETWORKS = {
-    "gcn": (GCN(FEATURES, (8, 4), CLASSES), normalised, symmetric),
-    "gcn with a skip": (GCN(FEATURES, (8, 4), CLASSES, skip=True), normalised, symmetric),
+    "gcn": (GCN(FEATURES, (8, 4), CLASSES), normalised_adjacency, symmetric),
+    "gcn with a skip": (GCN(FEATURES, (8, 4), CLASSES, skip=True), normalised_adjacency, symmetric),
     "mlp": (MLP(FEATURES, (8, 4), CLASSES), None, None),
     "logistic regression": (LogisticRegression(FEATURES, CLASSES), None, None),
     "graphsage": (GraphSAGE(FEATURES, (8, 4), CLASSES), neighbour_mean, neighbour_means),

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from brainfed.engines.clients import Curves, NetworkClients
-from brainfed.engines.distilling.network import Crops, FoldNetwork, Loss, Pool, Step, Trainer, below
+from brainfed.engines.distilling.network import Crops, FoldNetwork, Loss, Pool, Step, Trainer
 from brainfed.engines.training import Schedule
 from brainfed.federation.defences import median, trimmed_mean
 from brainfed.federation.distillation.objective import Objective, PublicBatch, local_loss
@@ -21,7 +21,8 @@ from brainfed.federation.loop import Arrays
 from brainfed.federation.message import Message
 from brainfed.federation.settings import RobustnessSettings
 from brainfed.federation.sharing import Content
-from brainfed.samples.labelled_subjects import IntArray
+from brainfed.runtime.arrays import BoolArray, Float64, IntArray
+from brainfed.runtime.artefacts import below
 from brainfed.samples.series import SeriesInputs
 
 LOGITS = "logits"
@@ -43,22 +44,12 @@ class Teaching:
     alpha: float
 
 
-def content_of(network: FoldNetwork) -> Content:
-    """Tensors of the network of one fold, for the ledger."""
-    return {
-        network.wire(name): (tuple(each.shape[1:]), each.element_size()) for name, each in network.parameters.items()
-    }
-
-
 class RecurrentClients(NetworkClients):
     """M institutions with one network a fold.
 
     Args:
         trainers: (M,) networks and training samples of each institution.
-        crops: of all subjects.
-        inputs: subjects of the repeat.
         members: (M,) positions of the subjects that each institution scores.
-        schedule: rounds and local epochs.
         teaching: of a federation; None: every institution trains alone and scores by its own network.
     """
 
@@ -73,11 +64,7 @@ class RecurrentClients(NetworkClients):
     ) -> None:
         self.trainers, self.crops, self.inputs, self.members = trainers, crops, inputs, members
         self.epochs, self.teaching, self.global_model = schedule.local_epochs, teaching, teaching is not None
-        # (M)(F) places among an institution's subjects of those that each fold tests.
-        self.places = [[np.flatnonzero(inputs.tested(fold)[own]) for fold in range(inputs.folds)] for own in members]
-        self.tested = [
-            self._pool([own[found] for found in each]) for own, each in zip(members, self.places, strict=True)
-        ]
+        self.tested = [self._chosen(own, inputs.tested) for own in members]
         networks = [self._scoring(place) for place in range(len(trainers))]
         self.parameters = max(sum(each[0].numel() for each in network.parameters.values()) for network in networks)
         labels = torch.zeros((len(members), inputs.folds, max(map(len, members))))
@@ -108,10 +95,8 @@ class RecurrentClients(NetworkClients):
 
     def score(self, number: int) -> str:
         """Record the probabilities of every institution's tested subjects."""
-        for place in self.institutions:
-            self._record(number, place)
-        losses = self.curves.losses[number]
-        return f"loss {np.nanmean(losses):.4f}"
+        self._score(self.curves.probabilities[number], self.tested)
+        return self.curves.words(number)
 
     def state(self, number: int) -> Arrays:
         """Curves, networks and optimisers."""
@@ -122,48 +107,42 @@ class RecurrentClients(NetworkClients):
 
     def load(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Restore a saved state; the server sends its model again."""
-        for name, curve in self.curves.until(number).items():
-            curve[:] = arrays[name]
+        self.curves.restore(number, arrays)
         for place, trainer in enumerate(self.trainers):
             trainer.load(below(f"{place}/", arrays))
 
     def content(self, place: int) -> Content:
         """The network that scores the institution's subjects."""
-        return content_of(self._scoring(place))
+        return self._scoring(place).content()
 
-    def member_probabilities(self) -> NDArray[np.float64]:
+    def member_probabilities(self) -> Float64:
         """(1, M, F, n, C) by the network that scores the institution's tested subjects."""
-        found = np.full_like(self.curves.probabilities[:1], np.nan)
-        for place, own in enumerate(self.members):
-            taught = [np.flatnonzero(self.inputs.training(fold)[own]) for fold in range(self.inputs.folds)]
-            scores = self._scoring(place).probabilities(self.crops, self._pool([own[each] for each in taught]))
-            for fold, each in enumerate(taught):
-                found[0, place, fold, each] = scores[fold, : len(each)]
-        return found
+        scores = np.full_like(self.curves.probabilities[:1], np.nan)
+        self._score(scores[0], [self._chosen(own, self.inputs.training) for own in self.members])
+        return scores
 
-    def foreign_probabilities(
-        self, teacher: int, place: int, position: int, tested: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
+    def foreign_probabilities(self, teacher: int, place: int, position: int, tested: IntArray) -> Float64:
         """(b, C) of these subjects."""
-        pool = self._pool([self.members[place][tested]] * self.inputs.folds)
-        found: NDArray[np.float64] = self.trainers[teacher].network.probabilities(self.crops, pool)[position]
-        return found
+        subjects = [self.members[place][tested]] * self.inputs.folds
+        pool = Pool.of(self.crops, subjects, self.inputs.labels)
+        return np.asarray(self.trainers[teacher].network.probabilities(self.crops, pool)[position])
 
     def _scoring(self, place: int) -> FoldNetwork:
         """The network that scores an institution's subjects: the global one, or its own."""
         return self.trainers[place].network if self.teaching is None else self.teaching.model
 
-    def _pool(self, subjects: Sequence[IntArray]) -> Pool:
-        """All crops of subjects (F,)."""
-        return Pool.of(self.crops, subjects, self.inputs.labels)
+    def _chosen(self, own: IntArray, chosen: Callable[[int], BoolArray]) -> tuple[list[IntArray], Pool]:
+        """(F,) places among an institution's subjects of those that are chosen in each fold, and all their crops."""
+        places = [np.flatnonzero(chosen(fold)[own]) for fold in range(self.inputs.folds)]
+        return places, Pool.of(self.crops, [own[each] for each in places], self.inputs.labels)
 
-    def _record(self, number: int, place: int) -> None:
-        pool = self.tested[place]
-        if not pool.size:
-            return
-        found = self._scoring(place).probabilities(self.crops, pool)
-        for fold, places in enumerate(self.places[place]):
-            self.curves.probabilities[number, place, fold, places] = found[fold, : len(places)]
+    def _score(self, scores: Float64, chosen: Sequence[tuple[list[IntArray], Pool]]) -> None:
+        """Write probabilities (M, F, n, C) of the chosen subjects of each institution."""
+        for place, (places, pool) in enumerate(chosen):
+            if pool.size:
+                by_fold = self._scoring(place).probabilities(self.crops, pool)
+                for fold, each in enumerate(places):
+                    scores[place, fold, each] = by_fold[fold, : len(each)]
 
     def _loss(self, number: int, trainer: Trainer) -> Loss:
         labels, teaching = trainer.pool.labels, self.teaching
@@ -190,30 +169,22 @@ Defence = Callable[[Tensor, Tensor], Tensor]
 
 def logit_defence(settings: RobustnessSettings) -> Defence | None:
     """What joins the logits of institutions that are finite throughout; None without a defence."""
-    rules: dict[str, Defence] = {
-        "median": median,
-        "trimmed_mean": lambda stack, present: trimmed_mean(stack, present, settings.trim),
-    }
-    rule = rules.get(settings.defence)
-    if rule is None:
+    if settings.defence not in ("median", "trimmed_mean"):
         return None
-    return lambda stack, present: rule(*_finite(stack, present))
 
+    def joined(stack: Tensor, present: Tensor) -> Tensor:
+        finite = stack.isfinite().flatten(2).all(dim=-1)
+        stack, present = stack.where(finite[:, :, None, None], 0.0), present * finite
+        return median(stack, present) if settings.defence == "median" else trimmed_mean(stack, present, settings.trim)
 
-def _finite(stack: Tensor, present: Tensor) -> tuple[Tensor, Tensor]:
-    finite = stack.isfinite().flatten(2).all(dim=-1)
-    return stack.where(finite[:, :, None, None], 0.0), present * finite
+    return joined
 
 
 class DistillingServer:
     """One global model, which institutions teach by their logits.
 
     Args:
-        institutions: codes.
-        trainer: the global network on the public samples.
-        rounds: of the training.
         epochs: global epochs a round.
-        objective: the loss of a step.
         defence: joins the institutions' logits into those of one teacher; None: all teach.
     """
 

@@ -1,6 +1,5 @@
 """Recurrent networks of all folds side by side: the crops that they read, their order in an epoch, their steps."""
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -10,13 +9,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from brainfed.engines.clients import wire_name
+from brainfed.engines.clients import content_of, require_finite, wire_name
 from brainfed.federation.adam import Adam
+from brainfed.federation.sharing import Content
 from brainfed.models.classifier import class_probabilities
 from brainfed.models.gahfl import Kind, RecurrentClassifier, Workspace, fold_logits
-from brainfed.runtime.errors import UserError
+from brainfed.runtime.arrays import IntArray
+from brainfed.runtime.artefacts import below
 from brainfed.runtime.streams import Streams
-from brainfed.samples.labelled_subjects import IntArray
 from brainfed.samples.series import SeriesInputs, training_offset
 
 # Crops of region series: the samples of recurrent networks (GAHFL Sec. III-A).
@@ -67,9 +67,6 @@ class Crops:
         return self.series.index_select(0, moments.reshape(-1)).view(*moments.shape, self.regions)
 
 
-# Samples that a network trains on or scores, of every fold, and their order in the steps of an epoch.
-
-
 class Step(NamedTuple):
     """Samples of one step of all folds.
 
@@ -103,7 +100,6 @@ class Pool:
         """All crops of subjects.
 
         Args:
-            crops: of all subjects of the repeat.
             subjects: (F,) positions in each fold.
             labels: (F, n) labels of the repeat, -1 where hidden.
         """
@@ -133,8 +129,6 @@ class Pool:
         A fold with fewer samples has fewer steps; no fold depends on another's size.
 
         Args:
-            batch: samples a step.
-            streams: random streams of the repeat.
             parts: what else keys the order: trainer, round, epoch.
         """
         width = min(batch, self.size)
@@ -154,8 +148,6 @@ class Pool:
             yield slice(first, min(first + batch, self.size))
 
 
-# One recurrent network a fold, side by side: parameters with the folds first.
-
 BLOCK = 512
 """Samples of a fold that are scored at a time."""
 
@@ -166,9 +158,6 @@ class FoldNetwork:
     Args:
         kind: `lstm`, `gru`, `bilstm` or `slstm`.
         module: of that kind; its weights are not read.
-        folds: number of networks F.
-        device: that trains.
-        precision: of the parameters.
     """
 
     def __init__(
@@ -201,13 +190,17 @@ class FoldNetwork:
     @torch.no_grad()
     def probabilities(self, crops: Crops, pool: Pool) -> NDArray[Any]:
         """(F, subjects, C) of the subjects of a pool, float64: means over their crops."""
-        found = class_probabilities(self.scores(crops, pool))
-        by_subject = found.view(self.folds, -1, crops.count, found.shape[-1])
+        by_crop = class_probabilities(self.scores(crops, pool))
+        by_subject = by_crop.view(self.folds, -1, crops.count, by_crop.shape[-1])
         return np.asarray(by_subject.mean(dim=2).cpu().numpy())
 
     def shared(self) -> dict[str, Tensor]:
         """Copies of the parameters by name on the wire."""
         return {self.wire(name): parameter.detach().clone() for name, parameter in self.parameters.items()}
+
+    def content(self) -> Content:
+        """Tensors of the network of one fold, for the ledger."""
+        return content_of({self.wire(name): parameter for name, parameter in self.parameters.items()}, 1)
 
     def wire(self, parameter: str) -> str:
         """Name on the wire: networks of several kinds differ in their shapes."""
@@ -219,18 +212,12 @@ class FoldNetwork:
         for name, parameter in self.parameters.items():
             parameter.copy_(tensors[self.wire(name)])
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """The parameters on the host."""
-        return {name: parameter.detach().cpu().numpy() for name, parameter in self.parameters.items()}
-
     @torch.no_grad()
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Copy parameters by their own names."""
         for name, parameter in self.parameters.items():
             parameter.copy_(torch.from_numpy(arrays[name]))
 
-
-# Epochs of a recurrent network on a pool of samples, of all folds at once.
 
 NETWORK, OPTIMISER = "network/", "optimiser/"
 
@@ -245,12 +232,7 @@ class Trainer:
         name: of the institution or the server, for messages.
         place: keys the order of samples and the dropout.
         network: trained in place.
-        crops: of all subjects.
-        pool: training samples.
-        batch: samples a step.
-        learning_rate: Adam's.
         dropout: share of the pooled vector that a step drops.
-        streams: random streams of the repeat.
     """
 
     def __init__(
@@ -284,23 +266,20 @@ class Trainer:
         for epoch in range(count):
             factors = self._kept(number, epoch)
             for index, step in enumerate(self.pool.steps(self.batch, self.streams, self.place, number, epoch)):
-                found = self._step(step, loss, None if factors is None else factors[:, index])
+                losses = self._step(step, loss, None if factors is None else factors[:, index])
                 active = step.weight.sum(dim=1) > 0
-                total += torch.where(active, found.cpu().double(), 0.0)
+                total += torch.where(active, losses.cpu().double(), 0.0)
                 taken += active
         mean = total / taken
-        wrong = [fold for fold, size in zip(self.pool.folds, self.pool.counts, strict=True)
-                 if size and not math.isfinite(mean[fold])]  # fmt: skip
-        if wrong:
-            raise UserError(
-                f"training of {self.name} (fold {wrong[0]}, round {number + 1}): expected a finite loss, found NaN or "
-                "an infinite one; lower learning_rate."
-            )
+        for fold, size in zip(self.pool.folds, self.pool.counts, strict=True):
+            if size:
+                require_finite(float(mean[fold]), self.name, fold, number)
         return mean.numpy()
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Network and optimiser on the host."""
-        arrays = {f"{NETWORK}{name}": array for name, array in self.network.arrays().items()}
+        parameters = self.network.parameters.items()
+        arrays = {f"{NETWORK}{name}": parameter.detach().cpu().numpy() for name, parameter in parameters}
         return arrays | {f"{OPTIMISER}{name}": array for name, array in self.optimiser.arrays().items()}
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -313,15 +292,15 @@ class Trainer:
         for parameter in parameters:
             parameter.requires_grad_()
         signals = self.crops.signals(self.pool.samples.gather(1, step.rows))
-        found = loss(self.network.logits(signals, keep), step)
-        gradients = torch.autograd.grad(found.sum(), list(parameters))
+        losses = loss(self.network.logits(signals, keep), step)
+        gradients = torch.autograd.grad(losses.sum(), list(parameters))
         for parameter in parameters:
             parameter.requires_grad_(False)
         for fold, weight in enumerate(step.weight):
             for place, tensor in enumerate(self._models[fold]):
                 tensor.grad = gradients[place][fold] if weight.any() else None
         self.optimiser.step()
-        return found.detach()
+        return losses.detach()
 
     def _kept(self, number: int, epoch: int) -> Tensor | None:
         """(F, steps, B, width) factors of the pooled vector in an epoch."""
@@ -336,8 +315,3 @@ class Trainer:
         ]  # fmt: skip
         kept = torch.stack(drawn) >= self.dropout
         return (kept / (1 - self.dropout)).to(self.crops.series)
-
-
-def below(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """The arrays under a prefix, without it."""
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

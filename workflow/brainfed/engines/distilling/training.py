@@ -1,24 +1,23 @@
 """Recurrent networks alone, on pooled or public series, or in a distilled federation (GAHFL Algorithm 1)."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
+from brainfed.engines.crossings import series_content, sizes_of
 from brainfed.engines.distilling.clients import DistillingServer, RecurrentClients, Teaching, logit_defence
 from brainfed.engines.distilling.network import Crops, FoldNetwork, Pool, Trainer
 from brainfed.engines.training import Server, Training
 from brainfed.federation.distillation.objective import Objective
 from brainfed.federation.ledger import Ledger
-from brainfed.federation.sharing import Content, record_downloads, record_pools, record_uploads
+from brainfed.federation.sharing import record_downloads, record_pools, record_uploads
 from brainfed.models.gahfl import KINDS, Kind, RecurrentClassifier
+from brainfed.runtime.arrays import BoolArray, IntArray
 from brainfed.runtime.errors import UserError
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.samples.labelled_subjects import IntArray
 from brainfed.samples.series import PublicSeriesInputs, SeriesInputs
 
 SERVER = -1
@@ -54,11 +53,6 @@ class Recipe:
     learning_rate: float
 
 
-def precision_of(run: Run) -> torch.dtype:
-    """Type of weights and signals."""
-    return torch.float64 if run.precision == "float64" else torch.float32
-
-
 Series = TypeVar("Series", bound=SeriesInputs)
 
 
@@ -75,8 +69,8 @@ class RecurrentTraining(Training[Series, Recipe]):
     @cached_property
     def crops(self) -> Crops:
         """Of all subjects."""
-        recipe = self.schedule
-        return Crops.of(self.inputs, recipe.length, recipe.crops, self.run.device, precision_of(self.run))
+        recipe, dtype = self.schedule, getattr(torch, self.run.precision)
+        return Crops.of(self.inputs, recipe.length, recipe.crops, self.run.device, dtype)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -86,19 +80,18 @@ class RecurrentTraining(Training[Series, Recipe]):
     @property
     def axes(self) -> dict[str, int]:
         """Sizes of axes that the ledger knows."""
-        found = {"regions": self.inputs.regions, "classes": self.inputs.classes, "hidden": self.schedule.hidden}
+        axes = {"regions": self.inputs.regions, "classes": self.inputs.classes, "hidden": self.schedule.hidden}
         for kind in KINDS:
             module = self._module(kind)
-            found |= {
-                f"{kind}-gates": len(module.get_parameter("recurrent.weight_ih_l0")),
-                f"{kind}-pooled": module.pooled,
-            }
-            found |= {f"connected-{n}": each.out_features for n, each in enumerate([*module.connected][:-1])}
-        return found
+            axes[f"{kind}-gates"] = len(module.get_parameter("recurrent.weight_ih_l0"))
+            axes[f"{kind}-pooled"] = module.pooled
+            axes |= {f"connected-{n}": each.out_features for n, each in enumerate([*module.connected][:-1])}
+        return axes
 
     def network(self, kind: Kind) -> FoldNetwork:
         """A network of this kind for every fold; its weights are zero."""
-        return FoldNetwork(kind, self._module(kind), self.inputs.folds, self.run.device, precision_of(self.run))
+        dtype = getattr(torch, self.run.precision)
+        return FoldNetwork(kind, self._module(kind), self.inputs.folds, self.run.device, dtype)
 
     def trainer(self, name: str, place: int, kind: Kind, subjects: Sequence[IntArray]) -> Trainer:
         """An untrained network and the subjects (F,) that it learns from in each fold.
@@ -121,7 +114,7 @@ class RecurrentTraining(Training[Series, Recipe]):
 
     def trainers_of(self, subjects: Sequence[Sequence[IntArray]]) -> list[Trainer]:
         """(M,) trainers of subjects (M)(F)."""
-        names = (ONE,) if self.topology == "central" else self.inputs.institutions
+        names = (ONE,) if self.pooled else self.inputs.institutions
         each = zip(names, self.kinds, subjects, strict=True)
         return [self.trainer(name, place, kind, own) for place, (name, kind, own) in enumerate(each)]
 
@@ -143,66 +136,12 @@ class RecurrentTraining(Training[Series, Recipe]):
                 )
 
     @property
-    def _short(self) -> NDArray[np.bool_]:
+    def _short(self) -> BoolArray:
         """(n,) whether a series is shorter than a crop."""
         return np.asarray(self.inputs.lengths < self.schedule.length)
 
     def _module(self, kind: Kind) -> RecurrentClassifier:
         return RecurrentClassifier(kind, self.inputs.regions, self.inputs.classes, self.schedule.hidden)
-
-
-# What crosses before the first round: series and labels of public subjects, or of all for a pooled network.
-
-SERIES = "public-series"
-LABEL_BYTES = np.dtype(np.int8).itemsize
-
-
-def record_exchange(inputs: SeriesInputs, public: IntArray, trains: Collection[int], ledger: Ledger) -> None:
-    """Institutions upload their public subjects, and those that train download the series of the others' public ones.
-
-    Args:
-        inputs: subjects of the repeat.
-        public: positions of the public subjects of the first fold.
-        trains: institutions that send logits in the first fold.
-        ledger: takes the rows.
-    """
-    owner = inputs.institution[public]
-    for place, size in _sizes(inputs).items():
-        own, others = public[owner == place], public[owner != place]
-        if len(own):
-            record_uploads(ledger, {place: size}, _content(inputs, own, "public-"))
-        if len(others) and place in trains:
-            series = _content(inputs, others, "public-")
-            record_downloads(ledger, {place: size}, {SERIES: series[SERIES]})
-
-
-def record_public_pool(inputs: SeriesInputs, public: IntArray, ledger: Ledger) -> None:
-    """Every institution sends its public subjects of the first fold, at these positions, to a centre."""
-    _record_pool(inputs, public, ledger, "public-")
-
-
-def record_series_pool(inputs: SeriesInputs, ledger: Ledger) -> None:
-    """Every institution sends all of its subjects to a centre."""
-    _record_pool(inputs, np.arange(len(inputs.subjects)), ledger, "")
-
-
-def _record_pool(inputs: SeriesInputs, chosen: IntArray, ledger: Ledger, prefix: str) -> None:
-    sizes, owner = _sizes(inputs), inputs.institution[chosen]
-    if len(sizes) > 1:
-        held = {place: chosen[owner == place] for place in sizes}
-        record_pools(ledger, sizes, {place: _content(inputs, own, prefix) for place, own in held.items() if len(own)})
-
-
-def _sizes(inputs: SeriesInputs) -> dict[int, int]:
-    return {place: len(inputs.members(place)) for place in range(len(inputs.institutions))}
-
-
-def _content(inputs: SeriesInputs, subjects: IntArray, prefix: str) -> Content:
-    series = (int(inputs.lengths[subjects].sum()), inputs.regions)
-    return {
-        f"{prefix}series": (series, inputs.series.itemsize),
-        f"{prefix}labels": ((len(subjects),), LABEL_BYTES),
-    }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -211,26 +150,32 @@ class SoloTraining(RecurrentTraining[SeriesInputs]):
 
     Attributes:
         trained: (M)(F) positions of the subjects that each trains on.
-        record_data: records what leaves the institutions before the first round.
+        public: whether a pooled network trains on public subjects, the only ones that leave their institution.
     """
 
     trained: Sequence[Sequence[IntArray]]
-    record_data: Callable[[Ledger], None] | None = None
+    public: bool = False
 
     def ledger(self) -> Ledger:
-        """Has the rows of `record_data`."""
-        ledger = Ledger(self.shared_tensors, self.axes)
-        if self.record_data:
-            self.record_data(ledger)
+        """Pooled series cross before the first round."""
+        inputs, ledger = self.inputs, Ledger(self.shared_tensors, self.axes)
+        if self.pooled and len(inputs.institutions) > 1:
+            sizes = sizes_of(inputs.institution)
+            sent = self.usable(self.trained[0][0]) if self.public else np.arange(len(inputs.subjects))
+            prefix, owner = "public-" if self.public else "", inputs.institution[sent]
+            contents = {code: series_content(inputs, sent[owner == code], prefix) for code in np.unique(owner).tolist()}
+            record_pools(ledger, sizes, contents)
+            if self.public:
+                # The centre has no private subjects: each institution scores its own.
+                record_downloads(ledger, sizes, self.network(self.kinds[0]).content())
         return ledger
 
-    def clients(self, folds: tuple[int, ...], ledger: Ledger) -> RecurrentClients:
+    def clients(self, _folds: tuple[int, ...], _ledger: Ledger) -> RecurrentClients:
         """The trainers.
 
         Raises:
             UserError: all scans of a fold are short and dropped.
         """
-        del folds, ledger
         trainers = self.trainers_of(self.trained)
         self.require_scans(trainers)
         return RecurrentClients(trainers, self.crops, self.inputs, self.members, self.schedule)
@@ -278,20 +223,25 @@ class DistilledTraining(RecurrentTraining[PublicSeriesInputs]):
         return lambda institutions, _: DistillingServer(institutions, head, rounds, epochs, objective, defence)
 
     def ledger(self) -> Ledger:
-        """Public subjects cross before the first round."""
-        samples = self.head.pool.counts[0]
-        ledger = Ledger(self.shared_tensors, {"public-samples": samples, **self.axes})
-        trains = {place for place, trainer in enumerate(self.trainers) if trainer.pool.counts[0]}
-        record_exchange(self.inputs, self.usable(self.inputs.public_training(0)), trains, ledger)
+        """Institutions send their public subjects first; those that train receive the series of the others'."""
+        inputs, public = self.inputs, self.usable(self.inputs.public_training(0))
+        ledger = Ledger(self.shared_tensors, {"public-samples": self.head.pool.counts[0], **self.axes})
+        owner = inputs.institution[public]
+        for place, size in sizes_of(inputs.institution).items():
+            own, others = public[owner == place], public[owner != place]
+            if len(own):
+                record_uploads(ledger, {place: size}, series_content(inputs, own, "public-"))
+            if len(others) and self.trainers[place].pool.counts[0]:
+                series = series_content(inputs, others, "public-")["public-series"]
+                record_downloads(ledger, {place: size}, {"public-series": series})
         return ledger
 
-    def clients(self, folds: tuple[int, ...], ledger: Ledger) -> RecurrentClients:
+    def clients(self, _folds: tuple[int, ...], _ledger: Ledger) -> RecurrentClients:
         """The institutions under the global model.
 
         Raises:
             UserError: all scans of a fold, or all public ones, are short and dropped.
         """
-        del folds, ledger
         self.require_scans(self.trainers)
         self.require_scans([self.head], "public ")
         teaching = Teaching(self.head.pool, self.network(self.kind), self.alpha)

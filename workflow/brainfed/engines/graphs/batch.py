@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import embedding_bag
 
+from brainfed.runtime.arrays import IntArray
 from brainfed.samples.graphs import GraphSamples
-from brainfed.samples.labelled_subjects import IntArray
+from brainfed.samples.reading import rows_of
 
 
 @dataclass(frozen=True)
@@ -78,9 +79,9 @@ class Wiring:
 
     def among(self, graphs: IntArray) -> tuple["Wiring", IntArray]:
         """The wiring of some graphs, and the (N',) numbers that their nodes had."""
-        node_start, nodes = pieces(self.node_start, graphs)
+        node_start, nodes = rows_of(self.node_start, graphs)
         start = np.concatenate([[0], np.cumsum(np.diff(self.start)[nodes])])
-        _, members = pieces(self.start[self.node_start], graphs)
+        _, members = rows_of(self.start[self.node_start], graphs)
         return Wiring(node_start, start, self.member[members]), nodes
 
     @property
@@ -98,13 +99,6 @@ class Wiring:
         return np.array_equal(self.start, other.start) and np.array_equal(self.member, other.member)
 
 
-def pieces(start: IntArray, chosen: IntArray) -> tuple[IntArray, IntArray]:
-    """Starts (k + 1,) of the chosen pieces laid end to end, and where their members were."""
-    sizes = np.diff(start)[chosen]
-    fresh = np.concatenate([[0], np.cumsum(sizes)])
-    return fresh, np.repeat(start[:-1][chosen] - fresh[:-1], sizes) + np.arange(fresh[-1])
-
-
 # Nodes that a network without dropout cannot distinguish, layer by layer (Weisfeiler and Leman 1968; Xu et al. 2019).
 #
 # With few node labels most nodes see what another node sees: the first layer of PROTEINS has 1,027 distinct inputs for
@@ -120,7 +114,6 @@ def distinct_bags(wiring: Wiring, kind: IntArray) -> tuple[IntArray, IntArray, I
     """Bags whose members are of the same kinds.
 
     Args:
-        wiring: of N nodes.
         kind: (N,) kinds of the nodes.
 
     Returns:
@@ -211,7 +204,6 @@ class Graphs:
     """The graphs of one institution.
 
     Args:
-        samples: the graphs.
         like: a tensor of the device and precision of the network.
 
     Attributes:

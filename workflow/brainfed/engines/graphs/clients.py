@@ -6,9 +6,8 @@ rate of large ones.
 """
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
@@ -18,7 +17,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from brainfed.engines.clients import Batches, Curves, NetworkClients, wire_name
+from brainfed.engines.clients import (
+    Batches,
+    Curves,
+    NetworkClients,
+    content_of,
+    padded_labels,
+    require_finite,
+    wire_name,
+)
 from brainfed.engines.graphs.batch import Block, Graphs, Scored
 from brainfed.engines.graphs.network import Copies, KeyedDropout, Parameters, Task, Trainer
 from brainfed.federation.adam import Adam
@@ -28,10 +35,10 @@ from brainfed.federation.settings import FederationSettings
 from brainfed.federation.sharing import Content
 from brainfed.models.classifier import class_probabilities
 from brainfed.models.gcfl import GIN
-from brainfed.runtime.errors import UserError
+from brainfed.runtime.arrays import Float64, IntArray
+from brainfed.runtime.artefacts import below
 from brainfed.runtime.streams import Streams
 from brainfed.samples.graphs import GraphSamples
-from brainfed.samples.labelled_subjects import IntArray
 
 
 @dataclass(frozen=True)
@@ -66,17 +73,13 @@ class GraphCohort:
             graphs: of all subjects, one shared by the folds or one a fold.
             labels: (F, n) of all subjects in these folds, -1 where hidden.
             members: (M,) positions of each institution's subjects.
-            folds: numbers of the F folds.
-            classes: number of classes.
             widths: (M,) columns of node features that each institution has; empty: all.
         """
-        held = torch.full((len(members), len(folds), max(map(len, members))), -1)
-        for place, own in enumerate(members):
-            held[place, :, : len(own)] = torch.from_numpy(labels[:, own])
         parts = [[each.of(own) for each in graphs] for own in members]
         if widths:
             parts = [[each.narrowed(width) for each in own] for own, width in zip(parts, widths, strict=True)]
-        return cls([own if len(own) > 1 else own * len(folds) for own in parts], held, folds, classes)
+        by_fold = [own if len(own) > 1 else own * len(folds) for own in parts]
+        return cls(by_fold, padded_labels(labels, members), folds, classes)
 
     @property
     def subjects(self) -> tuple[int, ...]:
@@ -104,7 +107,7 @@ class GraphCohort:
 
 Tool = TypeVar("Tool")
 Item = TypeVar("Item")
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 
 class SideBySide(Generic[Tool]):
@@ -118,9 +121,11 @@ class SideBySide(Generic[Tool]):
         self._make = make
         self._tools: SimpleQueue[Tool] = SimpleQueue()
 
-    def map(self, work: Callable[[Tool, Item], Found], items: Sequence[Item]) -> list[Found]:
-        """`work` on every item, in the order of the items."""
-        with _one_thread_each() as threads:
+    def map(self, work: Callable[[Tool, Item], Result], items: Sequence[Item]) -> list[Result]:
+        """`work` on every item, in the order of the items; torch uses one thread an operation meanwhile."""
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
             count = min(threads, len(items))
             while self._tools.qsize() < count:
                 self._tools.put(self._make())
@@ -128,24 +133,15 @@ class SideBySide(Generic[Tool]):
                 return [self._with_tool(work, item) for item in items]
             with ThreadPoolExecutor(count) as pool:
                 return list(pool.map(lambda item: self._with_tool(work, item), items))
+        finally:
+            torch.set_num_threads(threads)
 
-    def _with_tool(self, work: Callable[[Tool, Item], Found], item: Item) -> Found:
+    def _with_tool(self, work: Callable[[Tool, Item], Result], item: Item) -> Result:
         tool = self._tools.get()
         try:
             return work(tool, item)
         finally:
             self._tools.put(tool)
-
-
-@contextmanager
-def _one_thread_each() -> Iterator[int]:
-    """Let torch use one thread an operation; gives the number that it used before."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield threads
-    finally:
-        torch.set_num_threads(threads)
 
 
 MODEL, OPTIMISER = "model/", "optimiser/"
@@ -157,8 +153,6 @@ class GraphClients(NetworkClients):
     Args:
         modules: (M)(F) networks with one rate of dropout; the features and classes may differ between institutions.
             They give the initial values and are not trained.
-        cohort: graphs of the institutions.
-        settings: settings of the federation.
         streams: random streams of the repeat. Draws in training are keyed by institution, fold, round and step.
         shares: names on the wire of the parameters that leave an institution. If empty, every institution trains
             alone and its optimiser is never reset.
@@ -191,7 +185,7 @@ class GraphClients(NetworkClients):
         self.optimisers = [[Adam([vector], rate, decay) for vector in own.values] for own in self.weights]
         first, self.dropout = modules[0][0], KeyedDropout(modules[0][0].dropout, streams)
         self.side_by_side = SideBySide(lambda: Trainer(first.pre.weight.detach(), self.dropout))
-        self.graphs = [_graphs(own, held) for own, held in zip(modules, cohort.graphs, strict=True)]
+        self.graphs = [_graphs(own, graphs) for own, graphs in zip(modules, cohort.graphs, strict=True)]
         self._parts = cohort.largest_first()
         self.samples = (cohort.labels >= 0).sum(dim=2).cpu()
         self.keeps = settings.optimiser_state == "keep" or not shares
@@ -200,7 +194,7 @@ class GraphClients(NetworkClients):
         self.curves = Curves.of(settings.rounds, cohort.labels, cohort.classes)
         self.curves.probabilities[:, cohort.labels.cpu().numpy() >= 0] = np.nan
         self.hidden = {part: cohort.hidden(*part) for part in self._parts}
-        self._held: dict[tuple[int, int], list[Scored]] = {}
+        self._to_score: dict[tuple[int, int], list[Scored]] = {}
         self._last: dict[tuple[int, int], tuple[bytes, list[Block]]] = {}
 
     def start(self) -> dict[str, Tensor]:
@@ -218,47 +212,44 @@ class GraphClients(NetworkClients):
         parts = [(place, position) for place, position in self._parts if place in chosen]
         losses = self.side_by_side.map(lambda trainer, part: self._train(trainer, number, part, steps), parts)
         for part, loss in zip(parts, losses, strict=True):
-            self._require_finite(number, part, loss)
+            if self.samples[part]:
+                require_finite(loss, f"institution {part[0]}", self.cohort.folds[part[1]], number)
             self.curves.losses[number, *part] = loss
         return {place: self._reply(place) for place in chosen}
 
     def receive(self, messages: Mapping[int, Message]) -> None:
         """Load the shared tensors; all others stay."""
         for place, message in messages.items():
-            held = self._shared(place)
+            own = self._shared(place)
             for name, tensor in message.tensors.items():
-                held[name].copy_(tensor)
+                own[name].copy_(tensor)
 
     def score(self, number: int) -> str:
         """Record every institution's probabilities of its graphs without a training label."""
         parts = [part for part in self._parts if len(self.hidden[part])]
         self.side_by_side.map(lambda trainer, part: self._score(trainer, number, part), parts)
-        losses = self.curves.losses[number]
-        return f"loss {np.nanmean(losses):.4f}" if np.isfinite(losses).any() else "nobody here was drawn"
+        return self.curves.words(number)
 
     def content(self, place: int) -> Content:
         """The whole network, with its first and last layers."""
-        stacks = self.weights[place].stacks
-        return {wire_name(name): (tuple(stack.shape[1:]), stack.element_size()) for name, stack in stacks.items()}
+        return content_of({wire_name(name): stack for name, stack in self.weights[place].stacks.items()}, 1)
 
-    def member_probabilities(self) -> NDArray[np.float64]:
+    def member_probabilities(self) -> Float64:
         """(1, M, F, n, C); 0 of a class that an institution lacks."""
-        found = np.full((1, *self.cohort.labels.shape, self.cohort.classes), np.nan)
+        scores = np.full((1, *self.cohort.labels.shape, self.cohort.classes), np.nan)
         for place, position in np.argwhere(self.samples.numpy() > 0).tolist():
             taught = torch.nonzero(self.cohort.labels[place, position] >= 0)[:, 0].cpu().numpy()
             weights = self.weights[place].parameters[position]
             own = self._probabilities(weights, self.graphs[place][position].scored(taught, len(weights.convs)))
-            found[0, place, position, taught] = 0
-            found[0, place, position, taught, : own.shape[1]] = own
-        return found
+            scores[0, place, position, taught] = 0
+            scores[0, place, position, taught, : own.shape[1]] = own
+        return scores
 
-    def foreign_probabilities(
-        self, teacher: int, place: int, position: int, tested: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
+    def foreign_probabilities(self, teacher: int, place: int, position: int, tested: IntArray) -> Float64:
         """(b, C) of graphs of an institution, all of which a fold without training graphs scores."""
         return self._probabilities(self.weights[teacher].parameters[position], self._scored(place, position))[tested]
 
-    def _probabilities(self, weights: Parameters, blocks: list[Scored]) -> NDArray[np.float64]:
+    def _probabilities(self, weights: Parameters, blocks: list[Scored]) -> Float64:
         (logits,) = self.side_by_side.map(lambda trainer, _: trainer.scores(weights, blocks), [0])
         return np.asarray(class_probabilities(logits).cpu().numpy(), dtype=np.float64)
 
@@ -273,13 +264,10 @@ class GraphClients(NetworkClients):
 
     def load(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Restore a saved state."""
-        for name, curve in self.curves.until(number).items():
-            curve[:] = arrays[name]
+        self.curves.restore(number, arrays)
         for key, vector, optimiser in self._each():
             vector.copy_(torch.from_numpy(np.array(arrays[f"{MODEL}{key}"])))
-            prefix = f"{OPTIMISER}{key}/"
-            moments = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-            if moments:
+            if moments := below(f"{OPTIMISER}{key}/", arrays):
                 optimiser.load(moments)
 
     def _each(self) -> list[tuple[str, Tensor, Adam]]:
@@ -292,14 +280,6 @@ class GraphClients(NetworkClients):
     def _shared(self, place: int) -> dict[str, Tensor]:
         return {wire_name(name): stack for name, stack in self.weights[place].stacks.items() if name in self.shares}
 
-    def _require_finite(self, number: int, part: tuple[int, int], loss: float) -> None:
-        place, position = part
-        if self.samples[place, position] and not math.isfinite(loss):
-            raise UserError(
-                f"training of institution {place} (fold {self.cohort.folds[position]}, round {number + 1}): expected a "
-                "finite loss, found NaN or an infinite one; lower learning_rate."
-            )
-
     def _reply(self, place: int) -> Message:
         tensors = self._shared(place)
         if not self.sends_gradient_norm:
@@ -310,15 +290,15 @@ class GraphClients(NetworkClients):
     def _score(self, trainer: Trainer, number: int, part: tuple[int, int]) -> None:
         place, position = part
         logits = trainer.scores(self.weights[place].parameters[position], self._scored(place, position))
-        found = self.curves.probabilities[number, place, position]
-        found[self.hidden[part], : logits.shape[1]] = class_probabilities(logits).cpu().numpy()
+        curve = self.curves.probabilities[number, place, position]
+        curve[self.hidden[part], : logits.shape[1]] = class_probabilities(logits).cpu().numpy()
 
     def _scored(self, place: int, position: int) -> list[Scored]:
         """The graphs of an institution that are scored in a fold."""
-        if (place, position) not in self._held:
-            layers = len(self.weights[place].parameters[position].convs)
-            self._held[place, position] = self.graphs[place][position].scored(self.hidden[place, position], layers)
-        return self._held[place, position]
+        if (place, position) not in self._to_score:
+            layers, hidden = len(self.weights[place].parameters[position].convs), self.hidden[place, position]
+            self._to_score[place, position] = self.graphs[place][position].scored(hidden, layers)
+        return self._to_score[place, position]
 
     def _train(self, trainer: Trainer, number: int, part: tuple[int, int], steps: Sequence[Sequence[Tensor]]) -> float:
         """Mean loss of one institution's steps in one fold that had a graph; NaN where none had."""
@@ -339,7 +319,9 @@ class GraphClients(NetworkClients):
                 optimiser.step()
                 losses.append(loss)
         if self.sends_gradient_norm:
-            self.gradient_norms[place, position] = self._gradient_norm(weights, position)
+            shared = [each for name, each in weights.named_gradients[position].items() if name in self.shares]
+            squares = sum(float(each.double().square().sum()) for each in shared)
+            self.gradient_norms[place, position] = math.sqrt(squares)
         return float(np.mean(losses)) if losses else float("nan")
 
     def _gradient(self, trainer: Trainer, part: tuple[int, int], labels: Tensor, moment: tuple[int, int, int]) -> float:
@@ -348,15 +330,15 @@ class GraphClients(NetworkClients):
         weights, dropout = self.weights[place], self.dropout
         chosen = torch.nonzero(labels >= 0)[:, 0]
         blocks = self._blocks(place, position, chosen)
-        held, like = weights.parameters[position], weights.values[position]
+        parameters, like = weights.parameters[position], weights.values[position]
         nodes, graphs = [len(block.graph) for block in blocks], [len(block.members.start) - 1 for block in blocks]
-        key, width = (place, self.cohort.folds[position], *moment), len(held.post.bias)
-        drawn = dropout.draws(key, [(sum(nodes), width)] * len(held.convs) + [(sum(graphs), width)])
+        key, width = (place, self.cohort.folds[position], *moment), len(parameters.post.bias)
+        drawn = dropout.draws(key, [(sum(nodes), width)] * len(parameters.convs) + [(sum(graphs), width)])
         draws = [torch.split(each, nodes) for each in drawn[:-1]] + [torch.split(each, graphs) for each in drawn[-1:]]
         own = torch.split(labels[chosen].to(like.device), graphs)
         tasks = [Task(block, own[index], [each[index] for each in draws]) for index, block in enumerate(blocks)]
         weights.clear(position)
-        return trainer.loss_and_gradient(held, weights.gradients[position], tasks)
+        return trainer.loss_and_gradient(parameters, weights.gradients[position], tasks)
 
     def _blocks(self, place: int, position: int, chosen: Tensor) -> list[Block]:
         """The graphs of a step; those of the last step are kept, as one step may be all training graphs."""
@@ -375,11 +357,6 @@ class GraphClients(NetworkClients):
         names = [name for name in named if not self.shares or name in self.shares]
         return [(gradients[name], named[name], named[name].clone()) for name in names]
 
-    def _gradient_norm(self, weights: Copies, position: int) -> float:
-        """Norm of the gradient of all shared parameters."""
-        held = [gradient for name, gradient in weights.named_gradients[position].items() if name in self.shares]
-        return math.sqrt(sum(float(each.double().square().sum()) for each in held))
-
 
 def _own_names(module: GIN, shares: Collection[str]) -> frozenset[str]:
     """Names in the module of what is shared."""
@@ -389,10 +366,10 @@ def _own_names(module: GIN, shares: Collection[str]) -> frozenset[str]:
     return frozenset(names[name] for name in shares)
 
 
-def _graphs(modules: Sequence[GIN], held: Sequence[GraphSamples]) -> list[Graphs]:
+def _graphs(modules: Sequence[GIN], by_fold: Sequence[GraphSamples]) -> list[Graphs]:
     """(F,) graphs of one institution; folds with the same graphs have one object."""
     made: dict[int, Graphs] = {}
-    for samples, module in zip(held, modules, strict=True):
+    for samples, module in zip(by_fold, modules, strict=True):
         if id(samples) not in made:
             made[id(samples)] = Graphs(samples, module.pre.weight.detach())
-    return [made[id(samples)] for samples in held]
+    return [made[id(samples)] for samples in by_fold]

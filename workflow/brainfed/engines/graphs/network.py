@@ -25,7 +25,6 @@ class KeyedDropout:
 
     Attributes:
         rate: share that is dropped, as a multiple of 1 / 256, else to the nearest 1 / 65,536.
-        streams: random streams of the repeat.
     """
 
     rate: float
@@ -47,11 +46,11 @@ class KeyedDropout:
             return []
         kind = np.dtype(np.int8 if self._levels == 1 << 8 else np.int16)
         stream = self.streams.numpy("dropout", *key).bit_generator
-        found = []
+        draws = []
         for rows, width in shapes:
             words = np.asarray(stream.random_raw(-(-rows * width * kind.itemsize // 8)))
-            found.append(torch.from_numpy(words.view(kind)[: rows * width].reshape(rows, width)))
-        return found
+            draws.append(torch.from_numpy(words.view(kind)[: rows * width].reshape(rows, width)))
+        return draws
 
     @property
     def bound(self) -> int:
@@ -66,8 +65,6 @@ class KeyedDropout:
     def _kept_levels(self) -> int:
         return min(max(round((1 - self.rate) * self._levels), 1), self._levels - 1)
 
-
-# The parameters of one institution in all folds, in one piece of memory a fold.
 
 ALIGNED = 16
 """A parameter starts at a multiple of so many numbers, where processors read fast."""
@@ -121,9 +118,9 @@ class Copies:
             self._shapes[name], self._starts[name] = parameter.shape, length
             length += -(-parameter.numel() // ALIGNED) * ALIGNED
         like = modules[0].pre.weight.detach()
-        held, gradient = like.new_zeros(len(modules), length), like.new_zeros(len(modules), length)
-        self.values, self.stacks = list(held), self._views(held)
-        self.named, self.named_gradients = ([self._views(vector) for vector in each] for each in (held, gradient))
+        values, gradient = like.new_zeros(len(modules), length), like.new_zeros(len(modules), length)
+        self.values, self.stacks = list(values), self._views(values)
+        self.named, self.named_gradients = ([self._views(vector) for vector in each] for each in (values, gradient))
         self.parameters, self.gradients = (
             [Parameters.of(views) for views in each] for each in (self.named, self.named_gradients)
         )
@@ -163,10 +160,10 @@ class Workspace:
 
     def take(self, name: object, rows: int, width: int) -> Tensor:
         """(rows, width) uninitialised numbers; the same memory for the same name."""
-        held = self._held.get(name)
-        if held is None or held.numel() < rows * width:
-            held = self._held[name] = torch.empty(rows * width, dtype=self._like.dtype, device=self._like.device)
-        return held[: rows * width].view(rows, width)
+        room = self._held.get(name)
+        if room is None or room.numel() < rows * width:
+            room = self._held[name] = torch.empty(rows * width, dtype=self._like.dtype, device=self._like.device)
+        return room[: rows * width].view(rows, width)
 
 
 # A GIN's gradient and scores without autograd, a block of graphs after the other.
@@ -195,17 +192,17 @@ class Network:
     scale: float
 
     @classmethod
-    def of(cls, held: Parameters, scale: float = 1.0) -> "Network":
+    def of(cls, parameters: Parameters, scale: float = 1.0) -> "Network":
         """Multiply the factors in."""
 
         def scaled(layer: Linear) -> Linear:
             return layer if scale == 1.0 else layer._replace(weight=layer.weight * scale)
 
-        joint = torch.cat([held.pre.weight, held.pre.bias[:, None]], dim=1)
-        (inner, outer), *others = held.convs
+        joint = torch.cat([parameters.pre.weight, parameters.pre.bias[:, None]], dim=1)
+        (inner, outer), *others = parameters.convs
         first = inner._replace(weight=inner.weight @ joint), outer
         convs = first, *((scaled(inner), outer) for inner, outer in others)
-        return cls(joint, convs, scaled(held.post), scaled(held.readout), scale)
+        return cls(joint, convs, scaled(parameters.post), scaled(parameters.readout), scale)
 
 
 @dataclass(frozen=True)
@@ -229,36 +226,33 @@ class Trainer:
 
     Args:
         like: a tensor of the networks' device and precision.
-        dropout: of all networks.
     """
 
     def __init__(self, like: Tensor, dropout: KeyedDropout) -> None:
         self.dropout, self._space = dropout, Workspace(like)
 
     @torch.no_grad()
-    def loss_and_gradient(self, held: Parameters, gradients: Parameters, tasks: Sequence[Task]) -> float:
+    def loss_and_gradient(self, parameters: Parameters, gradients: Parameters, tasks: Sequence[Task]) -> float:
         """Write the gradient of the mean cross-entropy of a local step; return the loss.
 
         Args:
-            held: parameters.
             gradients: zeros, written.
-            tasks: all graphs of the step.
         """
-        network, count = Network.of(held, self.dropout.scale), sum(len(task.labels) for task in tasks)
+        network, count = Network.of(parameters, self.dropout.scale), sum(len(task.labels) for task in tasks)
         (inner, outer), *others = gradients.convs
         product = torch.zeros_like(network.convs[0][0].weight)
         sums = gradients._replace(convs=((inner._replace(weight=product), outer), *others))
         loss = sum(self._add_gradient(network, sums, task, count) for task in tasks)
         torch.mm(product, network.joint.T, out=inner.weight)
-        before = held.convs[0][0].weight.T @ product
+        before = parameters.convs[0][0].weight.T @ product
         gradients.pre.weight.copy_(before[:, :-1])
         gradients.pre.bias.copy_(before[:, -1])
         return loss
 
     @torch.no_grad()
-    def scores(self, held: Parameters, blocks: Sequence[Scored]) -> Tensor:
+    def scores(self, parameters: Parameters, blocks: Sequence[Scored]) -> Tensor:
         """Logits (n, C) of the graphs of all blocks."""
-        network, found = Network.of(held), []
+        network, logits = Network.of(parameters), []
         for block in blocks:
             rows = self._gathered(block.table, block.row, "rows")
             for layer, conv in enumerate(network.convs):
@@ -266,21 +260,21 @@ class Trainer:
                     rows = block.layers[layer - 1].sums(rows)
                 rows = self._perceptron(conv, rows, layer)[1]
             pooled = self._rectified(network.post, block.members.sums(rows), "post")
-            found.append(self._linear(network.readout, pooled, "logits").clone())
-        return torch.cat(found)
+            logits.append(self._linear(network.readout, pooled, "logits").clone())
+        return torch.cat(logits)
 
     def _add_gradient(self, network: Network, gradients: Parameters, task: Task, count: int) -> float:
         """Add a block's part of the gradient; return its part of the loss, a mean over `count` graphs."""
         block, last = task.block, len(network.convs) - 1
         read, inner, outer = [self._gathered(block.table, block.row, "rows")], [], []
         for layer, conv in enumerate(network.convs):
-            middle, found = self._perceptron(conv, read[layer], layer)
+            middle, outer_activation = self._perceptron(conv, read[layer], layer)
             if layer == 0 and block.read is not None:
-                found = self._gathered(found, block.read, "spread")
-            self._drop(found, task, layer)
+                outer_activation = self._gathered(outer_activation, block.read, "spread")
+            self._drop(outer_activation, task, layer)
             inner.append(middle)
-            outer.append(found)
-            read.append((block.messages if layer < last else block.members).sums(found))
+            outer.append(outer_activation)
+            read.append((block.messages if layer < last else block.members).sums(outer_activation))
         loss, change = self._add_head(network, gradients, read.pop(), task, count)
         change = self._gathered(change, block.graph, "change")
         for layer in reversed(range(len(network.convs))):

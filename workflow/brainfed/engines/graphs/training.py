@@ -45,26 +45,19 @@ class GraphTraining(Training[GraphInputs, FederationSettings]):
         width, hidden = inputs.graphs[0].nodes.shape[1], self.network(1, inputs.classes).hidden
         axes = {"features": width, "hidden": hidden, "classes": inputs.classes, "ends": 2}
         ledger = Ledger(self.shared_tensors, axes)
-        if self.topology == "central" and len(inputs.institutions) > 1:
+        if self.pooled and len(inputs.institutions) > 1:
             _record_pooling(inputs, ledger)
         return ledger
 
-    def clients(self, folds: tuple[int, ...], ledger: Ledger) -> GraphClients:
+    def clients(self, folds: tuple[int, ...], _ledger: Ledger) -> GraphClients:
         """The institutions with their own graphs."""
-        del ledger
         inputs, members, shapes = self.inputs, self.members, self._shapes
         widths = [features for features, _ in shapes]
         cohort = GraphCohort.of(inputs.graphs, inputs.labels, members, folds, inputs.classes, widths)
         modules = [[self._module(fold, place) for fold in folds] for place in range(len(members))]
         shared = [wire_name(name) for name, _ in modules[0][0].named_parameters() if name.startswith(SHARED)]
-        return GraphClients(
-            modules,
-            cohort,
-            self.schedule,
-            inputs.streams,
-            shared if self.federated else (),
-            sends_gradient_norm=self.sends_gradient_norm,
-        )
+        shares, sends_norm = shared if self.federated else (), self.sends_gradient_norm
+        return GraphClients(modules, cohort, self.schedule, inputs.streams, shares, sends_gradient_norm=sends_norm)
 
     def noise(self, folds: tuple[int, ...]) -> WeightNoise:
         """The schedule's."""
@@ -74,7 +67,7 @@ class GraphTraining(Training[GraphInputs, FederationSettings]):
     def _shapes(self) -> list[tuple[int, int]]:
         """Features and classes of every trainer's network: its institution's, of a pooled one the most of all."""
         own = [self.inputs.shape(place) for place in range(len(self.inputs.institutions))]
-        return own if self.topology != "central" else [tuple(map(max, zip(*own, strict=True)))]
+        return [tuple(map(max, zip(*own, strict=True)))] if self.pooled else own
 
     def _module(self, fold: int, place: int) -> GIN:
         module = self.network(*self._shapes[place])
@@ -88,15 +81,12 @@ def _record_pooling(inputs: GraphInputs, ledger: Ledger) -> None:
     nodes = np.bincount(inputs.institution, np.diff(graphs.node_start)).astype(int)
     edges = np.bincount(inputs.institution, np.diff(graphs.edge_start)).astype(int)
     width, entry = graphs.nodes.shape[1], graphs.nodes.itemsize
-    record_pools(
-        ledger,
-        dict(enumerate(sizes.tolist())),
-        {
-            code: {
-                "nodes": ((int(nodes[code]), width), entry),
-                "edges": ((int(edges[code]), 2), graphs.source.itemsize),
-                "labels": ((int(sizes[code]),), 1),
-            }
-            for code in range(len(sizes))
-        },
-    )
+    contents = {
+        code: {
+            "nodes": ((int(nodes[code]), width), entry),
+            "edges": ((int(edges[code]), 2), graphs.source.itemsize),
+            "labels": ((int(sizes[code]),), 1),
+        }
+        for code in range(len(sizes))
+    }
+    record_pools(ledger, dict(enumerate(sizes.tolist())), contents)

@@ -8,7 +8,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from brainfed.engines.linear.design import Curves, FoldTask, LinearDesign, held_out_losses, margins, training_losses
+from brainfed.engines.clients import content_of
+from brainfed.engines.linear.design import Curves, FoldTask, LinearDesign, held_out_losses, margins_and_losses
 from brainfed.engines.training import run_rounds
 from brainfed.federation.attacks import Federation, attack_of
 from brainfed.federation.defences import defence_of
@@ -19,6 +20,7 @@ from brainfed.federation.sharing import record_downloads, record_uploads
 from brainfed.federation.strategies.fedavg import FedAvg
 from brainfed.federation.strategies.krylov import strongest_of_the_best
 from brainfed.federation.wire import Wire
+from brainfed.runtime.arrays import BoolArray, Float64
 
 NUMBER_BYTES = 8
 """A float64."""
@@ -32,49 +34,39 @@ class AveragingClients:
     intercept b is the mean target of all: the features are centred, before they are clipped.
 
     Args:
-        design: data of the fold.
-        alphas: penalties.
-        rounds: number of rounds T.
         local_steps: steps in a round.
         members: (M, n) masks of the institutions' subjects.
     """
 
     def __init__(
-        self,
-        design: LinearDesign,
-        alphas: Sequence[float],
-        rounds: int,
-        local_steps: int,
-        members: NDArray[np.bool_],
+        self, design: LinearDesign, alphas: Sequence[float], rounds: int, local_steps: int, members: BoolArray
     ) -> None:
         self.design, self.local_steps = design, local_steps
         inside = torch.from_numpy(members).to(design.training)
         self.masks = design.training[None] * inside[:, None]
         self.counts = self.masks.sum(dim=2)
         self.samples = self.counts[:, 0].to(torch.int64)
+        self.institutions = tuple(range(len(members)))
         self.alphas = torch.tensor(alphas, dtype=torch.float64)
         total = self.counts.sum(dim=0).clamp(min=1)
         self.intercepts = (design.training * design.targets).sum(dim=1) / total
         self.decay = self.alphas[None] / total[:, None]
         self.rows = [torch.nonzero(mask[0] > 0)[:, 0] for mask in self.masks]
         self.grams = [design.features[rows] @ design.features[rows].T for rows in self.rows]
-        self.curvature = max(self._curvature(place) for place in range(len(members)))
+        # The largest eigenvalue of Z'Z / n_m.
+        self.curvature = max(
+            float(torch.linalg.eigvalsh(own)[-1]) / len(own) if len(own) else 0.0 for own in self.grams
+        )
         systems, d = len(design.targets), design.features.shape[1]
         self.weights = design.features.new_zeros(len(members), systems, len(alphas), d)
         self.curves = design.features.new_zeros(rounds, design.models, len(alphas), len(design.features))
-
-    @property
-    def institutions(self) -> tuple[int, ...]:
-        """Codes."""
-        return tuple(range(len(self.samples)))
 
     def start(self) -> dict[str, Tensor]:
         """Weights (1, S, A, d) before the first round: zeros."""
         return {"weights": torch.zeros_like(self.weights[:1])}
 
-    def fit(self, number: int, chosen: Sequence[int]) -> Mapping[int, Message]:
+    def fit(self, _number: int, chosen: Sequence[int]) -> Mapping[int, Message]:
         """The local steps of the chosen institutions in sequence."""
-        del number
         for place in chosen:
             if self.samples[place]:
                 self._descend(place)
@@ -88,8 +80,8 @@ class AveragingClients:
     def score(self, number: int) -> str:
         """Record all subjects' scores by the models without an inner fold left out."""
         models = self.design.models
-        found = self.weights[0, :models] @ self.design.features.T
-        self.curves[number] = found + self.intercepts[:models, None, None]
+        scores = self.weights[0, :models] @ self.design.features.T
+        self.curves[number] = scores + self.intercepts[:models, None, None]
         return f"{number + 1} means"
 
     def state(self, number: int) -> Arrays:
@@ -105,11 +97,6 @@ class AveragingClients:
         """Sums of squared errors (S, A) and numbers (S,) of the subjects that each system leaves out."""
         scores = self.weights[0] @ self.design.features.T + self.intercepts[:, None, None]
         return held_out_losses(self.design, scores)
-
-    def _curvature(self, place: int) -> float:
-        """Largest eigenvalue of Z'Z / n_m over the training subjects of an institution."""
-        gram = self.grams[place]
-        return float(torch.linalg.eigvalsh(gram)[-1]) / len(gram) if len(gram) else 0.0
 
     def _descend(self, place: int) -> None:
         """All local steps in n_m dimensions: w stays a multiple c of the first weights plus Z' a."""
@@ -144,29 +131,27 @@ def solve(fold: FoldTask, design: LinearDesign) -> Curves:
     run_rounds(clients, server, wire, task.rounds, fold.inputs.link, checkpoint, fold.progress)
     chosen = torch.zeros(design.models, dtype=torch.int64)
     if len(task.alphas) > 1:
-        found = clients.losses()
-        shapes = {name: (tuple(tensor.shape), NUMBER_BYTES) for name, tensor in found.items()}
-        record_uploads(ledger, trained, shapes)
+        losses = clients.losses()
+        record_uploads(ledger, trained, content_of(losses))
         record_downloads(ledger, trained, {"penalty": ((design.models,), NUMBER_BYTES)})
-        chosen = strongest_of_the_best(found["loss"], found["held-out"], design.models)
+        chosen = strongest_of_the_best(losses["loss"], losses["held-out"], design.models)
     models = torch.arange(design.models)
     every = clients.curves[:, models, chosen]
     record_uploads(ledger, trained, {"last-product": ((design.models, design.features.shape[1]), NUMBER_BYTES)})
     return Curves(
-        np.stack([margins(scores) for scores in every]),
-        np.stack([training_losses(design, fold.members, scores) for scores in every]),
+        *margins_and_losses(design, fold.members, every),
         _patterns(design, clients.weights[0][models, chosen]),
         clients.weights[0][models, chosen].cpu().numpy(),
         clients.intercepts[models].cpu().numpy(),
     )
 
 
-def _patterns(design: LinearDesign, weights: Tensor) -> NDArray[np.float64]:
+def _patterns(design: LinearDesign, weights: Tensor) -> Float64:
     """(C, d) cov(Z) w / sd(Z w) over all training subjects, from the sum of their products Z' Z w."""
     mask = design.training[: design.models]
     scores = mask * (weights @ design.features.T)
     count = mask.sum(dim=1, keepdim=True)
     scores = mask * (scores - scores.sum(dim=1, keepdim=True) / count)
     deviation = torch.square(scores).sum(dim=1, keepdim=True).div(count).sqrt()
-    found = (scores @ design.features) / (count * deviation.clamp(min=1e-300))
-    return np.asarray(found.cpu().numpy())
+    patterns = (scores @ design.features) / (count * deviation.clamp(min=1e-300))
+    return np.asarray(patterns.cpu().numpy())

@@ -7,47 +7,44 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from brainfed.engines.linear.design import Curves, FoldTask, LinearDesign, held_out_losses, margins, training_losses
+from brainfed.engines.linear.design import Curves, FoldTask, LinearDesign, held_out_losses, margins_and_losses
 from brainfed.engines.training import run_until_finished
 from brainfed.federation.loop import Arrays
 from brainfed.federation.message import Message
 from brainfed.federation.noise import WeightNoise
 from brainfed.federation.strategies.krylov import Krylov
 from brainfed.federation.wire import Wire
+from brainfed.runtime.arrays import BoolArray
+from brainfed.runtime.artefacts import below
 
 
 class KrylovClients:
     """All institutions of one fold; their replies are summed in one product.
 
     Args:
-        design: data of the fold.
         rounds: largest number of directions K.
         members: (M, n) masks of the institutions' subjects.
     """
 
-    def __init__(self, design: LinearDesign, rounds: int, members: NDArray[np.bool_]) -> None:
+    def __init__(self, design: LinearDesign, rounds: int, members: BoolArray) -> None:
         self.design = design
         self.projections = design.targets.new_zeros(rounds, *design.targets.shape)
         self.size = 0
         self.samples = (torch.from_numpy(members) & (design.training[0].cpu() > 0)).sum(dim=1)
+        self.institutions = tuple(range(len(members)))
         self._received: dict[str, Tensor] = {}
-
-    @property
-    def institutions(self) -> tuple[int, ...]:
-        """Codes."""
-        return tuple(range(len(self.samples)))
 
     def fit(self, number: int, chosen: Sequence[int]) -> Mapping[int, Message]:
         """The moments, the products with the last directions, or the losses of held-out subjects."""
         if number == 0:
             tensors = self._moments()
         elif "coefficients" in self._received:
-            tensors = self._losses()
+            scores = self.scores(self._received["coefficients"], self._received["intercepts"])
+            tensors = held_out_losses(self.design, scores)
         elif "direction" in self._received:
             tensors = {"product": self._product(self._received["direction"])}
         else:
@@ -60,29 +57,22 @@ class KrylovClients:
         for message in list(messages.values())[:1]:
             self._received = {name: tensor[0] for name, tensor in message.tensors.items()}
 
-    def score(self, number: int) -> str:
+    def score(self, _number: int) -> str:
         """Nothing to measure before the end."""
-        del number
         return f"{self.size} directions"
 
-    def state(self, number: int) -> Arrays:
+    def state(self, _number: int) -> Arrays:
         """The products of all subjects with the directions, and the last message."""
-        del number
         received = {f"received/{name}": tensor.cpu().numpy() for name, tensor in self._received.items()}
         return {"projections": self.projections[: self.size].cpu().numpy(), **received}
 
-    def load(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
+    def load(self, _number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Copy a state."""
-        del number
         projections = torch.from_numpy(arrays["projections"].copy())
         self.size = len(projections)
         self.projections[: self.size] = projections
-        like = self.design.features
-        self._received = {
-            name.removeprefix("received/"): torch.from_numpy(array.copy()).to(like)
-            for name, array in arrays.items()
-            if name.startswith("received/")
-        }
+        received = below("received/", arrays).items()
+        self._received = {name: torch.from_numpy(array.copy()).to(self.design.features) for name, array in received}
 
     def scores(self, coefficients: Tensor, intercepts: Tensor) -> Tensor:
         """(s, A, n) scores of all subjects by the first s systems.
@@ -112,10 +102,6 @@ class KrylovClients:
         self.size += 1
         return (self.design.training[:systems] * projected) @ self.design.features
 
-    def _losses(self) -> dict[str, Tensor]:
-        scores = self.scores(self._received["coefficients"], self._received["intercepts"])
-        return held_out_losses(self.design, scores)
-
 
 logger = logging.getLogger(__name__)
 
@@ -131,35 +117,24 @@ def solve(fold: FoldTask, design: LinearDesign) -> Curves:
     krylov = Krylov(clients.institutions, design.models, task.alphas, task.rounds, task.tolerance)
     wire = Wire(fold.ledger, fold.sizes, WeightNoise(0.0, fold.inputs.streams, (fold.fold,)))
     part, most = fold.run.checkpoint.part(f"fold-{fold.fold}"), task.rounds + 2
-    found = run_until_finished(clients, krylov, wire, most, link, part, fold.progress_at_most).published()
+    published = run_until_finished(clients, krylov, wire, most, link, part, fold.progress_at_most).published()
     fold.run.progress(fold.fold + 1, fold.inputs.folds, "fold")
-    if (error := float(found["error"])) > task.tolerance:
+    if (error := float(published["error"])) > task.tolerance:
         logger.warning(
             "fold %d: %d directions leave an error of up to %.1e in a score, expected %.1e; raise `rounds`",
             fold.fold + 1,
-            int(found["directions"]),
+            int(published["directions"]),
             error,
             task.tolerance,
         )
-    every = [_last_scores(design, found)] if link.apart else _all_scores(clients, krylov)
-    return Curves(
-        np.stack([margins(scores) for scores in every]),
-        np.stack([training_losses(design, fold.members, scores) for scores in every]),
-        found["patterns"],
-        found["weights"],
-        found["intercepts"],
-    )
-
-
-def _all_scores(clients: KrylovClients, server: Krylov) -> list[Tensor]:
-    """(C, n) scores after each direction, with the penalties chosen at the end."""
-    penalties, spaces = server.own_penalties(), server.spaces
-    return [clients.scores(*spaces.solution(penalties, size))[:, 0] for size in range(1, spaces.size + 1)]
-
-
-def _last_scores(design: LinearDesign, found: Mapping[str, NDArray[Any]]) -> Tensor:
-    """(C, n) scores by the published models: the coordinator keeps what the scores after fewer directions need."""
-    weights, intercepts = (
-        torch.from_numpy(found[name].copy()).to(design.features) for name in ("weights", "intercepts")
-    )
-    return weights @ design.features.T + intercepts[:, None]
+    if link.apart:
+        # The coordinator alone has what the scores after fewer directions need.
+        weights, intercepts = (
+            torch.from_numpy(published[name].copy()).to(design.features) for name in ("weights", "intercepts")
+        )
+        every = [weights @ design.features.T + intercepts[:, None]]
+    else:
+        penalties, spaces = krylov.own_penalties(), krylov.spaces
+        every = [clients.scores(*spaces.solution(penalties, size))[:, 0] for size in range(1, spaces.size + 1)]
+    models = published["patterns"], published["weights"], published["intercepts"]
+    return Curves(*margins_and_losses(design, fold.members, every), *models)

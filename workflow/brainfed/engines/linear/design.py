@@ -1,17 +1,17 @@
 """A federated ridge regression, one fold of it: its task, its data and its scores."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from brainfed.engines.crossings import sizes_of
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.settings import RobustnessSettings
+from brainfed.runtime.arrays import BoolArray, Float64
 from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.samples.inner_folds import INNER_FOLDS, institution_folds
 from brainfed.samples.inputs import MethodInputs
@@ -19,7 +19,6 @@ from brainfed.samples.labelled_subjects import of_two_classes
 from brainfed.samples.scaling import Scaling
 
 Solver = Literal["conjugate_gradient", "fedavg"]
-Float64 = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -59,11 +58,11 @@ class Curves:
         intercepts: (K,) of their scores.
     """
 
-    scores: NDArray[np.float64]
-    losses: NDArray[np.float64]
-    patterns: NDArray[np.float64]
-    weights: NDArray[np.float64]
-    intercepts: NDArray[np.float64]
+    scores: Float64
+    losses: Float64
+    patterns: Float64
+    weights: Float64
+    intercepts: Float64
 
 
 @dataclass(frozen=True)
@@ -82,7 +81,7 @@ class FoldTask:
         return sizes_of(self.inputs.institution)
 
     @property
-    def members(self) -> NDArray[np.bool_]:
+    def members(self) -> BoolArray:
         """(M, n) masks of the institutions' subjects."""
         return np.asarray(np.arange(len(self.inputs.institutions))[:, None] == self.inputs.institution)
 
@@ -117,7 +116,7 @@ class LinearDesign:
     def of(
         cls, inputs: MethodInputs, fold: int, scaling: Scaling, *, inner: bool, device: torch.device
     ) -> "LinearDesign":
-        """Build it from the features of a fold and their scaling, with or without inner folds."""
+        """The features of a fold under their scaling, with or without inner folds."""
         labels, visible = inputs.labels[fold], inputs.training(fold)
         inside, count = (institution_folds(inputs, fold), INNER_FOLDS) if inner else (np.full(len(labels), -1), 0)
         features = scaling.of_subjects(inputs, fold)
@@ -135,17 +134,21 @@ class LinearDesign:
         )
 
 
-def margins(scores: Tensor) -> Float64:
-    """(n, classes) margins from the scores (C, n) of the models."""
-    values = scores.cpu().numpy()
-    return of_two_classes(values[0], "margin") if len(values) == 1 else np.asarray(values.T)
+def margins_and_losses(design: LinearDesign, members: BoolArray, every: Iterable[Tensor]) -> tuple[Float64, Float64]:
+    """Margins (T, n, classes), and mean squared errors (T, M) over each institution's training subjects, NaN without.
 
-
-def training_losses(design: LinearDesign, members: NDArray[np.bool_], scores: Tensor) -> Float64:
-    """(M,) mean squared errors of the scores (C, n) over each institution's training subjects; NaN without any."""
-    squared = torch.square(scores - design.targets[: design.models]).mean(dim=0)
-    used = design.training[0] * torch.from_numpy(members).to(squared)
-    return np.asarray(((squared * used).sum(dim=1) / used.sum(dim=1)).cpu().numpy())
+    Args:
+        members: (M, n) masks of the institutions' subjects.
+        every: scores (C, n) of the models after each of T directions or rounds.
+    """
+    margins, losses = [], []
+    for scores in every:
+        values = scores.cpu().numpy()
+        margins.append(of_two_classes(values[0], "margin") if len(values) == 1 else values.T)
+        squared = torch.square(scores - design.targets[: design.models]).mean(dim=0)
+        used = design.training[0] * torch.from_numpy(members).to(squared)
+        losses.append(((squared * used).sum(dim=1) / used.sum(dim=1)).cpu().numpy())
+    return np.stack(margins), np.stack(losses)
 
 
 def held_out_losses(design: LinearDesign, scores: Tensor) -> dict[str, Tensor]:

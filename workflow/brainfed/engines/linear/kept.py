@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from brainfed.engines.linear.design import Curves
+from brainfed.runtime.arrays import Float32
 from brainfed.samples.inputs import Arrays, FittedModel, Scored
 from brainfed.samples.labelled_subjects import of_two_classes
 from brainfed.samples.scaling import Scaling
@@ -35,9 +35,8 @@ def kept_ridge(scaling: Scaling, curves: Curves) -> FittedModel:
     )
 
 
-def score(model: Arrays, features: NDArray[np.float32], settings: Mapping[str, Any]) -> Scored:
+def score(model: Arrays, features: Float32, _settings: Mapping[str, Any]) -> Scored:
     """Margins (n, C) of features (n, d)."""
-    del settings
     rows = model["scale"] * ((features - model["mean"]) / model["deviation"])
-    found = rows @ model["weights"].T + model["intercepts"]
-    return Scored(of_two_classes(found[:, 0], "margin") if found.shape[1] == 1 else found, rows)
+    margins = rows @ model["weights"].T + model["intercepts"]
+    return Scored(of_two_classes(margins[:, 0], "margin") if margins.shape[1] == 1 else margins, rows)

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from brainfed.engines.crossings import sizes_of
 from brainfed.engines.linear import averaging, conjugate_gradient
@@ -13,14 +12,15 @@ from brainfed.engines.linear.design import Curves, FoldTask, LinearDesign, Ridge
 from brainfed.engines.linear.kept import kept_ridge
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.sharing import record_downloads, record_uploads
+from brainfed.runtime.arrays import Float64
 from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.samples.inner_folds import INNER_FOLDS
 from brainfed.samples.inputs import FittedModel, MethodInputs, Outcome
 from brainfed.samples.labelled_subjects import require_training_subjects
 from brainfed.samples.scaling import Scaling, fit_scaling
 
-SUM_BYTES = 8
-"""A sum, float64."""
+NUMBER_BYTES = 8
+"""A float64."""
 
 SCALING = ("view-counts", "feature-sums", "site-counts", "site-sums", "squared-deviations", "squared-norms")
 """Names, whose axes the method declares; those with an empty axis are not sent."""
@@ -42,15 +42,11 @@ def record_scaling(inputs: MethodInputs, fold: int, ledger: Ledger) -> None:
     if len(inputs.institutions) == 1:
         return
     shapes = {name: tuple(ledger.axes[axis] for axis in ledger.declared[name]) for name in SCALING}
-    content = {name: (shape, SUM_BYTES) for name, shape in shapes.items() if all(shape)}
+    content = {name: (shape, NUMBER_BYTES) for name, shape in shapes.items() if all(shape)}
     sizes = sizes_of(inputs.institution)
     trained = sizes_of(inputs.institution[inputs.training(fold)])
     record_uploads(ledger, {code: sizes[code] for code in trained}, content)
     record_downloads(ledger, sizes, content)
-
-
-WEIGHT_BYTES = 8
-"""A weight, float64."""
 
 
 def train_ridge(task: RidgeTask, inputs: MethodInputs, run: Run) -> Outcome:
@@ -74,10 +70,10 @@ def train_ridge(task: RidgeTask, inputs: MethodInputs, run: Run) -> Outcome:
             ledger = Ledger(task.shared_tensors, _axes(task, inputs, scaling))
         book = ledger if fold == 0 else ledger.blank()
         record_scaling(inputs, fold, book)
-        curve, found = _of_fold(FoldTask(task, inputs, run, book, fold), scaling)
+        curve, own_parts = _of_fold(FoldTask(task, inputs, run, book, fold), scaling)
         curves.append(curve)
         models += [kept_ridge(scaling, curve)] if run.keeps_models else []
-        parts[inputs.tested(fold)] = found[inputs.tested(fold)]
+        parts[inputs.tested(fold)] = own_parts[inputs.tested(fold)]
     scores, losses = _joined(inputs, curves)
     counts = {"parameters": _models(inputs) * (inputs.fold_features(0).shape[1] + 1), "rounds": len(scores)}
     patterns = np.stack([curve.patterns for curve in curves]).astype(np.float32)
@@ -91,12 +87,14 @@ def train_ridge(task: RidgeTask, inputs: MethodInputs, run: Run) -> Outcome:
         ledger.rows(),
         patterns,
         contributions,
-        member_scores=_of_members(inputs, curves),
+        member_scores=np.where(
+            (inputs.labels >= 0)[..., None], np.stack([curve.scores[-1] for curve in curves]), np.nan
+        ),
         models=tuple(models),
     )
 
 
-def _of_fold(fold: FoldTask, scaling: Scaling) -> tuple[Curves, NDArray[np.float64]]:
+def _of_fold(fold: FoldTask, scaling: Scaling) -> tuple[Curves, Float64]:
     """The course of a fold, and the parts (n, K, V) of the views in the margins of all subjects."""
     inner, device = len(fold.task.alphas) > 1, torch.device(fold.run.device)
     design = LinearDesign.of(fold.inputs, fold.fold, scaling, inner=inner, device=device)
@@ -105,7 +103,7 @@ def _of_fold(fold: FoldTask, scaling: Scaling) -> tuple[Curves, NDArray[np.float
     trained = (design.training[0].cpu().numpy() > 0) @ fold.members.T
     unseen = {code: size for code, size in fold.sizes.items() if not trained[code]}
     shape = (design.models, design.features.shape[1] + 1)
-    record_downloads(fold.ledger, unseen, {"model": (shape, WEIGHT_BYTES)})
+    record_downloads(fold.ledger, unseen, {"model": (shape, NUMBER_BYTES)})
     features, views = design.features.cpu().numpy(), fold.inputs.views
     parts = np.zeros((len(features), design.models, len(views)))
     for place, view in enumerate(views):
@@ -125,7 +123,7 @@ def _axes(task: RidgeTask, inputs: MethodInputs, scaling: Scaling) -> dict[str, 
     return {"features": dimensions, "parameters": dimensions + 1} | sizes | scaling_axes(scaling)
 
 
-def _unit(inputs: MethodInputs, scaling: Scaling) -> NDArray[np.float64]:
+def _unit(inputs: MethodInputs, scaling: Scaling) -> Float64:
     """(d,) or (1,) units of the design in units of the features; of views, in units of the scaled features."""
     first = scaling.views[0]
     if inputs.views or not first.scale:
@@ -133,13 +131,7 @@ def _unit(inputs: MethodInputs, scaling: Scaling) -> NDArray[np.float64]:
     return np.where(np.isfinite(first.deviation), first.deviation, 0.0) / first.scale
 
 
-def _of_members(inputs: MethodInputs, curves: Sequence[Curves]) -> NDArray[np.float64]:
-    """(F, n, C) last scores of the training subjects of each fold, NaN elsewhere."""
-    last = np.stack([curve.scores[-1] for curve in curves])
-    return np.where((inputs.labels >= 0)[..., None], last, np.nan)
-
-
-def _joined(inputs: MethodInputs, curves: Sequence[Curves]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _joined(inputs: MethodInputs, curves: Sequence[Curves]) -> tuple[Float64, Float64]:
     """(T, F, n, C) scores and (T, M, F) losses; a fold that ends early keeps its last."""
     longest = max(len(curve.scores) for curve in curves)
     joined = np.full((longest, *inputs.labels.shape, inputs.classes), np.nan)

@@ -6,20 +6,18 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from brainfed.engines.clients import padded_labels
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.link import TOGETHER, Link
 from brainfed.federation.settings import sampling_rate, steps_of_an_epoch
 from brainfed.federation.sharing import add_up
 from brainfed.graphs.connectome import normalised, normalised_adjacency, positive_correlations
+from brainfed.runtime.arrays import Float32, IntArray
 from brainfed.runtime.streams import Streams
-from brainfed.samples.labelled_subjects import IntArray, LabelledSubjects
+from brainfed.samples.labelled_subjects import LabelledSubjects
 from brainfed.samples.series import SeriesInputs, test_offsets, training_offset, window
-
-Float32 = NDArray[np.float32]
-
 
 # Subjects of a local step by Poisson sampling, which the accountant presumes: each one at random, independently.
 # A permutation cut into batches has no such amplification of privacy by sampling (Abadi et al. 2016, Sec. 3).
@@ -39,7 +37,6 @@ class Poisson:
 
     Attributes:
         batch: expected subjects a step; 0: all.
-        streams: random streams of the repeat.
     """
 
     batch: int
@@ -59,9 +56,6 @@ class Poisson:
         A subject's draw does not depend on which others train.
 
         Args:
-            place: institution.
-            fold: number of the fold.
-            moment: of the step.
             training: (n,) whether each subject of the institution trains in this fold.
         """
         drawn = self.streams.numpy("poisson", place, fold, *moment).random(len(training))
@@ -104,8 +98,7 @@ class Rows:
         """(b, ...) means over each subject's windows, from (rows, ...)."""
         if self.means is None:
             return values
-        held = values.reshape(len(values), -1)
-        return (self.means.to(values) @ held).view(-1, *values.shape[1:])
+        return (self.means.to(values) @ values.reshape(len(values), -1)).view(-1, *values.shape[1:])
 
 
 @dataclass(frozen=True)
@@ -141,19 +134,8 @@ class PrivateCohort:
         windows_of: WindowsOf | None = None,
         block: int = BLOCK,
     ) -> "PrivateCohort":
-        """Give every institution its subjects and training labels, of all folds.
-
-        Args:
-            inputs: of the repeat.
-            members: (M,) positions of each institution's subjects.
-            arguments: see the attributes.
-            windows_of: see the attributes.
-            block: see the attributes.
-        """
-        labels = torch.full((len(members), inputs.folds, max(map(len, members))), -1)
-        for place, own in enumerate(members):
-            labels[place, :, : len(own)] = torch.from_numpy(inputs.labels[:, own])
-        sizes = [len(own) for own in members]
+        """Give every institution its subjects, at positions `members` (M,), and their training labels of all folds."""
+        labels, sizes = padded_labels(inputs.labels, members), [len(own) for own in members]
         return cls(arguments, labels, sizes, tuple(range(inputs.folds)), inputs.classes, windows_of, block)
 
     def training(self, place: int, position: int) -> Tensor:
@@ -166,30 +148,25 @@ class PrivateCohort:
 
     def rows(self, place: int, position: int, samples: Tensor, moment: Moment | None, like: Tensor) -> Rows:
         """What a network reads of these samples, on the device and in the floating-point type of `like`."""
-        found = tuple(
+        arguments = tuple(
             each.to(like) if each.is_floating_point() else each.to(like.device)
             for each in self.arguments(place, position, samples, moment)
         )
         if self.windows_of is None:
-            return Rows(found)
+            return Rows(arguments)
         windows = self.windows_of(place, position, samples, moment)
         if (windows == 1).all():
-            return Rows(found)
+            return Rows(arguments)
         owner = torch.repeat_interleave(torch.arange(len(samples)), windows)
         means = torch.nn.functional.one_hot(owner, len(samples)).T.double() / windows[:, None]
-        return Rows(found, owner.to(like.device), means.to(like))
-
-
-# Windows of region series and the subjects' spatial graphs, as a network of FGLBC reads them.
+        return Rows(arguments, owner.to(like.device), means.to(like))
 
 
 class SeriesWindows:
     """Rows of a network: one random window of each subject in training, windows that cover the series to score.
 
     Args:
-        inputs: region series of the repeat.
         members: (M,) positions of each institution's subjects.
-        length: time points of a window.
         means: (M, F) indices into `adjacencies` of the graph that an institution's subjects share in a fold; empty:
             every subject has its own.
         adjacencies: of `means`, (k, R, R) normalised.
@@ -204,20 +181,21 @@ class SeriesWindows:
         adjacencies: Float32 | None = None,
     ) -> None:
         self.inputs, self.members, self.length = inputs, members, length
-        own = adjacencies is None
-        count = len(inputs.subjects)
-        every = np.stack([normalised_adjacency(inputs.subject(at)) for at in range(count)]) if own else adjacencies
-        self._adjacencies, self._means = torch.from_numpy(every), means
+        if adjacencies is None:
+            every = [normalised_adjacency(inputs.subject(position)) for position in range(len(inputs.subjects))]
+            adjacencies = np.stack(every)
+        self._adjacencies, self._means = torch.from_numpy(adjacencies), means
 
     def arguments(self, place: int, position: int, samples: Tensor, moment: Moment | None) -> tuple[Tensor, Tensor]:
         """Windows (rows, T, R) and adjacencies (rows, R, R); see `Arguments`."""
-        owners = [int(each) for each in self.members[place][samples.numpy()]]
+        owners = self.members[place][samples.numpy()].tolist()
         cut = [(owner, offset) for owner in owners for offset in self._offsets(place, position, owner, moment)]
-        found = np.stack([window(self.inputs.subject(owner), self.length, offset) for owner, offset in cut])
+        windows = [window(self.inputs.subject(owner), self.length, offset) for owner, offset in cut]
         if self._means is None:
-            return torch.from_numpy(found), self._adjacencies[[owner for owner, _ in cut]]
-        shared = self._adjacencies[int(self._means[place, position])]
-        return torch.from_numpy(found), shared.expand(len(cut), -1, -1)
+            adjacencies = self._adjacencies[[owner for owner, _ in cut]]
+        else:
+            adjacencies = self._adjacencies[int(self._means[place, position])].expand(len(cut), -1, -1)
+        return torch.from_numpy(np.stack(windows)), adjacencies
 
     def windows_of(self, place: int, _position: int, samples: Tensor, moment: Moment | None) -> Tensor:
         """(b,) numbers of windows of each sample."""
@@ -241,7 +219,7 @@ def mean_adjacencies(inputs: SeriesInputs, pools: Sequence[IntArray], ledger: Le
     institutions, sums and numbers of subjects cross as `ledger` declares them, and a pool spans all institutions.
     """
     matrices = [positive_correlations(inputs.subject(each)) for each in range(len(inputs.subjects))]
-    found = []
+    adjacencies = []
     for own in pools:
         for fold in range(inputs.folds):
             everybody = np.flatnonzero(inputs.training(fold))
@@ -250,5 +228,6 @@ def mean_adjacencies(inputs: SeriesInputs, pools: Sequence[IntArray], ledger: Le
             here = np.sum([matrices[each] for each in chosen] or [np.zeros_like(matrices[0])], axis=0)
             sums = {"adjacency-sum": here.astype(np.float64), "training-subjects": np.array(len(chosen))}
             total = add_up(link, ledger, len(inputs.subjects), sums)
-            found.append(normalised(total["adjacency-sum"].astype(here.dtype) / int(total["training-subjects"])))
-    return np.stack(found)
+            mean = total["adjacency-sum"].astype(here.dtype) / int(total["training-subjects"])
+            adjacencies.append(normalised(mean))
+    return np.stack(adjacencies)

@@ -83,8 +83,8 @@ class SubjectGradients:
 
     def weighted_sum(self, factors: Tensor) -> dict[str, Tensor]:
         """The sum of all subjects' gradients, each times its factor (b,)."""
-        found = {name: torch.tensordot(factors, each, dims=1) for name, each in self.whole.items()}
-        return found | {
+        sums = {name: torch.tensordot(factors, each, dims=1) for name, each in self.whole.items()}
+        return sums | {
             name: inputs.T @ (products * factors[:, None]) for name, (inputs, products) in self.outer.items()
         }
 
@@ -116,12 +116,12 @@ def _of_classifier(module: Classifier, x: Tensor, labels: Tensor) -> SubjectGrad
     }
     logits = functional_call(_Logits(module), {f"module.{name}": each for name, each in own.items()}, (products,))
     losses = cross_entropy(logits[:, 0], labels, reduction="none")
-    found = torch.autograd.grad(losses.sum(), (*products.values(), *own.values()))
-    read = {name: (x, each[:, 0]) for name, each in zip(products, found, strict=False)}
-    whole = {
-        name: each.view(len(x), *parameters[name].shape) for name, each in zip(own, found[len(products) :], strict=True)
-    }
-    return SubjectGradients(losses.detach(), whole, read)
+    gradients = dict(
+        zip([*products, *own], torch.autograd.grad(losses.sum(), [*products.values(), *own.values()]), strict=True)
+    )
+    outer = {name: (x, gradients[name][:, 0]) for name in products}
+    whole = {name: gradients[name].view(len(x), *parameters[name].shape) for name in own}
+    return SubjectGradients(losses.detach(), whole, outer)
 
 
 class _Logits(torch.nn.Module):
@@ -142,23 +142,15 @@ def clip_factors(norms: Tensor, clip: float) -> Tensor:
 
 
 def clipped_sum(
-    module: torch.nn.Module,
-    cohort: PrivateCohort,
-    part: tuple[int, int],
-    samples: Tensor,
-    moment: Moment,
-    clip: float,
+    module: torch.nn.Module, cohort: PrivateCohort, part: tuple[int, int], samples: Tensor, moment: Moment, clip: float
 ) -> tuple[dict[str, Tensor], Tensor]:
     """Sum over subjects of the clipped gradients, and of the losses.
 
     One subject more or less changes the sum by at most `clip` in L2 norm over all parameters.
 
     Args:
-        module: the network.
-        cohort: the institutions.
         part: institution and place of the fold.
         samples: (b,) positions of the subjects; none gives zeros.
-        moment: of the step.
         clip: largest norm.
     """
     total = {name: torch.zeros_like(each) for name, each in module.named_parameters()}
@@ -166,10 +158,10 @@ def clipped_sum(
     loss = like.new_zeros(())
     for block in cohort.blocks(samples):
         labels = cohort.labels[part][block].to(like.device)
-        found = subject_gradients(module, cohort.rows(*part, block, moment, like), labels)
-        for name, each in found.weighted_sum(clip_factors(found.norms(), clip)).items():
+        gradients = subject_gradients(module, cohort.rows(*part, block, moment, like), labels)
+        for name, each in gradients.weighted_sum(clip_factors(gradients.norms(), clip)).items():
             total[name] += each
-        loss = loss + found.losses.sum()
+        loss = loss + gradients.losses.sum()
     return total, loss
 
 

@@ -5,7 +5,6 @@ counts its steps; what it has spent follows from that number (`federation.accoun
 institution, fold, round, epoch and step: a training that resumes repeats the noise of the round that was cut off.
 """
 
-import math
 from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from brainfed.engines.clients import Curves, NetworkClients, parameters_by_wire_name
+from brainfed.engines.clients import Curves, NetworkClients, content_of, parameters_by_wire_name, require_finite
 from brainfed.engines.private.cohort import Moment, Poisson, PrivateCohort
 from brainfed.engines.private.steps import (
     add_noise,
@@ -35,30 +34,22 @@ from brainfed.federation.message import Message
 from brainfed.federation.settings import PrivateSchedule
 from brainfed.federation.sharing import Content
 from brainfed.models.classifier import class_probabilities
-from brainfed.runtime.errors import UserError
+from brainfed.runtime.arrays import Float64, IntArray
+from brainfed.runtime.artefacts import below
 from brainfed.runtime.streams import Streams
 from brainfed.samples.labelled_subjects import LabelledSubjects
 
 
 @torch.no_grad()
-def probabilities(
-    module: torch.nn.Module, cohort: PrivateCohort, part: tuple[int, int], samples: Tensor
-) -> NDArray[np.float64]:
-    """(b, C) class probabilities.
-
-    Args:
-        module: the network.
-        cohort: the institutions.
-        part: institution and place of the fold.
-        samples: (b,) positions of the subjects.
-    """
+def probabilities(module: torch.nn.Module, cohort: PrivateCohort, part: tuple[int, int], samples: Tensor) -> Float64:
+    """(b, C) class probabilities of subjects at positions `samples`; `part`: institution and place of the fold."""
     module.eval()
     like = next(module.parameters())
-    found = [np.zeros((0, cohort.classes))]
+    blocks = [np.zeros((0, cohort.classes))]
     for block in cohort.blocks(samples):
         rows = cohort.rows(*part, block, None, like)
-        found.append(rows.of_subjects(class_probabilities(module(*rows.arguments))).cpu().numpy())
-    return np.concatenate(found)
+        blocks.append(rows.of_subjects(class_probabilities(module(*rows.arguments))).cpu().numpy())
+    return np.concatenate(blocks)
 
 
 MODEL, OPTIMISER, STEPS = "model/", "optimiser/", "steps"
@@ -70,9 +61,7 @@ class PrivateClients(NetworkClients):
     Args:
         modules: (M)(F) networks on the device that trains; logits of a row depend on that row alone. They are trained
             in place.
-        cohort: data of the institutions.
         schedule: rounds, steps and privacy.
-        streams: random streams of the repeat.
         shares: names on the wire of the parameters that leave an institution. If empty, every institution trains alone
             and its optimiser is never reset.
         names: (M,) of the institutions, for messages and `spendings`; empty: their places.
@@ -130,48 +119,38 @@ class PrivateClients(NetworkClients):
         with torch.no_grad():
             for place, message in messages.items():
                 for position, module in enumerate(self.modules[place]):
-                    held = parameters_by_wire_name(module)
+                    parameters = parameters_by_wire_name(module)
                     for name, tensor in message.tensors.items():
-                        held[name].copy_(tensor[position])
+                        parameters[name].copy_(tensor[position])
 
     def score(self, number: int) -> str:
         """Record every institution's probabilities of its subjects without a training label."""
-        for place in self.institutions:
-            for position in range(len(self.cohort.folds)):
-                hidden = torch.nonzero(~self.cohort.training(place, position))[:, 0]
-                if len(hidden):
-                    found = self.probabilities(place, position, hidden)
-                    self.curves.probabilities[number, place, position, hidden.numpy()] = found
-        losses = self.curves.losses[number]
-        return f"loss {np.nanmean(losses):.4f}" if np.isfinite(losses).any() else "no subject drawn"
+        self._score(self.curves.probabilities[number], trained=False)
+        return self.curves.words(number, "no subject drawn")
 
-    def probabilities(
-        self, place: int, position: int, samples: Tensor, teacher: int | None = None
-    ) -> NDArray[np.float64]:
-        """(b, C) probabilities of an institution's subjects by its own network, or by that of a `teacher`."""
-        module = self.modules[place if teacher is None else teacher][position]
-        return probabilities(module, self.cohort, (place, position), samples)
-
-    def member_probabilities(self) -> NDArray[np.float64]:
+    def member_probabilities(self) -> Float64:
         """(1, M, F, n, C) by their institution's present network."""
-        found = np.full((1, *self.cohort.labels.shape, self.cohort.classes), np.nan)
-        for place in self.institutions:
-            for position in range(len(self.cohort.folds)):
-                members = torch.nonzero(self.cohort.training(place, position))[:, 0]
-                if len(members):
-                    found[0, place, position, members.numpy()] = self.probabilities(place, position, members)
-        return found
+        scores = np.full((1, *self.cohort.labels.shape, self.cohort.classes), np.nan)
+        self._score(scores[0], trained=True)
+        return scores
 
-    def foreign_probabilities(
-        self, teacher: int, place: int, position: int, tested: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
+    def _score(self, scores: Float64, *, trained: bool) -> None:
+        """Write probabilities (M, F, n, C) of the subjects with a training label, or of all others."""
+        for place, own in enumerate(self.modules):
+            for position, module in enumerate(own):
+                chosen = torch.nonzero(self.cohort.training(place, position) == trained)[:, 0]
+                if len(chosen):
+                    part = place, position
+                    scores[place, position, chosen.numpy()] = probabilities(module, self.cohort, part, chosen)
+
+    def foreign_probabilities(self, teacher: int, place: int, position: int, tested: IntArray) -> Float64:
         """(b, C) of these subjects."""
-        return self.probabilities(place, position, torch.from_numpy(tested), teacher)
+        module = self.modules[teacher][position]
+        return probabilities(module, self.cohort, (place, position), torch.from_numpy(tested))
 
     def content(self, place: int) -> Content:
         """The network."""
-        named = parameters_by_wire_name(self.modules[place][0])
-        return {name: (tuple(each.shape), each.element_size()) for name, each in named.items()}
+        return content_of(parameters_by_wire_name(self.modules[place][0]))
 
     def privacy_rows(self) -> list[dict[str, int | float | str]]:
         """One for each trainer and fold with training subjects."""
@@ -201,19 +180,17 @@ class PrivateClients(NetworkClients):
         for key, module, optimiser in self._each():
             arrays |= {f"{MODEL}{key}/{name}": each.cpu().numpy() for name, each in module.state_dict().items()}
             if self.keeps and number + 1 < self.schedule.rounds:
-                held = optimiser_arrays(optimiser).items()
-                arrays |= {f"{OPTIMISER}{key}/{name}": array for name, array in held}
+                arrays |= {f"{OPTIMISER}{key}/{name}": array for name, array in optimiser_arrays(optimiser).items()}
         return arrays
 
     def load(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Restore a saved state."""
-        for name, curve in self.curves.until(number).items():
-            curve[:] = arrays[name]
+        self.curves.restore(number, arrays)
         self.steps_taken[:] = arrays[STEPS]
         for key, module, optimiser in self._each():
-            held = _below(f"{MODEL}{key}/", arrays).items()
-            module.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in held})
-            restore_optimiser(optimiser, _below(f"{OPTIMISER}{key}/", arrays))
+            weights = below(f"{MODEL}{key}/", arrays).items()
+            module.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in weights})
+            restore_optimiser(optimiser, below(f"{OPTIMISER}{key}/", arrays))
 
     def _each(self) -> list[tuple[str, torch.nn.Module, torch.optim.Optimizer]]:
         return [
@@ -227,14 +204,13 @@ class PrivateClients(NetworkClients):
         named = [parameters_by_wire_name(module) for module in self.modules[place]]
         return {name: torch.stack([each[name].detach() for each in named]) for name in named[0] if name in self.shares}
 
-    def _multipliers(self) -> NDArray[np.float64]:
-        found = np.zeros(tuple(self.samples.shape))
-        for (place, position), _ in np.ndenumerate(found):
-            count = int(self.samples[place, position])
+    def _multipliers(self) -> Float64:
+        multipliers = np.zeros(tuple(self.samples.shape))
+        for (place, position), count in np.ndenumerate(self.samples.numpy()):
             if count and self.schedule.private:
-                self.schedule.require_enough(self.names[place], count)
-                found[place, position], _, _ = planned_steps(self.schedule, count)
-        return found
+                self.schedule.require_enough(self.names[place], int(count))
+                multipliers[place, position], _, _ = planned_steps(self.schedule, int(count))
+        return multipliers
 
     def _train(self, number: int, place: int, position: int) -> float:
         """Mean over an institution's steps in one fold of the drawn subjects' mean loss; NaN where none was drawn."""
@@ -255,11 +231,7 @@ class PrivateClients(NetworkClients):
         if not losses:
             return float("nan")
         mean = float(torch.stack(losses).double().mean())
-        if not math.isfinite(mean):
-            raise UserError(
-                f"training of institution {self.names[place]} (fold {fold}, round {number + 1}): expected a finite "
-                "loss, found NaN or an infinite one; lower learning_rate."
-            )
+        require_finite(mean, f"institution {self.names[place]}", fold, number)
         return mean
 
     def _step(self, place: int, position: int, samples: Tensor, moment: Moment, expected: float) -> Tensor:
@@ -282,19 +254,14 @@ def _check(module: torch.nn.Module, shares: Collection[str]) -> None:
     if unknown := sorted(set(shares) - known.keys()):
         raise ValueError(f"shares: expected names among {', '.join(known)}, found {unknown[0]}")
     batched = (torch.nn.modules.batchnorm._BatchNorm, torch.nn.SyncBatchNorm)
-    if found := [name for name, layer in module.named_modules() if isinstance(layer, batched)]:
+    if wrong := [name for name, layer in module.named_modules() if isinstance(layer, batched)]:
         raise ValueError(
-            f"expected layers that see one subject alone, as GroupNorm, found batch statistics: {found[0]}"
+            f"expected layers that see one subject alone, as GroupNorm, found batch statistics: {wrong[0]}"
         )
-
-
-def _below(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
 POOLED = "pooled"
 """Name of the one trainer of a central training."""
-
 
 Subjects = TypeVar("Subjects", bound=LabelledSubjects)
 
@@ -317,12 +284,12 @@ class PrivateTraining(Training[Subjects, PrivateSchedule]):
         """`PrivateCohort.of` the `members` with what their networks read."""
 
     def record_data(self, ledger: Ledger) -> None:
-        """Record what leaves institutions before the first round: pooled data, or a shared graph; nothing."""
+        """Record pooled data, or a shared graph, which leave institutions before the first round; nothing."""
 
     @property
     def names(self) -> tuple[str, ...]:
         """(M,) names of the trainers."""
-        return (POOLED,) if self.topology == "central" else self.inputs.institutions
+        return (POOLED,) if self.pooled else self.inputs.institutions
 
     def ledger(self) -> Ledger:
         """Has the rows of `record_data`."""
@@ -331,13 +298,12 @@ class PrivateTraining(Training[Subjects, PrivateSchedule]):
             self.record_data(ledger)
         return ledger
 
-    def clients(self, folds: tuple[int, ...], ledger: Ledger) -> PrivateClients:
+    def clients(self, folds: tuple[int, ...], _ledger: Ledger) -> PrivateClients:
         """The institutions.
 
         Raises:
             UserError: the privacy settings do not fit the cohort.
         """
-        del ledger
         device, dtype, places = self.run.device, getattr(torch, self.run.precision), range(len(self.members))
         modules = [[self.network(fold, place).to(device, dtype) for fold in folds] for place in places]
         shares = parameters_by_wire_name(modules[0][0]) if self.federated else ()

@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from brainfed.engines.stacked.training import StackedTraining
 from brainfed.engines.training import train_by_round
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.sharing import record_downloads, record_uploads
+from brainfed.runtime.arrays import Float64, IntArray
 from brainfed.samples.inputs import MethodInputs, Outcome
 from brainfed.samples.labelled_subjects import HIDDEN
 
@@ -58,7 +58,7 @@ def inner_inputs(inputs: MethodInputs) -> MethodInputs:
     )
 
 
-def held_out_losses(inputs: MethodInputs, outcome: Outcome) -> NDArray[np.float64]:
+def held_out_losses(inputs: MethodInputs, outcome: Outcome) -> Float64:
     """(T, M, F) mean log loss of each institution's held-out subjects after every round; NaN without such subjects."""
     assert outcome.round_scores is not None
     rounds = len(outcome.round_scores)
@@ -73,7 +73,7 @@ def held_out_losses(inputs: MethodInputs, outcome: Outcome) -> NDArray[np.float6
     return losses
 
 
-def chosen_candidates(losses: NDArray[np.float64], *, alone: bool) -> NDArray[np.int64]:
+def chosen_candidates(losses: Float64, *, alone: bool) -> IntArray:
     """(2, M, F) candidate and round of the smallest loss: of each institution, or of the mean over institutions.
 
     An institution that chooses for itself and has no finite loss takes the first candidate and the last round. Of equal
@@ -84,36 +84,35 @@ def chosen_candidates(losses: NDArray[np.float64], *, alone: bool) -> NDArray[np
         alone: whether every institution chooses for itself.
     """
     candidates, rounds, institutions, folds = losses.shape
-    found = np.zeros((2, institutions, folds), dtype=np.int64)
+    chosen = np.zeros((2, institutions, folds), dtype=np.int64)
     for fold in range(folds):
         for code in range(institutions):
             own = losses[:, :, code, fold]
             if alone and not np.isfinite(own).any():
-                found[:, code, fold] = 0, rounds - 1
+                chosen[:, code, fold] = 0, rounds - 1
                 continue
             if not alone:
                 known = np.isfinite(losses[:, :, :, fold]).any(axis=(0, 1))
                 own = losses[:, :, known, fold].mean(axis=2) if known.any() else np.zeros((candidates, rounds))
             best = int(np.where(np.isfinite(own), own, np.inf).argmin())
-            found[:, code, fold] = divmod(best, rounds)
-    return found
+            chosen[:, code, fold] = divmod(best, rounds)
+    return chosen
 
 
-def _with_decay(training: StackedTraining, decay: float, part: str) -> tuple[Outcome, NDArray[np.float64]]:
+def _with_decay(training: StackedTraining, decay: float, part: str) -> tuple[Outcome, Float64]:
     run = replace(training.run, checkpoint=training.run.checkpoint.part(part))
     return train_by_round(replace(training, schedule=replace(training.schedule, weight_decay=decay), run=run))
 
 
 def _joined(
     inputs: MethodInputs,
-    trained: Mapping[int, tuple[Outcome, NDArray[np.float64]]],
-    chosen: NDArray[np.int64],
+    trained: Mapping[int, tuple[Outcome, Float64]],
+    chosen: IntArray,
     crossings: tuple[dict[str, int | str], ...],
 ) -> Outcome:
     """The scores, curves and losses of each institution's choice in each fold."""
     first, _ = next(iter(trained.values()))
-    assert first.round_scores is not None
-    assert first.training_loss is not None
+    assert first.round_scores is not None and first.training_loss is not None
     scores, curves, losses = np.full_like(first.scores, np.nan), first.round_scores.copy(), first.training_loss.copy()
     member_scores = scores.copy()
     for fold in range(inputs.folds):
@@ -121,8 +120,7 @@ def _joined(
             own, taught = (mask & (inputs.institution == code) for mask in (inputs.tested(fold), inputs.training(fold)))
             candidate, number = chosen[:, code, fold].tolist()
             outcome, members = trained[candidate]
-            assert outcome.round_scores is not None
-            assert outcome.training_loss is not None
+            assert outcome.round_scores is not None and outcome.training_loss is not None
             curves[:, fold, own] = outcome.round_scores[:, fold, own]
             losses[:, code, fold] = outcome.training_loss[:, code, fold]
             # Without a global model an unseen institution has scores after the last round alone.
@@ -142,19 +140,19 @@ def _joined(
 
 def _added(every: Sequence[Sequence[Row]]) -> tuple[dict[str, int | str], ...]:
     """Rows of several trainings, those of one kind of tensor added; what subjects sent once is not sent again."""
-    found: dict[tuple[str, str], dict[str, int | str]] = {}
+    added: dict[tuple[str, str], dict[str, int | str]] = {}
     for rows in every:
         for row in rows:
             key = str(row["name"]), str(row["direction"])
-            if key not in found:
-                found[key] = dict(row)
+            if key not in added:
+                added[key] = dict(row)
             elif "subjects" not in str(row["axes"]).split(" x "):
                 for count in ("tensors", "rounds", "bytes"):
-                    found[key][count] = int(found[key][count]) + int(row[count])
-    return tuple(found[key] for key in sorted(found))
+                    added[key][count] = int(added[key][count]) + int(row[count])
+    return tuple(added[key] for key in sorted(added))
 
 
-def _validation_rows(training: StackedTraining, losses: NDArray[np.float64]) -> tuple[dict[str, int | str], ...]:
+def _validation_rows(training: StackedTraining, losses: Float64) -> tuple[dict[str, int | str], ...]:
     """Every institution with held-out subjects sends its losses in the first fold, and receives the choice."""
     if training.topology != "federated":
         return ()
@@ -162,7 +160,7 @@ def _validation_rows(training: StackedTraining, losses: NDArray[np.float64]) -> 
     ledger = Ledger(training.shared_tensors, {"candidates": candidates, "rounds": rounds, "chosen": 2})
     inputs = training.inputs
     sizes = {code: len(inputs.members(code)) for code in range(len(inputs.institutions))}
-    held = {code: size for code, size in sizes.items() if np.isfinite(losses[0, 0, code, 0])}
-    record_uploads(ledger, held, {"validation-loss": ((candidates, rounds), 8)})
+    senders = {code: size for code, size in sizes.items() if np.isfinite(losses[0, 0, code, 0])}
+    record_uploads(ledger, senders, {"validation-loss": ((candidates, rounds), 8)})
     record_downloads(ledger, sizes, {"choice": ((2,), 8)})
     return ledger.rows()

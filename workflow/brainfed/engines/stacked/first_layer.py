@@ -15,29 +15,29 @@ stored, as one block-diagonal sparse matrix over the nodes of all institutions.
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from brainfed.graphs.propagation import Graph
 from brainfed.models.classifier import Products
+from brainfed.runtime.arrays import Float64, IntArray
 from brainfed.runtime.precision import Precision
 
-BlockEdges = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
+BlockEdges = tuple[IntArray, IntArray, Float64]
 """Row, column and value inside one institution."""
 
-
 DENSE_NUMBERS = 1 << 24
-
+"""Largest number of entries of a dense propagation."""
 
 Propagate = Callable[[Graph], BlockEdges]
 """Maps a graph to row, column and value of the network's propagation matrix."""
 
 
+@dataclass(frozen=True)
 class SparsePropagation:
     """Sparse substitute for a dense (M, G, n, n) tensor: `propagation @ activation` gives the same values.
 
@@ -47,19 +47,17 @@ class SparsePropagation:
         shape: M, G, n.
     """
 
-    def __init__(self, matrix: Tensor, transposed: Tensor, shape: tuple[int, int, int]) -> None:
-        self.matrix = matrix
-        self.transposed = transposed
-        self.shape = shape
+    matrix: Tensor
+    transposed: Tensor
+    shape: tuple[int, int, int]
 
     @classmethod
     def of_edges(cls, blocks: Sequence[Sequence[BlockEdges]], nodes: int, dtype: torch.dtype) -> "SparsePropagation":
         """From the edges of graph g of institution m, `blocks[m][g]`, each with at most `nodes` nodes."""
         graphs = len(blocks[0])
-        starts = [(m * graphs + g) * nodes for m in range(len(blocks)) for g in range(graphs)]
         flat = [block for institution in blocks for block in institution]
-        row = np.concatenate([block[0] + start for block, start in zip(flat, starts, strict=True)])
-        column = np.concatenate([block[1] + start for block, start in zip(flat, starts, strict=True)])
+        row = np.concatenate([block[0] + index * nodes for index, block in enumerate(flat)])
+        column = np.concatenate([block[1] + index * nodes for index, block in enumerate(flat)])
         value = np.concatenate([block[2] for block in flat])
         size = len(flat) * nodes
         return cls(
@@ -70,7 +68,7 @@ class SparsePropagation:
 
     def to(self, device: torch.device) -> "SparsePropagation":
         """The same on `device`."""
-        return SparsePropagation(self.matrix.to(device), self.transposed.to(device), self.shape)
+        return replace(self, matrix=self.matrix.to(device), transposed=self.transposed.to(device))
 
     def __matmul__(self, activation: Tensor) -> Tensor:
         """Activation (M, F, n, h) -> (M, F, n, h); G is 1 or F."""
@@ -90,12 +88,14 @@ class SparsePropagation:
         """The G sparse (nodes, nodes) matrices of one institution."""
         _, graphs, width = self.shape
         pointers, columns, values = self.matrix.crow_indices(), self.matrix.col_indices(), self.matrix.values()
-        found = []
+        matrices = []
         for start in ((institution * graphs + graph) * width for graph in range(graphs)):
             own = pointers[start : start + nodes + 1]
             first, last = int(own[0]), int(own[-1])
-            found.append(compressed_rows(own - first, columns[first:last] - start, values[first:last], (nodes, nodes)))
-        return tuple(found)
+            matrices.append(
+                compressed_rows(own - first, columns[first:last] - start, values[first:last], (nodes, nodes))
+            )
+        return tuple(matrices)
 
 
 Propagation = Tensor | SparsePropagation
@@ -128,9 +128,7 @@ class _Product(torch.autograd.Function):
         return ctx.transposed @ gradients[0].contiguous(), None, None
 
 
-def _compressed(
-    row: NDArray[np.int64], column: NDArray[np.int64], value: NDArray[np.float64], size: int, dtype: torch.dtype
-) -> Tensor:
+def _compressed(row: IntArray, column: IntArray, value: Float64, size: int, dtype: torch.dtype) -> Tensor:
     order = np.lexsort((column, row))
     pointers = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=size))])
     values = torch.from_numpy(value[order]).to(dtype)

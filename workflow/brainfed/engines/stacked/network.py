@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
@@ -18,9 +17,10 @@ from brainfed.engines.clients import parameters_by_wire_name, wire_name
 from brainfed.engines.stacked.first_layer import FirstLayer
 from brainfed.engines.stacked.stack import Stack
 from brainfed.models.classifier import Classifier, class_probabilities
+from brainfed.runtime.arrays import Float64, FloatArray
 from brainfed.runtime.precision import Precision
 from brainfed.runtime.streams import Streams
-from brainfed.samples.inputs import Arrays, FittedModel, FloatArray, Scored, with_alike_shared
+from brainfed.samples.inputs import Arrays, FittedModel, Scored, with_alike_shared
 
 # Dropout of the hidden activations, drawn on the CPU from keyed streams (Srivastava et al. 2014). Parisot et al. (2018)
 # drop 30 % of the inputs of every layer. Here the products A X are formed once for all steps, so the features are not
@@ -34,7 +34,6 @@ class Dropout:
     Attributes:
         rate: share of the activations that a step sets to zero; the others are divided by 1 - rate.
         folds: numbers of the stacked folds.
-        streams: random streams of the repeat.
         local_epochs: epochs in a round. Draws are keyed by the epoch since the start of training.
     """
 
@@ -50,21 +49,19 @@ class Dropout:
 
         Args:
             nodes: (M,) number of nodes of each institution.
-            widths: widths of the hidden layers.
             chosen: (M,) bool, the institutions that train.
             step: round, epoch in the round, step in the epoch.
-            like: tensor of the wanted device and precision.
         """
         round_index, epoch, batch = step
         moment = round_index * self.local_epochs + epoch, batch
-        found = [torch.zeros(len(nodes), len(self.folds), max(nodes), width) for width in widths]
-        for layer, kept in enumerate(found):
+        masks = [torch.zeros(len(nodes), len(self.folds), max(nodes), width) for width in widths]
+        for layer, kept in enumerate(masks):
             for institution in torch.nonzero(chosen)[:, 0].tolist():
                 for position, fold in enumerate(self.folds):
                     key = self.streams.key("dropout", institution, fold, *moment, layer)
                     drawn = torch.rand(nodes[institution], kept.shape[-1], generator=torch.Generator().manual_seed(key))
                     kept[institution, position, : nodes[institution]] = drawn >= self.rate
-        return tuple((kept / (1 - self.rate)).to(like) for kept in found)
+        return tuple((kept / (1 - self.rate)).to(like) for kept in masks)
 
 
 class StackedNetwork:
@@ -72,7 +69,6 @@ class StackedNetwork:
 
     Args:
         module: the plain network; only its initial values are set, it is not trained.
-        stack: data of the institutions.
         streams: random streams of the repeat; they give the initial weights.
         precision: number format of the products with the features.
         dropout: dropout of the inputs of all layers but the first, in training; None: no dropout.
@@ -111,12 +107,12 @@ class StackedNetwork:
 
     def _starts(self, module: Classifier) -> dict[str, Tensor]:
         """(F, ...) initial values by name, equal in all institutions."""
-        found = []
+        starts = []
         for fold in self.stack.folds:
             module.start(self.streams, fold)
-            found.append({name: parameter.detach().clone() for name, parameter in module.named_parameters()})
+            starts.append({name: parameter.detach().clone() for name, parameter in module.named_parameters()})
         device, dtype = self.stack.labels.device, self.stack.reading.dtype
-        return {name: torch.stack([start[name] for start in found]).to(device, dtype) for name in self.names}
+        return {name: torch.stack([start[name] for start in starts]).to(device, dtype) for name in self.names}
 
     def on(self, stack: Stack) -> "StackedNetwork":
         """The same network on other institutions, untrained."""
@@ -128,13 +124,10 @@ class StackedNetwork:
 
     def stacks(self) -> dict[str, Tensor]:
         """Views (M, F, ...) of the parameters by their names on the wire, without gradient."""
-        return {wire_name(name): self._view(name) for name in self.names}
-
-    def _view(self, name: str) -> Tensor:
-        if name in self.first:
-            return self.first[name].stack()
-        stacked = self.rest[name].detach()
-        return stacked[:, :, 0] if name in self._biases else stacked
+        views = {name: layer.stack() for name, layer in self.first.items()}
+        for name, stacked in self.rest.items():
+            views[name] = stacked.detach()[:, :, 0] if name in self._biases else stacked.detach()
+        return {wire_name(name): views[name] for name in self.names}
 
     def training_step(self, labels: Tensor, chosen: Tensor) -> Tensor:
         """Fill every gradient from the mean cross-entropy over labelled nodes (FedNI eq. 13).
@@ -199,33 +192,24 @@ class StackedNetwork:
         }
 
 
-# The models of a stack that are kept: the weights and the scaling of every institution, one model a fold.
-
-
 def kept_stack(network: StackedNetwork, *, alone: bool) -> list[FittedModel]:
     """The models of the stack's folds: weights by their names on the wire, and the moments `mean` and `sd` (d,).
 
-    Args:
-        network: trained.
-        alone: whether every institution has a model of its own; one without training subjects then has none.
+    `alone`: whether every institution has a model of its own; one without training subjects then has none.
     """
-    return [_of_fold(network, position, alone=alone) for position in range(len(network.stack.folds))]
-
-
-def _of_fold(network: StackedNetwork, position: int, *, alone: bool) -> FittedModel:
-    stack = network.stack
-    arrays = {name: view[:, position].cpu().numpy().copy() for name, view in network.stacks().items()}
-    means, sds = ([getattr(member, name) for member in stack.members] for name in ("mean", "sd"))
-    if means[0] is not None:
-        arrays |= {
-            "mean": np.stack([mean[position] for mean in means]).astype(np.float32),
-            "sd": np.stack([sd[position] for sd in sds]).astype(np.float32),
-        }
-    if alone:
-        untrained = ~(stack.labels[:, position] >= 0).any(dim=1).cpu().numpy()
-        for array in arrays.values():
-            array[untrained] = np.nan
-    return with_alike_shared({}, arrays)
+    models, stack = [], network.stack
+    for position in range(len(stack.folds)):
+        arrays = {name: view[:, position].cpu().numpy().copy() for name, view in network.stacks().items()}
+        for name in ("mean", "sd"):
+            moments = [getattr(member, name) for member in stack.members]
+            if moments[0] is not None:
+                arrays[name] = np.stack([each[position] for each in moments]).astype(np.float32)
+        if alone:
+            untrained = ~(stack.labels[:, position] >= 0).any(dim=1).cpu().numpy()
+            for array in arrays.values():
+                array[untrained] = np.nan
+        models.append(with_alike_shared({}, arrays))
+    return models
 
 
 @torch.no_grad()
@@ -234,10 +218,9 @@ def score_alone(module: Classifier, model: Arrays, features: FloatArray) -> Scor
 
     Args:
         module: of the shape that was trained; its weights are overwritten.
-        model: of one institution.
         features: unscaled.
     """
-    rows: NDArray[np.float64] = features.astype(np.float64)
+    rows: Float64 = features.astype(np.float64)
     if "mean" in model:
         rows = (rows - model["mean"]) / model["sd"]
     module.double()

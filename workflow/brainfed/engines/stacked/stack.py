@@ -4,17 +4,16 @@ All constants are computed here, once: the normalised adjacency, the propagated 
 standard deviations of every fold, and those of an institution that trains nothing in a fold.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from brainfed.engines.clients import padded_labels
 from brainfed.engines.stacked.first_layer import (
     DENSE_NUMBERS,
-    BlockEdges,
     Design,
     FoldDesign,
     Propagate,
@@ -25,53 +24,43 @@ from brainfed.engines.stacked.first_layer import (
     row_sums,
 )
 from brainfed.federation.ledger import Ledger
-from brainfed.federation.link import Arrays
 from brainfed.federation.sharing import add_up, record_downloads, record_uploads
-from brainfed.graphs.propagation import Graph, dense_block, edges_by_block, normalised_adjacency
+from brainfed.graphs.propagation import dense_block, edges_by_block
 from brainfed.models.classifier import Read
+from brainfed.runtime.arrays import Float64, IntArray
 from brainfed.samples.inputs import MethodInputs
 from brainfed.samples.scaling import training_moments
-
-Float64 = NDArray[np.float64]
-
 
 MEAN, SD, CONSTANT, HELPING = "feature-mean", "feature-sd", "constant-features", "helping-institutions"
 MOMENT_BYTES = 8
 """A number of a sum, float64."""
 
 
-def mean_moments(means: Float64, sds: Float64, total: Callable[[Arrays], Arrays]) -> tuple[Float64, Float64]:
+def mean_moments(inputs: MethodInputs, ledger: Ledger | None, means: Float64, sds: Float64) -> tuple[Float64, Float64]:
     """Means and deviations (F, d), each the mean over all institutions that train in the fold.
 
     A deviation is infinite if the column is constant in one of them.
 
     Args:
+        ledger: of a federation, which adds up the sums of all processes if an institution is left out in a fold.
         means: (M, F, d) of the institutions here; NaN of one that trains nothing in the fold.
         sds: the same; infinite of a constant column.
-        total: sums (F, ...) of the institutions here -> of all.
     """
     trains, constant = ~np.isnan(means[:, :, 0]), np.isinf(sds)
-    found = total(
-        {
-            MEAN: np.where(trains[:, :, None], means, 0.0).sum(axis=0),
-            SD: np.where(trains[:, :, None] & ~constant, sds, 0.0).sum(axis=0),
-            CONSTANT: constant.sum(axis=0).astype(np.float64),
-            HELPING: trains.sum(axis=0).astype(np.float64),
-        }
-    )
-    helping = found[HELPING][:, None]
-    return found[MEAN] / helping, np.where(found[CONSTANT] > 0, np.inf, found[SD] / helping)
+    total = {
+        MEAN: np.where(trains[:, :, None], means, 0.0).sum(axis=0),
+        SD: np.where(trains[:, :, None] & ~constant, sds, 0.0).sum(axis=0),
+        CONSTANT: constant.sum(axis=0).astype(np.float64),
+        HELPING: trains.sum(axis=0).astype(np.float64),
+    }
+    if ledger is not None and inputs.unseen.any():
+        total = add_up(inputs.link, ledger, len(inputs.subjects), total, stacked=True)
+    helping = total[HELPING][:, None]
+    return total[MEAN] / helping, np.where(total[CONSTANT] > 0, np.inf, total[SD] / helping)
 
 
 def record_moments(inputs: MethodInputs, fold: int, ledger: Ledger, sizes: dict[int, int]) -> None:
-    """Record the sums of `mean_moments` in one fold: all that train send theirs, all receive the total.
-
-    Args:
-        inputs: of the repeat.
-        fold: the fold.
-        ledger: takes the rows.
-        sizes: institution -> number of subjects.
-    """
+    """Record the sums of `mean_moments` in one fold: all that train send theirs, all receive the total."""
     vector = ((inputs.features[0].shape[1],), MOMENT_BYTES)
     content = {MEAN: vector, SD: vector, CONSTANT: vector, HELPING: ((), MOMENT_BYTES)}
     unseen = inputs.unseen[:, fold]
@@ -88,9 +77,9 @@ class Member:
         mean, sd: (F, d) moments by fold; None without standardisation.
     """
 
-    nodes: NDArray[np.int64]
-    mean: NDArray[np.float64] | None
-    sd: NDArray[np.float64] | None
+    nodes: IntArray
+    mean: Float64 | None
+    sd: Float64 | None
 
 
 @dataclass(frozen=True)
@@ -121,7 +110,6 @@ class Stack:
         designs: input of the first weights -> one design a trainer, see `first_layer`.
         propagation: A (M, 1 or F, n, n) zero-padded, sparse if large; None without a graph.
         labels: (M, F, n), -1 for unlabelled nodes and padding.
-        reading: of the nodes.
     """
 
     members: tuple[Member, ...]
@@ -134,23 +122,18 @@ class Stack:
 
 
 def members(
-    inputs: MethodInputs, folds: Sequence[int], ledger: Ledger | None, *, pooled: bool, standardise: bool
+    inputs: MethodInputs, groups: Sequence[IntArray], folds: Sequence[int], ledger: Ledger | None, *, standardise: bool
 ) -> tuple[Member, ...]:
-    """One member an institution, or a single one that pools all subjects.
+    """One member for each group of nodes, with its scaling.
 
-    Scaling is fitted on the member's training subjects of each fold. A member without any takes the
-    mean of the other members' moments, so that a column that is constant in one of them has no effect.
+    Scaling is fitted on the member's training subjects of each fold. A member without any takes the mean of the other
+    members' moments, so that a column that is constant in one of them has no effect.
 
     Args:
-        inputs: of the repeat.
-        folds: numbers of the folds.
+        groups: positions of each member's nodes.
         ledger: of a federation, which sums these moments; it declares them. None: they do not cross as sums.
-        pooled: whether there is a single member.
         standardise: whether columns are scaled.
     """
-    groups = (
-        [np.arange(len(inputs.subjects))] if pooled else [inputs.members(m) for m in range(len(inputs.institutions))]
-    )
     if not standardise:
         return tuple(Member(nodes, None, None) for nodes in groups)
     means = np.full((len(groups), len(folds), inputs.features[0].shape[1]), np.nan)
@@ -163,21 +146,14 @@ def members(
                 means[index, position], sds[index, position] = training_moments(inputs.fold_features(fold), mask)
     absent = np.isnan(means[:, :, :1])
     if absent.any():
-        mean, sd = mean_moments(means, sds, lambda parts: _of_all(inputs, ledger, parts))
+        mean, sd = mean_moments(inputs, ledger, means, sds)
         means, sds = np.where(absent, mean, means), np.where(absent, sd, sds)
     return tuple(Member(nodes, means[index], sds[index]) for index, nodes in enumerate(groups))
 
 
-def _of_all(inputs: MethodInputs, ledger: Ledger | None, parts: Arrays) -> Arrays:
-    """Sums over all institutions, also those that are not here, if one of them is left out in a fold."""
-    if ledger is None or not inputs.unseen.any():
-        return parts
-    return add_up(inputs.link, ledger, len(inputs.subjects), parts, stacked=True)
-
-
 def stack_inputs(inputs: MethodInputs, trained: tuple[Member, ...], folds: Sequence[int], reading: Reading) -> Stack:
     """Lay out labels, adjacency and first-layer designs of `trained` for the folds in `folds`."""
-    labels = stack_labels(inputs, trained, folds)
+    labels = padded_labels(inputs.labels[list(folds)], [member.nodes for member in trained])
     propagation = None
     if reading.propagate is not None:
         propagation = stack_graphs(inputs, trained, folds, reading.propagate, reading.dtype)
@@ -193,17 +169,6 @@ def stack_inputs(inputs: MethodInputs, trained: tuple[Member, ...], folds: Seque
         labels=labels.to(reading.device),
         reading=reading,
     )
-
-
-def stack_labels(inputs: MethodInputs, trained: tuple[Member, ...], folds: Sequence[int]) -> Tensor:
-    """Labels (M, F, n) of the trainers' nodes, -1 for unlabelled nodes and padding."""
-    width = max(len(member.nodes) for member in trained)
-    labels = torch.full((len(trained), len(folds), width), -1)
-    for index, member in enumerate(trained):
-        labels[index, :, : len(member.nodes)] = torch.from_numpy(
-            inputs.labels[np.asarray(folds)[:, None], member.nodes]
-        )
-    return labels
 
 
 def _designs(
@@ -229,17 +194,8 @@ def _designs(
     )
 
 
-def normalised(graph: Graph) -> BlockEdges:
-    """Row, column and value of D^-1/2 A D^-1/2."""
-    return normalised_adjacency(graph.row, graph.column, graph.weight, graph.nodes)
-
-
 def stack_graphs(
-    inputs: MethodInputs,
-    trained: tuple[Member, ...],
-    folds: Sequence[int],
-    propagate: Propagate,
-    dtype: torch.dtype,
+    inputs: MethodInputs, trained: tuple[Member, ...], folds: Sequence[int], propagate: Propagate, dtype: torch.dtype
 ) -> Propagation:
     """(M, 1 or F, n, n) propagation matrix of each graph, by member, zero-padded; sparse if large."""
     graphs = [inputs.graphs[fold] for fold in folds] if len(inputs.graphs) > 1 else [inputs.graphs[0]]

@@ -9,7 +9,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from brainfed.engines.clients import Batches, Curves, NetworkClients, axes_of, local_steps, parameters_by_wire_name
+from brainfed.engines.clients import (
+    Batches,
+    Curves,
+    NetworkClients,
+    axes_of,
+    content_of,
+    local_steps,
+    parameters_by_wire_name,
+)
 from brainfed.engines.crossings import record_pooling
 from brainfed.engines.stacked.first_layer import Propagate
 from brainfed.engines.stacked.network import Dropout, StackedNetwork, kept_stack
@@ -24,6 +32,8 @@ from brainfed.federation.noise import DrawnAhead, WeightNoise
 from brainfed.federation.settings import FederationSettings
 from brainfed.federation.sharing import Content
 from brainfed.models.classifier import Classifier
+from brainfed.runtime.arrays import Float64, IntArray
+from brainfed.runtime.artefacts import below
 from brainfed.runtime.jobs.checkpoints import Checkpoint
 from brainfed.runtime.precision import Precision
 from brainfed.samples.inputs import FittedModel, MethodInputs
@@ -42,17 +52,13 @@ def stacks_of_folds(
     """
     trainers = 1 if pooled else len(inputs.institutions)
     parameters = sum(parameter.numel() for parameter in module.parameters())
-    own = 0 if inputs.link.apart else 2 * _designs_of_a_fold(module, inputs) * inputs.features[0].size
+    by_fold = {"own": len(inputs.features) > 1, "propagated": len(inputs.features) > 1 or len(inputs.graphs) > 1}
+    designs = sum(by_fold[read] for read in set(module.reads.values()))
+    own = 0 if inputs.link.apart else 2 * designs * inputs.features[0].size
     numbers = (4 * trainers + 2) * parameters + own
     fit = max(1, STACK_BYTES // (numbers * dtype.itemsize))
     stacks = np.array_split(np.arange(inputs.folds), -(-inputs.folds // fit))
     return [tuple(folds.tolist()) for folds in stacks]
-
-
-def _designs_of_a_fold(module: Classifier, inputs: MethodInputs) -> int:
-    """Number of designs (n, d) that each fold needs for itself."""
-    own = {"own": len(inputs.features) > 1, "propagated": len(inputs.features) > 1 or len(inputs.graphs) > 1}
-    return sum(own[read] for read in set(module.reads.values()))
 
 
 MODEL, OPTIMISER = "model/", "optimiser/"
@@ -63,10 +69,8 @@ class StackedClients(NetworkClients):
 
     Args:
         network: weights of all institutions, equal at the start.
-        inputs: of the repeat.
-        settings: settings of the federation.
-        shares: names on the wire of the tensors that leave an institution; all others stay local. If empty, every
-            institution trains alone and its optimiser is never reset.
+        shares: names on the wire of the tensors that leave an institution. If empty, every institution trains alone
+            and its optimiser is never reset.
         largest: number of subjects of the largest institution that is not here.
     """
 
@@ -128,8 +132,7 @@ class StackedClients(NetworkClients):
     def score(self, number: int) -> str:
         """Record every institution's probabilities."""
         self.curves.probabilities[number] = self.network.probabilities().cpu().numpy()
-        losses = self.curves.losses[number]
-        return f"loss {np.nanmean(losses):.4f}" if np.isfinite(losses).any() else "nobody here was drawn"
+        return self.curves.words(number)
 
     def state(self, number: int) -> Arrays:
         """The curves, the models (once if all are equal), and Adam's moments where later rounds need them."""
@@ -142,10 +145,8 @@ class StackedClients(NetworkClients):
     @torch.no_grad()
     def load(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Restore a saved state."""
-        for name, curve in self.curves.until(number).items():
-            curve[:] = arrays[name]
-        moments = {name.removeprefix(OPTIMISER): arrays[name] for name in arrays if name.startswith(OPTIMISER)}
-        if moments:
+        self.curves.restore(number, arrays)
+        if moments := below(OPTIMISER, arrays):
             self.optimiser.load(moments)
         weights = {name: torch.from_numpy(arrays[f"{MODEL}{name}"]) for name in self.network.stacks()}
         self._alike = all(len(stack) == 1 for stack in weights.values())
@@ -153,19 +154,17 @@ class StackedClients(NetworkClients):
 
     def content(self, place: int) -> Content:
         """The model; where there is no global one, with the scaling that belongs to it."""
-        weights = {name: (tuple(view.shape[2:]), view.element_size()) for name, view in self.network.stacks().items()}
+        weights = content_of(self.network.stacks(), 2)
         member = self.network.stack.members[place]
         moments = {} if self.global_model else {"feature-mean": member.mean, "feature-sd": member.sd}
         return {name: (each.shape[1:], each.itemsize) for name, each in moments.items() if each is not None} | weights
 
-    def member_probabilities(self) -> NDArray[np.float64]:
+    def member_probabilities(self) -> Float64:
         """(T, M, F, n, C) after every round: all nodes are scored at once."""
         return self.curves.probabilities
 
     @torch.no_grad()
-    def foreign_probabilities(
-        self, teacher: int, place: int, position: int, tested: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
+    def foreign_probabilities(self, teacher: int, place: int, position: int, tested: IntArray) -> Float64:
         """(b, C) of nodes in their own graph, under the scaling of the teacher."""
         network, one = self.network, slice(position, position + 1)
         stack, scaling = network.stack, network.stack.members[teacher]
@@ -183,9 +182,13 @@ class StackedClients(NetworkClients):
     def _shared(self) -> dict[str, Tensor]:
         return {name: stack for name, stack in self.network.stacks().items() if name in self.shares}
 
-    def _train(self, number: int, chosen: Tensor) -> NDArray[np.float64]:
+    def _train(self, number: int, chosen: Tensor) -> Float64:
         settings, labels = self.settings, self.labels
-        starts = self._starts() if settings.proximal else []
+        starts: list[Tensor] = []
+        if settings.proximal:
+            # One copy for all institutions if their models are equal.
+            slots = slice(0, 1) if self._alike else slice(None)
+            starts = [parameter.detach()[slots].clone() for parameter in self.network.parameters()]
         total, steps = torch.zeros(2, *labels.shape[:2], dtype=torch.float64, device=labels.device)
         for epoch in range(settings.local_epochs):
             for step, batch in enumerate(self.batches.of(labels, number, epoch)):
@@ -197,11 +200,6 @@ class StackedClients(NetworkClients):
                 total += losses.nan_to_num(0.0)
                 steps += losses.isfinite()
         return np.asarray((total / steps).cpu().numpy())
-
-    def _starts(self) -> list[Tensor]:
-        """(1 or M, ...) copies of the parameters at the start of the round; one for all if all are equal."""
-        slots = slice(0, 1) if self._alike else slice(None)
-        return [parameter.detach()[slots].clone() for parameter in self.network.parameters()]
 
     @torch.no_grad()
     def _add_proximal_gradient(self, starts: Sequence[Tensor], chosen: Tensor) -> None:
@@ -218,8 +216,7 @@ class StackedTraining(Training[MethodInputs, FederationSettings]):
     """A classifier of `models` on rows of features, with or without a graph.
 
     Attributes:
-        module: the network of one institution.
-        propagate: graph -> row, column and value of the module's propagation matrix; None without a graph.
+        propagate: makes the module's propagation matrix; None without a graph.
         standardise: whether every column is scaled with the training subjects of the fold and institution.
         precision: number format of the products with the features.
         dropout: share of the hidden activations that a step drops.
@@ -230,16 +227,6 @@ class StackedTraining(Training[MethodInputs, FederationSettings]):
     standardise: bool = True
     precision: Precision = "float32"
     dropout: float = 0.0
-
-    @property
-    def pooled(self) -> bool:
-        """Whether one trainer pools all subjects."""
-        return self.topology == "central"
-
-    @property
-    def shares(self) -> frozenset[str]:
-        """Names of the tensors that leave an institution in rounds."""
-        return frozenset(parameters_by_wire_name(self.module) if self.federated else ())
 
     @property
     def reading(self) -> Reading:
@@ -279,14 +266,9 @@ class StackedTraining(Training[MethodInputs, FederationSettings]):
         """The mean of the institutions that the schedule draws, with its weights, or the defence in its place."""
         return averaging(self.schedule, self.inputs.streams, defence_of(self.robustness))
 
-    @property
-    def axes(self) -> dict[str, int]:
-        """Sizes of the axes that the ledger knows."""
-        return axes_of(self.module)
-
     def ledger(self) -> Ledger:
         """Pooled data cross before the first round; so do moments for institutions without training subjects."""
-        inputs, ledger = self.inputs, Ledger(self.shared_tensors, self.axes)
+        inputs, ledger = self.inputs, Ledger(self.shared_tensors, axes_of(self.module))
         if self.pooled:
             record_pooling(inputs, ledger)
         elif self.federated and self.standardise and inputs.unseen.any():
@@ -298,12 +280,13 @@ class StackedTraining(Training[MethodInputs, FederationSettings]):
         network, link = self.network(folds, ledger), self.inputs.link
         largest = max(network.stack.subjects)
         largest = link.largest(largest) if self.federated and self.schedule.batch else largest
-        return StackedClients(network, self.inputs, self.schedule, self.shares, largest)
+        shares = parameters_by_wire_name(self.module) if self.federated else ()
+        return StackedClients(network, self.inputs, self.schedule, shares, largest)
 
     def network(self, folds: Sequence[int], ledger: Ledger) -> StackedNetwork:
         """The untrained stack of these folds; the ledger checks moments that cross."""
         inputs, book = self.inputs, ledger if self.federated else None
-        trained = members(inputs, folds, book, pooled=self.pooled, standardise=self.standardise)
+        trained = members(inputs, self.members, folds, book, standardise=self.standardise)
         stack = stack_inputs(inputs, trained, folds, self.reading)
         dropout = Dropout(self.dropout, stack.folds, inputs.streams, self.schedule.local_epochs)
         return StackedNetwork(self.module, stack, inputs.streams, self.precision, dropout if self.dropout else None)

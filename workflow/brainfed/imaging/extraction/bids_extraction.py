@@ -8,9 +8,10 @@ import tempfile
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from itertools import combinations
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -38,6 +39,7 @@ from brainfed.imaging.scans.atlas import Atlas, ProbabilisticAtlas
 from brainfed.imaging.scans.scan import read_scan, same_content
 from brainfed.imaging.series.roi_series import RegionSeries
 from brainfed.imaging.series.shards import ShardFiles, write_shard
+from brainfed.runtime.arrays import Float64
 from brainfed.runtime.errors import UserError
 
 # Confounds and scrubbed volumes of an image of fMRIPrep, by nilearn's named strategies.
@@ -53,7 +55,7 @@ class Regressors:
         names: of the confounds.
     """
 
-    values: NDArray[np.float64] | None = None
+    values: Float64 | None = None
     kept: NDArray[np.intp] | None = None
     names: tuple[str, ...] = ()
 
@@ -79,10 +81,10 @@ def load_regressors(subject: str, run: BidsRun, volumes: int, settings: Confound
             warnings.filterwarnings("ignore", "All volumes were marked as motion outliers", RuntimeWarning)
             table, kept = _by_nilearn(content, run.components, settings)
     except (ArithmeticError, AttributeError, LookupError, OSError, RecursionError, TypeError, ValueError) as error:
-        found = f"{_cause(error)} ({' '.join(str(error).replace('[]', '').split())})"
+        said = " ".join(str(error).replace("[]", "").split())
         raise UserError(
-            f"{where}: expected the columns of strategy {settings.strategy!r}, found {found}; choose another strategy "
-            "or run fMRIPrep again."
+            f"{where}: expected the columns of strategy {settings.strategy!r}, found {_cause(error)} ({said}); choose "
+            "another strategy or run fMRIPrep again."
         ) from error
     if kept is not None and len(kept) == 0:
         raise TooShortError(
@@ -125,7 +127,7 @@ def _cause(error: Exception) -> str:
     return "a table or a json without them"
 
 
-def _finite(where: str, table: pd.DataFrame) -> NDArray[np.float64] | None:
+def _finite(where: str, table: pd.DataFrame) -> Float64 | None:
     """Values of a table; None for a table without columns."""
     if table.shape[1] == 0:
         return None
@@ -140,9 +142,9 @@ def _finite(where: str, table: pd.DataFrame) -> NDArray[np.float64] | None:
     return values
 
 
-# Extract one subject's region series from the runs of a BIDS derivative.
-
 logger = logging.getLogger(__name__)
+
+Files = TypeVar("Files")
 
 
 @dataclass(frozen=True)
@@ -161,11 +163,7 @@ def extract_bids_shard(
     Raises:
         UserError: a run is unusable and `on_invalid` is `error`.
     """
-
-    def load(subject: str) -> RegionSeries:
-        return extract_subject(subject, subjects[subject], atlas, settings)
-
-    write_extracted(sorted(subjects), load, atlas, settings, out)
+    write_extracted(subjects, partial(extract_subject, atlas=atlas, settings=settings), atlas, settings, out)
 
 
 def extract_subject(
@@ -218,9 +216,9 @@ def extract_run(
     scan = read_scan(subject, run.image, run.mask)
     cleaning = prepare_cleaning(subject, run, tr, scan.tr, scan.voxels.shape[3], settings)
     regressors = cleaning.regressors
-    found = extract_scan(scan, atlas, settings.extraction, cleaning.tr, regressors.values, regressors.kept)
+    series = extract_scan(scan, atlas, settings.extraction, cleaning.tr, regressors.values, regressors.kept)
     return replace(
-        found,
+        series,
         mean_fd=mean_displacement([] if run.confounds is None else [run.confounds]),
         header_tr=cleaning.header_tr,
     )
@@ -247,12 +245,8 @@ def prepare_cleaning(
     """What a run is cleaned with; a job and `brainfed check` decide here.
 
     Args:
-        subject: id, for messages.
-        run: files of the run.
         given: repetition time of the config in s, which overrules sidecars and header.
         header: repetition time of the image header in s, NaN if it has none.
-        volumes: number of volumes of the image.
-        settings: of the cohort.
 
     Raises:
         TooShortError: too few volumes are kept.
@@ -272,21 +266,18 @@ def _long_enough(
 ) -> list[RegionSeries]:
     """Runs that are long enough for a connectivity of their own."""
     kept: list[RegionSeries] = []
-    for run, found in runs:
-        if len(found.series) >= settings.min_timepoints:
-            kept.append(found)
+    for run, series in runs:
+        if len(series.series) >= settings.min_timepoints:
+            kept.append(series)
         else:
-            logger.warning("%s: %s left out, %d volumes are kept", subject, run.name, len(found.series))
+            logger.warning("%s: %s left out, %d volumes are kept", subject, run.name, len(series.series))
     if not kept:
         raise UserError(
             f"Subject {subject}: expected a run with at least {settings.min_timepoints} time points, found "
-            f"{', '.join(str(len(found.series)) for _, found in runs)}; lower min_timepoints, or "
+            f"{', '.join(str(len(series.series)) for _, series in runs)}; lower min_timepoints, or "
             "leave the subject out (on_invalid: drop)."
         )
     return kept
-
-
-# Extract the region series of one part of a cohort from its NIfTI scans.
 
 
 def extract_shard(
@@ -297,36 +288,35 @@ def extract_shard(
     Raises:
         UserError: a scan is unusable and `on_invalid` is `error`.
     """
-
-    def load(subject: str) -> RegionSeries:
-        return extract(subject, scans[subject], atlas, settings.extraction, settings.confound_columns)
-
-    write_extracted(sorted(scans), load, atlas, settings, out)
+    columns = settings.confound_columns
+    load = partial(extract, atlas=atlas, settings=settings.extraction, confound_columns=columns)
+    write_extracted(scans, load, atlas, settings, out)
 
 
 def write_extracted(
-    subjects: Sequence[str],
-    load: Callable[[str], RegionSeries],
+    files: Mapping[str, Files],
+    load: Callable[[str, Files], RegionSeries],
     atlas: Atlas | ProbabilisticAtlas,
     settings: CohortSettings,
     out: ShardFiles,
 ) -> None:
-    """Load subjects, in ascending order of id, with nilearn and write their part. A resampling of the atlas is logged
-    once. Errors as in `write_shard`.
+    """Load the files of subjects, in ascending order of id, with nilearn and write their part.
+
+    A resampling of the atlas is logged once. Errors as in `write_shard`.
     """
     logged: set[str] = set()
 
     def load_and_log(subject: str) -> RegionSeries:
-        found = load(subject)
-        if found.resampled and found.resampled not in logged:
-            logged.add(found.resampled)
-            logger.info("Atlas %s resampled %s (first for %s)", atlas.name, found.resampled, subject)
-        if found.suspicion:
-            logger.warning("%s: unexpected space for atlas %s: %s", subject, atlas.name, found.suspicion)
-        return found
+        series = load(subject, files[subject])
+        if series.resampled and series.resampled not in logged:
+            logged.add(series.resampled)
+            logger.info("Atlas %s resampled %s (first for %s)", atlas.name, series.resampled, subject)
+        if series.suspicion:
+            logger.warning("%s: unexpected space for atlas %s: %s", subject, atlas.name, series.suspicion)
+        return series
 
     exempt_libraries()
-    write_shard(subjects, load_and_log, lambda: atlas.regions, atlas.name, settings, out)
+    write_shard(sorted(files), load_and_log, lambda: atlas.regions, atlas.name, settings, out)
 
 
 @cache

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from brainfed.cohort.phenotype.participant import PLAIN
-from brainfed.cohort.phenotype.table import decoded, foreign_content
+from brainfed.imaging.scans.region_table import read_text
+from brainfed.runtime.arrays import Float64
 from brainfed.runtime.errors import UserError
 
 SEPARATORS = ("\t", ";", ",", None)
@@ -52,7 +52,7 @@ class Confounds:
     """
 
     names: tuple[str, ...]
-    values: NDArray[np.float64]
+    values: Float64
 
 
 def read_confounds(subject: str, file: str | Path, columns: Sequence[str], volumes: int) -> Confounds:
@@ -61,8 +61,6 @@ def read_confounds(subject: str, file: str | Path, columns: Sequence[str], volum
     The first row of temporal derivatives is n/a in fMRIPrep's tables; the second row's value replaces it.
 
     Args:
-        subject: id, for messages.
-        file: path of the table.
         columns: columns to read; empty: all.
         volumes: number of volumes of the scan, and of expected rows.
 
@@ -139,18 +137,8 @@ def read_confound_table(where: str, file: str | Path, volumes: int) -> ConfoundT
 
 def _lines(where: str, file: str | Path) -> tuple[str, list[tuple[int, str]]]:
     """The comment right above the first line with content, without its mark, and the number and text of all lines."""
-    try:
-        content = Path(file).read_bytes()
-        foreign = foreign_content(content)
-        text = "" if foreign else decoded(content)
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(
-            f"{where}: expected a table of confounds, found an unreadable one ({error}); check the path and save the "
-            "text as UTF-8."
-        ) from error
-    if foreign:
-        raise UserError(f"{where}: expected a table of confounds, found {foreign}.")
-    numbered = [(number, line) for number, line in enumerate(re.split("\r\n|\r|\n", text), start=1) if line.strip(" ")]
+    text = read_text(where, file, "a table of confounds")
+    numbered = [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip(" ")]
     lines = [(number, line) for number, line in numbered if not line.lstrip().startswith("#")]
     if not lines:
         raise UserError(f"{where}: expected one row a volume, found an empty table; is it the whole file?")

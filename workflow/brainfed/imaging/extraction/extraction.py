@@ -16,9 +16,8 @@ from brainfed.imaging.scans.atlas import Atlas, ProbabilisticAtlas
 from brainfed.imaging.scans.region_means import average_regions
 from brainfed.imaging.scans.scan import Scan, read_scan
 from brainfed.imaging.series.roi_series import RELATIVE_FLOOR, RegionSeries, rounding_regions
+from brainfed.runtime.arrays import Float64
 from brainfed.runtime.errors import UserError
-
-# Repetition time of a BIDS image, from its json files.
 
 KEY = "RepetitionTime"
 SHORTEST, LONGEST = 0.05, 30.0
@@ -88,10 +87,10 @@ def check_one_protocol(subject: str, runs: Sequence[tuple[str, float]]) -> None:
         UserError: one differs from the first.
     """
     first, expected = runs[0]
-    for image, found in runs:
-        if not agree(found, expected):
+    for image, tr in runs:
+        if not agree(tr, expected):
             raise UserError(
-                f"Subject {subject}, {image}: expected the repetition time of {first}, {expected:g} s, found {found:g} "
+                f"Subject {subject}, {image}: expected the repetition time of {first}, {expected:g} s, found {tr:g} "
                 "s; choose the runs of one protocol under bids.run_numbers or bids.sessions."
             )
 
@@ -103,9 +102,6 @@ def _checked(where: str, value: object) -> float:
     return float(value)
 
 
-# Temporal signal-to-noise ratio of a scan.
-
-
 def temporal_snr(means: NDArray[np.floating], kept: NDArray[np.intp] | None = None) -> float:
     """Median over regions of mean / standard deviation about a linear trend, of the (time, R) means before cleaning.
 
@@ -114,7 +110,6 @@ def temporal_snr(means: NDArray[np.floating], kept: NDArray[np.intp] | None = No
     ratio near 0.
 
     Args:
-        means: means of every volume.
         kept: numbers of the steady-state volumes that were not scrubbed; None: all.
     """
     volumes = np.arange(len(means)) if kept is None else kept
@@ -169,15 +164,12 @@ def extract_scan(
     atlas: Atlas | ProbabilisticAtlas,
     settings: ExtractionSettings,
     tr: float,
-    confounds: NDArray[np.float64] | None = None,
+    confounds: Float64 | None = None,
     kept: NDArray[np.intp] | None = None,
 ) -> RegionSeries:
     """Average and clean a scan in memory.
 
     Args:
-        scan: the image.
-        atlas: the parcellation or maps.
-        settings: cleaning of the means.
         tr: repetition time in s, NaN if unknown.
         confounds: (volumes, confounds) to regress out.
         kept: numbers of the volumes that were not scrubbed; None: all.
@@ -203,12 +195,12 @@ def extract_scan(
 
 
 def clean_means(
-    means: NDArray[np.float64],
+    means: Float64,
     settings: ExtractionSettings,
     tr: float,
-    confounds: NDArray[np.float64] | None = None,
+    confounds: Float64 | None = None,
     kept: NDArray[np.intp] | None = None,
-) -> NDArray[np.float64]:
+) -> Float64:
     """Clean the (time, R) means of regions; returns (kept, R) if volumes were scrubbed.
 
     Scrubbed volumes are interpolated for the filter and cut out before confounds are regressed out.
@@ -237,16 +229,13 @@ def check_cleaning(
     volumes: int,
     tr: float,
     settings: ExtractionSettings,
-    confounds: NDArray[np.float64] | None = None,
+    confounds: Float64 | None = None,
     kept: NDArray[np.intp] | None = None,
 ) -> None:
     """Refuse a run that the band-pass cannot filter, or whose confounds leave no degree of freedom.
 
     Args:
-        where: subject and file.
-        volumes: number of acquired volumes.
         tr: repetition time in s, NaN if unknown.
-        settings: cleaning of the means.
         confounds: (volumes, confounds) to regress out.
         kept: numbers of the volumes that were not scrubbed; None: all.
 
@@ -281,12 +270,7 @@ def _check_filter(where: str, volumes: int, tr: float, settings: ExtractionSetti
 
 
 def _check_freedom(
-    where: str,
-    confounds: NDArray[np.float64],
-    volumes: int,
-    tr: float,
-    settings: ExtractionSettings,
-    kept: NDArray[np.intp] | None,
+    where: str, confounds: Float64, volumes: int, tr: float, settings: ExtractionSettings, kept: NDArray[np.intp] | None
 ) -> None:
     """Refuse as many independent regressors as degrees of freedom: only scaled-up rounding would remain.
 
@@ -307,9 +291,6 @@ def _check_freedom(
             f"{freedom:.0f} ({len(used)} of {volumes} volumes kept, {100 * share:.0f} % of their band "
             "passed); regress out fewer confounds or pass a wider band, or leave the run out."
         )
-
-
-# Join several runs of one subject into one series.
 
 
 def join_runs(runs: Sequence[RegionSeries], *, apart: bool = False) -> RegionSeries:

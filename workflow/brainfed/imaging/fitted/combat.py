@@ -14,6 +14,8 @@ import pandas as pd
 from neuroHarmonize import harmonizationApply, harmonizationLearn
 from numpy.typing import NDArray
 
+from brainfed.runtime.arrays import BoolArray, Float32, Float64, IntArray
+
 logger = logging.getLogger(__name__)
 
 FEWEST = {True: 5, False: 10}
@@ -21,10 +23,6 @@ FEWEST = {True: 5, False: 10}
 
 SMALLEST_VARIANCE = 1e-7
 """Least variance of a site, in units of the pooled one; below it float32 sees no variation, and the scale stays."""
-
-Float32 = NDArray[np.float32]
-Float64 = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -44,7 +42,7 @@ def harmonised(
     features: Float32,
     site: Sequence[str],
     institution: Sequence[str],
-    training: NDArray[np.bool_],
+    training: BoolArray,
     covariates: Mapping[str, Float64],
     *,
     bayes: bool = True,
@@ -63,7 +61,7 @@ def harmonised(
         bayes: shrink a site's shift and scale by empirical Bayes over features.
     """
     where, scanned = np.asarray(institution, dtype=object), np.asarray(site, dtype=object)
-    found, fitted = features.copy(), dict[str, list[str]]()
+    changed, fitted = features.copy(), dict[str, list[str]]()
     for name in sorted(set(where)):
         members = np.flatnonzero(where == name)
         sites = _comparable(features, scanned, members[training[members]], FEWEST[bayes])
@@ -89,11 +87,11 @@ def harmonised(
             ", ".join(left) or "none",
         )
         block = np.ix_(rows, columns)
-        found[block] = _combat(features[block].astype(np.float64), table, training[rows], bayes=bayes)
-    return Harmonised(found, fitted)
+        changed[block] = _combat(features[block].astype(np.float64), table, training[rows], bayes=bayes)
+    return Harmonised(changed, fitted)
 
 
-def _combat(values: Float64, table: pd.DataFrame, training: NDArray[np.bool_], *, bayes: bool) -> Float64:
+def _combat(values: Float64, table: pd.DataFrame, training: BoolArray, *, bayes: bool) -> Float64:
     """Harmonise the rows of `values` (n, d) by a model of the training rows, which hold all sites."""
     with np.errstate(divide="ignore", invalid="ignore"):
         model, _ = harmonizationLearn(values[training], table[training].reset_index(drop=True), eb=bayes)
@@ -118,7 +116,7 @@ def _varying(features: Float32, site: NDArray[np.object_], known: IntArray) -> I
     return np.flatnonzero(np.any(spread, axis=0))
 
 
-def _table(site: IntArray, covariates: Mapping[str, Float64], training: NDArray[np.bool_]) -> pd.DataFrame:
+def _table(site: IntArray, covariates: Mapping[str, Float64], training: BoolArray) -> pd.DataFrame:
     """SITE and the covariates as deviations from the training mean, 0 where unknown.
 
     Covariates are left out if sites and earlier covariates determine them, or training subjects are too few.

@@ -8,11 +8,11 @@ the (n, n) Gram matrix. The labels are those of a fold's training subjects only.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve
 
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.sharing import record_downloads, record_uploads
+from brainfed.runtime.arrays import FloatArray, IntArray
 from brainfed.runtime.errors import UserError
 
 PENALTY = 1.0
@@ -25,9 +25,6 @@ INDEX_BYTES = 4
 """Bytes of a rank or the number of a feature, int32."""
 
 CROSSES = {"feature-rank": ("features",), "selected-features": ("selected",)}
-
-FloatMatrix = NDArray[np.float32] | NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -48,7 +45,7 @@ def both_classes(labels: IntArray) -> bool:
     return len(np.unique(labels[labels >= 0])) > 1
 
 
-def elimination_ranks(features: FloatMatrix, labels: IntArray) -> IntArray:
+def elimination_ranks(features: FloatArray, labels: IntArray) -> IntArray:
     """Rank (d,) of every feature; 0 is kept longest.
 
     Features dropped in one step are ranked by their weight in it, so an elimination down to k keeps the
@@ -82,7 +79,7 @@ def elimination_ranks(features: FloatMatrix, labels: IntArray) -> IntArray:
     return ranks
 
 
-def select_features(features: FloatMatrix, labels: IntArray, institution: IntArray, selected: int) -> Selection:
+def select_features(features: FloatArray, labels: IntArray, institution: IntArray, selected: int) -> Selection:
     """Select the features with the best mean rank over institutions, each of which ranks on its training subjects.
 
     Institutions with both classes have equal weights; one number a feature leaves each. Central
@@ -92,7 +89,6 @@ def select_features(features: FloatMatrix, labels: IntArray, institution: IntArr
         features: (n, d) of all subjects.
         labels: (n,) in {0, ..., C - 1}; -1: the label must not be used.
         institution: (n,) codes.
-        selected: number of features to keep.
 
     Raises:
         UserError: there are fewer features than `selected`, or no institution has both classes.

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from brainfed.cohort.phenotype.participant import plain_number
 from brainfed.cohort.phenotype.table import ALWAYS_MISSING
@@ -30,6 +29,7 @@ from brainfed.imaging.morphometry.tables import (
     read_stats,
 )
 from brainfed.imaging.series.shards import ShardFiles
+from brainfed.runtime.arrays import Float64
 from brainfed.runtime.artefacts import write_arrays, write_table
 from brainfed.runtime.errors import UserError
 
@@ -87,8 +87,6 @@ def read_morphometry(
     Args:
         tables: in the order of their columns.
         identities: subject -> FreeSurfer's id.
-        settings: selection of columns, and normalisation of volumes.
-        missing: codes of a missing value.
 
     Raises:
         UserError: no column is left, a column chosen by a pattern is of no known kind, two tables disagree on one, no
@@ -107,7 +105,7 @@ def read_morphometry(
             f"freesurfer: expected measures among the columns of {len(tables)} tables, found none that `columns`, "
             "`leave_out` and `measures` keep; fix them."
         )
-    rows: dict[str, NDArray[np.float64]] = {}
+    rows: dict[str, Float64] = {}
     problems: dict[str, str] = {}
     for subject in sorted(identities):
         try:
@@ -235,19 +233,15 @@ def _measured_columns(joined: Mapping[str, Column], identities: set[str], absent
 
 
 def _numbers(
-    subject: str,
-    identity: str,
-    columns: Mapping[str, Column],
-    tables: Sequence[TextTable],
-    absent: frozenset[str],
-) -> NDArray[np.float64]:
+    subject: str, identity: str, columns: Mapping[str, Column], tables: Sequence[TextTable], absent: frozenset[str]
+) -> Float64:
     values = np.empty(len(columns))
     for number, (name, column) in enumerate(columns.items()):
         where = f"Subject {subject}: {MEASURES}, found"
-        held = [source for source in column.sources if identity in source[0].rows]
-        if not held:
+        sources = [source for source in column.sources if identity in source[0].rows]
+        if not sources:
             raise UserError(_without_row(where, identity, name, column, tables))
-        table, place = next((one for one in held if one[0].rows[identity][one[1]] not in absent), held[0])
+        table, place = next((one for one in sources if one[0].rows[identity][one[1]] not in absent), sources[0])
         text = table.rows[identity][place]
         cell = f"in {table.place(identity)}, column {name!r}"
         if text in absent:
@@ -311,9 +305,6 @@ def _for_one_head(values: pd.DataFrame, columns: Mapping[str, Column]) -> tuple[
     return kept.assign(**{str(column): scaled[column] for column in volumes}), problems
 
 
-# Write a cohort's FreeSurfer measures, with quality and coverage tables as of region series.
-
-
 def write_measures(identities: Mapping[str, str], settings: CohortSettings, out: ShardFiles) -> None:
     """Read and write the measures of all subjects, subject -> FreeSurfer's id.
 
@@ -322,20 +313,20 @@ def write_measures(identities: Mapping[str, str], settings: CohortSettings, out:
     Raises:
         UserError: a table is unusable, a subject's measures are unusable and `on_invalid` is `error`, or all are.
     """
-    found = read_measures(identities, settings)
-    for subject, problem in sorted(found.problems.items()):
+    morphometry = read_measures(identities, settings)
+    for subject, problem in sorted(morphometry.problems.items()):
         if settings.on_invalid == "error":
             raise UserError(problem)
         logger.warning("%s has no measures: %s", subject, problem)
-    subjects, columns = list(map(str, found.values.index)), list(map(str, found.values.columns))
-    measures = found.values.to_numpy(np.float32)
+    subjects, columns = list(map(str, morphometry.values.index)), list(map(str, morphometry.values.columns))
+    measures = morphometry.values.to_numpy(np.float32)
     write_arrays(out.series, {"measures": measures}, {"subjects": subjects, "regions": columns})
     checksums = {
         subject: hashlib.sha256(row.tobytes()).hexdigest() for subject, row in zip(subjects, measures, strict=True)
     }
-    write_table(out.quality, quality_without_scan(sorted(identities), checksums, found.problems))
+    write_table(out.quality, quality_without_scan(sorted(identities), checksums, morphometry.problems))
     write_table(out.coverage, coverage_without_scan())
-    logger.info("%d measures of %d subjects, %d without", len(columns), len(subjects), len(found.problems))
+    logger.info("%d measures of %d subjects, %d without", len(columns), len(subjects), len(morphometry.problems))
 
 
 def read_measures(identities: Mapping[str, str], settings: CohortSettings) -> Morphometry:

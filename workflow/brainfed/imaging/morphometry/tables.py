@@ -23,7 +23,6 @@ Kind = Literal["volume", "thickness", "area", "other", "unknown"]
 Content = list[tuple[int, str, list[str]]]
 """Line, place and cells of every row."""
 
-
 INTRACRANIAL = ("EstimatedTotalIntraCranialVol", "eTIV", "IntraCranialVol", "ICV", "ST10CV")
 """Names of the estimated intracranial volume in FreeSurfer's versions, merged tables and ADNI's tables."""
 
@@ -84,8 +83,6 @@ def is_feature(column: str, settings: FreeSurferSettings, unknown: Kind = "unkno
     """Whether the settings keep a column; columns of another kind must be named in full.
 
     Args:
-        column: its name.
-        settings: selection of columns and kinds.
         unknown: kind of a column whose name does not tell it.
     """
     kind = measure_of(column)
@@ -257,22 +254,21 @@ def read_stats(subject: str, folder: str | Path, names: Sequence[str]) -> dict[s
     Parcellations that share region names with aparc keep their own name: `lh_aparc.DKTatlas_cuneus_thickness`.
 
     Args:
-        subject: id, for messages.
         folder: the `stats` folder.
         names: names of files in it: `aseg.stats`, `lh.aparc.stats`.
 
     Raises:
         UserError: a file is absent, truncated, or not a stats file.
     """
-    found: dict[str, str] = {}
+    measures: dict[str, str] = {}
     for name in names:
         path = Path(folder) / name
         if not path.is_file():
             raise UserError(
                 f"Subject {subject}: {MEASURES}, found no {path}; run recon-all to its end, or drop the subject."
             )
-        found |= _subcortical(subject, path) if name == "aseg.stats" else _cortical(subject, path)
-    return found
+        measures |= _subcortical(subject, path) if name == "aseg.stats" else _cortical(subject, path)
+    return measures
 
 
 def _subcortical(subject: str, path: Path) -> dict[str, str]:
@@ -280,25 +276,23 @@ def _subcortical(subject: str, path: Path) -> dict[str, str]:
     volumes = {row["StructName"]: row["Volume_mm3"] for row in rows}
     if len(volumes) < len(rows):
         raise UserError(f"Subject {subject}: {MEASURES}, found a structure in two rows of {path}; copy the file again.")
-    return volumes | {_global_name(*names): value for names, value in heads.items()}
-
-
-def _global_name(field: str, short: str) -> str:
-    """Name of asegstats2table: `lhCortexVol` of (lhCortex, lhCortexVol), the first of (IntraCranialVol, ICV)."""
-    return field if "Vol" in field and "Vol" not in short else short
+    # As asegstats2table: `lhCortexVol` of (lhCortex, lhCortexVol), the first of (IntraCranialVol, ICV).
+    return volumes | {
+        field if "Vol" in field and "Vol" not in short else short: value for (field, short), value in heads.items()
+    }
 
 
 def _cortical(subject: str, path: Path) -> dict[str, str]:
     hemisphere, parcellation = path.name.removesuffix(".stats").split(".", 1)
     prefix = hemisphere if parcellation in ("aparc", "aparc.a2009s") else f"{hemisphere}_{parcellation}"
     heads, rows = _read(subject, path, ("StructName", *CORTICAL_COLUMNS.values()))
-    found = {
+    measures = {
         f"{prefix}_{row['StructName']}_{measure}": row[column]
         for measure, column in CORTICAL_COLUMNS.items()
         for row in rows
     }
     known = {short: value for (_, short), value in heads.items()}
-    return found | {
+    return measures | {
         f"{hemisphere}_{name}_{measure}": known[name] for name, measure in OF_HEMISPHERE.items() if name in known
     }
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from brainfed.imaging.quality.typicality import defined_connectivity
+from brainfed.runtime.arrays import BoolArray, Float32, Float64
 
 COLUMNS = ("r", "p", "within_r", "within_p")
 BLOCK = 2000
@@ -21,7 +22,7 @@ FEWEST_SUBJECTS = 10
 
 
 def relate_motion(
-    series: Mapping[str, NDArray[np.float32]],
+    series: Mapping[str, Float32],
     regions: Sequence[str],
     moved: pd.DataFrame,
     runs: Mapping[str, Sequence[int]] | None = None,
@@ -30,7 +31,6 @@ def relate_motion(
 
     Args:
         series: subject -> (time, R).
-        regions: R names.
         moved: subject, mean_fd (mm, without NaN), site; the same subjects in ascending order.
         runs: subject -> lengths of its runs, for connectivity that is the mean over runs.
 
@@ -44,11 +44,11 @@ def relate_motion(
     if len(moved) < FEWEST_SUBJECTS or moved["mean_fd"].nunique() < 2:
         return ends.iloc[:0].astype("str").assign(**dict.fromkeys(COLUMNS, np.empty(0)))
     features = defined_connectivity(series, runs, fisher_z=True)
-    found = qc_fc(features, moved["mean_fd"].to_numpy(), moved["site"].to_numpy(dtype=object))
-    return pd.concat([ends.astype("str"), found], axis=1)
+    correlated = qc_fc(features, moved["mean_fd"].to_numpy(), moved["site"].to_numpy(dtype=object))
+    return pd.concat([ends.astype("str"), correlated], axis=1)
 
 
-def qc_fc(features: NDArray[np.float32], mean_fd: NDArray[np.float64], site: NDArray[np.object_]) -> pd.DataFrame:
+def qc_fc(features: Float32, mean_fd: Float64, site: NDArray[np.object_]) -> pd.DataFrame:
     """Correlate every connection with motion.
 
     Args:
@@ -72,16 +72,14 @@ def qc_fc(features: NDArray[np.float32], mean_fd: NDArray[np.float64], site: NDA
     return pd.concat(parts, ignore_index=True)
 
 
-def _correlations(
-    values: NDArray[np.float64], motion: NDArray[np.float64], groups: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _correlations(values: Float64, motion: Float64, groups: Float64) -> tuple[Float64, Float64]:
     """(b,) correlations of (n, b) values with (n,) motion, both minus the means of (n, k) indicated groups; their p."""
-    held = ~np.isnan(values)
-    size = groups.T @ held
-    x = _centred(np.where(held, values, 0.0), held, groups, size)
-    y = _centred(np.where(held, motion[:, None], 0.0), held, groups, size)
+    known = ~np.isnan(values)
+    size = groups.T @ known
+    x = _centred(np.where(known, values, 0.0), known, groups, size)
+    y = _centred(np.where(known, motion[:, None], 0.0), known, groups, size)
     spread = np.sqrt((x**2).sum(axis=0) * (y**2).sum(axis=0))
-    freedom = held.sum(axis=0) - 1 - (size > 0).sum(axis=0)
+    freedom = known.sum(axis=0) - 1 - (size > 0).sum(axis=0)
     defined = (freedom > 0) & (spread > 1e-12)
     r = np.divide((x * y).sum(axis=0), spread, out=np.full(len(spread), np.nan), where=defined)
     r = np.clip(r, -1, 1)
@@ -90,8 +88,6 @@ def _correlations(
     return r, np.where(defined, 2 * stats.t.sf(t, np.maximum(freedom, 1)), np.nan)
 
 
-def _centred(
-    values: NDArray[np.float64], held: NDArray[np.bool_], groups: NDArray[np.float64], size: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _centred(values: Float64, known: BoolArray, groups: Float64, size: Float64) -> Float64:
     means = (groups.T @ values) / np.maximum(size, 1)
-    return np.where(held, values - groups @ means, 0.0)
+    return np.where(known, values - groups @ means, 0.0)

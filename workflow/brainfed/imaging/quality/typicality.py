@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
-from brainfed.imaging.connectivity import connectivity, split_runs
+from brainfed.imaging.connectivity import connectivity
+from brainfed.imaging.series.joined import split_runs
 from brainfed.imaging.series.roi_series import varying_regions
 from brainfed.imaging.settings import FeatureSettings
+from brainfed.runtime.arrays import Float32, Float64
 
 FEWEST_SUBJECTS = 10
 """Fewest subjects of a judgement of likeness."""
@@ -25,11 +26,8 @@ MAD_TO_SD = 0.6745
 
 
 def defined_connectivity(
-    series: Mapping[str, NDArray[np.float32]],
-    runs: Mapping[str, Sequence[int]] | None = None,
-    *,
-    fisher_z: bool = False,
-) -> NDArray[np.float32]:
+    series: Mapping[str, Float32], runs: Mapping[str, Sequence[int]] | None = None, *, fisher_z: bool = False
+) -> Float32:
     """(n, R (R - 1) / 2) Pearson connectivity in ascending order of subject; NaN without a run with signal in both.
 
     `runs` holds the lengths of runs for connectivity that is the mean over runs.
@@ -44,7 +42,7 @@ def defined_connectivity(
 
 
 def typicality(
-    series: Mapping[str, NDArray[np.float32]], alike: float, runs: Mapping[str, Sequence[int]] | None = None
+    series: Mapping[str, Float32], alike: float, runs: Mapping[str, Sequence[int]] | None = None
 ) -> pd.DataFrame:
     """Compare every subject's connectivity with the others'.
 
@@ -66,17 +64,21 @@ def typicality(
     if not subjects:
         return table
     features = defined_connectivity(series, runs)
-    table["mean_fc"] = [_mean(row) for row in features]
+    defined = [row[~np.isnan(row)] for row in features]
+    table["mean_fc"] = [float(row.mean(dtype=np.float64)) if len(row) else float("nan") for row in defined]
     if next(iter(series.values())).shape[1] < FEWEST_REGIONS:
         return table
-    table["alike"] = [subjects[first] for first in _first_alike(features, alike)]
+    # The first subject of each group of subjects that correlate above `alike`, directly or through others.
+    _, group = connected_components(_correlations(features) > alike, directed=False)
+    _, first, member = np.unique(group, return_index=True, return_inverse=True)
+    table["alike"] = [subjects[row] for row in first[member]]
     if len(subjects) >= FEWEST_SUBJECTS:
         table["typicality"] = _likeness(features)
         table["typicality_z"] = robust_z(np.arctanh(np.clip(table["typicality"].to_numpy(), -0.999999, 0.999999)))
     return table
 
 
-def robust_z(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def robust_z(values: Float64) -> Float64:
     """(n,) distance from the median in scaled median absolute deviations; NaN without spread."""
     if np.isnan(values).all():
         return np.full(len(values), np.nan)
@@ -85,37 +87,20 @@ def robust_z(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(MAD_TO_SD * off / spread) if spread > 0 else np.full(len(values), np.nan)
 
 
-def _likeness(features: NDArray[np.float32]) -> NDArray[np.float64]:
+def _likeness(features: Float32) -> Float64:
     """(n,) correlation of each row's defined values with their means over the other rows."""
-    total: NDArray[np.float64] = np.nansum(features, axis=0, dtype=np.float64)
+    total: Float64 = np.nansum(features, axis=0, dtype=np.float64)
     count = np.sum(~np.isnan(features), axis=0)
     result = np.full(len(features), np.nan)
     for row, own in enumerate(features):
-        held = ~np.isnan(own) & (count > 1)
-        if held.sum() >= FEWEST_CONNECTIONS:
-            result[row] = _correlation(own[held], (total[held] - own[held]) / (count[held] - 1))
+        known = ~np.isnan(own) & (count > 1)
+        others = (total[known] - own[known]) / (count[known] - 1)
+        if known.sum() >= FEWEST_CONNECTIONS and np.ptp(own[known]) > 0 and np.ptp(others) > 0:
+            result[row] = np.corrcoef(own[known], others)[0, 1]
     return result
 
 
-def _mean(values: NDArray[np.float32]) -> float:
-    held = values[~np.isnan(values)]
-    return float(held.mean(dtype=np.float64)) if len(held) else float("nan")
-
-
-def _correlation(first: NDArray[np.float32], second: NDArray[np.float64]) -> float:
-    if np.ptp(first) == 0 or np.ptp(second) == 0:
-        return float("nan")
-    return float(np.corrcoef(first, second)[0, 1])
-
-
-def _first_alike(features: NDArray[np.float32], alike: float) -> NDArray[np.int64]:
-    """(n,) first row of each row's group of rows that correlate above `alike`, directly or through others."""
-    _, group = connected_components(_correlations(features) > alike, directed=False)
-    _, first, member = np.unique(group, return_index=True, return_inverse=True)
-    return np.asarray(first[member])
-
-
-def _correlations(features: NDArray[np.float32]) -> NDArray[np.float32]:
+def _correlations(features: Float32) -> Float32:
     """(n, n) correlations of the rows over the connections defined in both, 0 for too few of these."""
     held = ~np.isnan(features)
     mean = np.nansum(features, axis=1, keepdims=True) / np.maximum(held.sum(axis=1, keepdims=True), 1)

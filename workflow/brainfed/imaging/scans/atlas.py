@@ -8,11 +8,10 @@ from numpy.typing import NDArray
 
 from brainfed.imaging.scans.region_table import read_region_table
 from brainfed.imaging.scans.scan import load_nifti, opened, refuse_damaged
+from brainfed.runtime.arrays import Float32, Float64, IntArray
 from brainfed.runtime.errors import UserError
 
-# Atlas of maps of weights, which may overlap.
-
-Table = tuple[NDArray[np.int64], tuple[str, ...]]
+Table = tuple[IntArray, tuple[str, ...]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,8 +26,8 @@ class ProbabilisticAtlas:
     """
 
     name: str
-    maps: NDArray[np.float32]
-    affine: NDArray[np.float64]
+    maps: Float32
+    affine: Float64
     regions: tuple[str, ...]
 
     @property
@@ -40,13 +39,10 @@ class ProbabilisticAtlas:
 
 def name_maps(
     file: str | Path, values: NDArray[np.generic], table: str | Path | None, named: Table | None
-) -> tuple[NDArray[np.float32], tuple[str, ...]]:
+) -> tuple[Float32, tuple[str, ...]]:
     """(x, y, z, R) maps of an image in the order of its table, and their names.
 
     Args:
-        file: path of the image.
-        values: its voxels.
-        table: path of the table.
         named: number of each map, counted from 1, and its name; None: all maps, named by number.
 
     Raises:
@@ -66,7 +62,7 @@ def name_maps(
     return np.ascontiguousarray(maps[..., numbers - 1]), regions
 
 
-def _check_maps(file: str | Path, maps: NDArray[np.float32]) -> None:
+def _check_maps(file: str | Path, maps: Float32) -> None:
     """Refuse a stack of parcellations, which share their voxels; maps of weights differ in place."""
     support = maps != 0
     everywhere, somewhere = support.all(axis=3).sum(), support.any(axis=3).sum()
@@ -78,8 +74,6 @@ def _check_maps(file: str | Path, maps: NDArray[np.float32]) -> None:
             "of the same voxels; save one of them as a 3D image."
         )
 
-
-# A parcellation and the names of its regions, in the order of the region table.
 
 PARCELLATION = "a NIfTI parcellation"
 WHOLE_TO = 1e-3
@@ -101,8 +95,8 @@ class Atlas:
 
     name: str
     labels: NDArray[np.int32]
-    affine: NDArray[np.float64]
-    indices: NDArray[np.int64]
+    affine: Float64
+    indices: IntArray
     regions: tuple[str, ...]
 
     @property
@@ -139,18 +133,18 @@ def load_atlas(name: str, parcellation: str | Path, table: str | Path | None = N
             f"{values.shape}."
         )
     labels = _whole(parcellation, values)
-    found = np.unique(labels[labels != 0])
+    present = np.unique(labels[labels != 0])
     if named is None:
-        named = found.astype(np.int64), tuple(str(label) for label in found)
+        named = present.astype(np.int64), tuple(str(label) for label in present)
     indices, regions = named
-    unnamed = np.setdiff1d(found, indices)
+    unnamed = np.setdiff1d(present, indices)
     if unnamed.size:
         raise UserError(
             f"{parcellation}: expected the {len(indices)} labels of {table}, found {unnamed.size} more "
             f"({', '.join(map(str, unnamed[:5]))}{' ...' if unnamed.size > 5 else ''}); add them to the table or set "
             "their voxels to 0."
         )
-    if not found.size:
+    if not present.size:
         raise UserError(f"{parcellation}: expected labels above 0, found none; is it an empty image?")
     return Atlas(name, labels, affine, indices, regions)
 

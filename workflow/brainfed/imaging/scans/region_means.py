@@ -13,28 +13,23 @@ from numpy.typing import NDArray
 
 from brainfed.imaging.scans.atlas import Atlas, ProbabilisticAtlas
 from brainfed.imaging.scans.scan import AtlasGrid, Scan, resampling, same_grid, suspicion
+from brainfed.runtime.arrays import BoolArray, Float32, Float64, IntArray
 from brainfed.runtime.errors import UserError
 
-# Coverage of regions by a scan.
 
-
-def varying_voxels(scan: Scan) -> NDArray[np.bool_]:
+def varying_voxels(scan: Scan) -> BoolArray:
     """(x, y, z) mask of the voxels with signal: those in the brain that vary in time."""
     varying = np.ptp(scan.voxels, axis=3) > 0
     return np.asarray(varying if scan.brain is None else varying & scan.brain)
 
 
-def seen_voxels(
-    scan: Scan, varying: NDArray[np.bool_], name: str, affine: NDArray[np.float64], voxels: NDArray[np.int64]
-) -> NDArray[np.bool_]:
+def seen_voxels(scan: Scan, varying: BoolArray, name: str, affine: Float64, voxels: IntArray) -> BoolArray:
     """(V,) mask of the atlas' voxels that a scan covers: in its field of view and with signal.
 
     The nearest voxel of the scan decides, so coverage does not depend on the scan's resolution.
 
     Args:
-        scan: the image.
         varying: (x, y, z) voxels of the scan with signal.
-        name: name of the atlas.
         affine: (4, 4) voxel to mm of the atlas.
         voxels: (V, 3) voxels of the atlas.
 
@@ -51,19 +46,16 @@ def voxels_in_view(
     subject: str,
     file: str | Path,
     shape: tuple[int, ...],
-    affine: NDArray[np.float64],
+    affine: Float64,
     name: str,
-    atlas_affine: NDArray[np.float64],
-    voxels: NDArray[np.int64],
-) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    atlas_affine: Float64,
+    voxels: IntArray,
+) -> tuple[IntArray, BoolArray]:
     """(V, 3) nearest voxel of an image for each voxel of the atlas, and (V,) whether it is in the image.
 
     Args:
-        subject: id, for messages.
-        file: path of the image.
         shape: (x, y, z) of the image.
         affine: (4, 4) voxel to mm of the image.
-        name: name of the atlas.
         atlas_affine: (4, 4) voxel to mm of the atlas.
         voxels: (V, 3) voxels of the atlas.
 
@@ -74,14 +66,15 @@ def voxels_in_view(
     nearest = places.clip(-1, max(shape)).astype(np.int64)  # A broken affine may lead beyond all whole numbers.
     in_view = np.asarray(((nearest >= 0) & (nearest < shape)).all(axis=1))
     if not in_view.any():
+        corners = np.argwhere(np.ones((2, 2, 2))) * (np.asarray(shape) - 1)
         raise UserError(
             f"Subject {subject}, {file}: expected the space of atlas {name!r} ({_box(atlas_affine, voxels)}), found an "
-            f"image that shares no voxel with it ({_extent_of_image(shape, affine)}); register it or fix its affine."
+            f"image that shares no voxel with it ({_box(affine, corners)}); register it or fix its affine."
         )
     return nearest, in_view
 
 
-def check_present(scan: Scan, name: str, present: NDArray[np.bool_]) -> None:
+def check_present(scan: Scan, name: str, present: BoolArray) -> None:
     """Refuse a scan in which no region has a voxel with signal.
 
     Raises:
@@ -94,11 +87,7 @@ def check_present(scan: Scan, name: str, present: NDArray[np.bool_]) -> None:
         )
 
 
-def _extent_of_image(shape: tuple[int, ...], affine: NDArray[np.float64]) -> str:
-    return _box(affine, np.argwhere(np.ones((2, 2, 2))) * (np.asarray(shape) - 1))
-
-
-def _box(affine: NDArray[np.float64], voxels: NDArray[np.int64]) -> str:
+def _box(affine: Float64, voxels: IntArray) -> str:
     places = apply_affine(affine, voxels)
     low, high = np.rint(places.min(axis=0)) + 0.0, np.rint(places.max(axis=0)) + 0.0
     return ", ".join(f"{axis} {a:g} ... {b:g} mm" for axis, a, b in zip("xyz", low, high, strict=True))
@@ -110,13 +99,10 @@ def _box(affine: NDArray[np.float64], voxels: NDArray[np.int64]) -> str:
 # weighted count over the atlas' voxels, with the same sums in the same order.
 
 
-def label_means(
-    scan: Scan, varying: NDArray[np.bool_], atlas: Atlas, voxels: NDArray[np.int64]
-) -> tuple[NDArray[np.floating], NDArray[np.float64]]:
+def label_means(scan: Scan, varying: BoolArray, atlas: Atlas, voxels: IntArray) -> tuple[NDArray[np.floating], Float64]:
     """(time, R) means, NaN where no voxel was seen, and (R,) coverage.
 
     Args:
-        scan: the image.
         varying: (x, y, z) voxels of the scan with signal; the others do not count.
         atlas: the parcellation, resampled to the nearest label if on another grid than the scan's.
         voxels: (V, 3) voxels of the atlas with a label.
@@ -155,7 +141,7 @@ def labels_on_grid(scan: Scan, atlas: Atlas) -> NDArray[np.int32]:
     return np.asarray(resampled.dataobj, dtype=np.int32)
 
 
-def _columns(atlas: Atlas, labels: NDArray[np.int32]) -> NDArray[np.int64]:
+def _columns(atlas: Atlas, labels: NDArray[np.int32]) -> IntArray:
     """Position of each label in the atlas' table, which holds all of them."""
     order = np.argsort(atlas.indices)
     return np.asarray(order[np.searchsorted(atlas.indices[order], labels)])
@@ -165,14 +151,13 @@ def _columns(atlas: Atlas, labels: NDArray[np.int32]) -> NDArray[np.int64]:
 
 
 def map_means(
-    scan: Scan, varying: NDArray[np.bool_], atlas: ProbabilisticAtlas, voxels: NDArray[np.int64]
-) -> tuple[NDArray[np.floating], NDArray[np.float64]]:
+    scan: Scan, varying: BoolArray, atlas: ProbabilisticAtlas, voxels: IntArray
+) -> tuple[NDArray[np.floating], Float64]:
     """(time, R) least-squares weights of the maps in every volume, NaN for unseen maps, and (R,) coverage.
 
     Coverage is the seen fraction of a map's absolute weight.
 
     Args:
-        scan: the image.
         varying: (x, y, z) voxels of the scan with signal; the others do not count.
         atlas: the maps, interpolated linearly if on another grid than the scan's.
         voxels: (V, 3) voxels of the atlas with a weight in any map.
@@ -200,7 +185,7 @@ def map_means(
 
 
 @lru_cache(maxsize=1)
-def _maps_on_grid(atlas: ProbabilisticAtlas, shape: tuple[int, int, int], affine: bytes) -> NDArray[np.float32]:
+def _maps_on_grid(atlas: ProbabilisticAtlas, shape: tuple[int, int, int], affine: bytes) -> Float32:
     """(x, y, z, R) maps on a scan's grid, cached for the next scan on the same grid."""
     target = np.frombuffer(affine, dtype=np.float64).reshape(4, 4)
     if same_grid(shape, target, atlas.maps.shape[:3], atlas.affine):
@@ -209,9 +194,6 @@ def _maps_on_grid(atlas: ProbabilisticAtlas, shape: tuple[int, int, int], affine
         nib.Nifti1Image(atlas.maps, atlas.affine), target_affine=target, target_shape=shape, interpolation="linear"
     )
     return np.asarray(resampled.dataobj, dtype=np.float32)
-
-
-# Mean and coverage of every region of an atlas in a scan.
 
 
 @dataclass(frozen=True)
@@ -226,7 +208,7 @@ class RegionMeans:
     """
 
     means: NDArray[np.floating]
-    coverage: NDArray[np.float64]
+    coverage: Float64
     resampled: str
     suspicion: str
 

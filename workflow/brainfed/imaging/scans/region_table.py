@@ -1,13 +1,13 @@
-"""Read the names and labels of a parcellation's regions."""
+"""Text files beside scans, and the names and labels of a parcellation's regions."""
 
 import csv
 import re
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from brainfed.cohort.phenotype.table import decoded, foreign_content
+from brainfed.runtime.arrays import IntArray
 from brainfed.runtime.errors import UserError
 
 COLUMNS = ("index", "name")
@@ -16,8 +16,34 @@ SEPARATORS = "\t,;"
 BACKGROUND = re.compile(r"0+(\.0*)?")
 INDEX = re.compile(r"0*([1-9][0-9]{0,8})(\.0*)?")
 
+POINTERS = (b"/annex/objects/", b"version https://git-lfs.github.com/spec/")
+"""First bytes of the files that git-annex and Git LFS leave in place of a content that was not fetched."""
 
-def read_region_table(table: str | Path) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+
+def read_text(
+    where: str, file: str | Path, expected: str, remedy: str = "check the path and save the text as UTF-8"
+) -> str:
+    """The text of a UTF-8 or UTF-16 file, lines ended by a line feed.
+
+    Raises:
+        UserError: the file is absent, or no text, as spreadsheets and what git-annex and Git LFS leave are none.
+    """
+    try:
+        content = Path(file).read_bytes()
+        if content.startswith(POINTERS):
+            raise UserError(
+                f"{where}: expected {expected}, found a pointer to a content that was not fetched; run `git annex get` "
+                "or `git lfs pull` there."
+            )
+        if foreign := foreign_content(content):
+            raise UserError(f"{where}: expected {expected}, found {foreign}.")
+        text = decoded(content)
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{where}: expected {expected}, found an unreadable one ({error}); {remedy}.") from error
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
+def read_region_table(table: str | Path) -> tuple[IntArray, tuple[str, ...]]:
     """Labels and names of a region table with the columns index and name, separated by tabs, commas or semicolons.
 
     A row with index 0 is the background, which is no region.
@@ -64,19 +90,11 @@ def read_region_table(table: str | Path) -> tuple[NDArray[np.int64], tuple[str, 
 
 def _rows(table: str | Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
     """The header, and number and cells of every further line that is not blank."""
-    expected = "expected a tab-separated text table with the columns index and name"
-    try:
-        content = Path(table).read_bytes()
-        foreign = foreign_content(content)
-        text = "" if foreign else decoded(content)
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{table}: {expected}, found an unreadable one ({error}); save it as UTF-8 text.") from error
-    if foreign:
-        raise UserError(f"{table}: {expected}, found {foreign}.")
-    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    expected = "a tab-separated text table with the columns index and name"
+    lines = read_text(str(table), table, expected, "save it as UTF-8 text").split("\n")
     first = next((line for line in lines if line.strip()), None)
     if first is None:
-        raise UserError(f"{table}: {expected}, found an empty file; is it the whole table?")
+        raise UserError(f"{table}: expected {expected}, found an empty file; is it the whole table?")
     separator = next((mark for mark in SEPARATORS if mark in first), "\t")
     reader = csv.reader(lines, delimiter=separator)
     filled = [(reader.line_num, cells) for cells in reader if any(cell.strip() for cell in cells)]

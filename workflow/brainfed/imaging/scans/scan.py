@@ -14,8 +14,8 @@ import numpy as np
 from nibabel.affines import apply_affine, voxel_sizes
 from nibabel.arrayproxy import ArrayProxy
 from nibabel.openers import ImageOpener
-from numpy.typing import NDArray
 
+from brainfed.runtime.arrays import BoolArray, Float32, Float64, IntArray
 from brainfed.runtime.errors import UserError
 
 # Open a NIfTI file, read it to its last byte, and refuse any other or damaged file with one sentence.
@@ -42,7 +42,6 @@ def refuse_damaged(where: str, expected: str) -> Iterator[None]:
     """Refuse a file if reading it inside the context fails, for whatever reason nibabel gives.
 
     Args:
-        where: subject and file.
         expected: expected kind of file.
 
     Raises:
@@ -63,8 +62,6 @@ def load_nifti(where: str, file: str | Path, expected: str) -> nib.Nifti1Pair:
     """Open a NIfTI of real numbers; its voxels are not read yet.
 
     Args:
-        where: subject and file.
-        file: path of the image.
         expected: expected kind of file.
 
     Raises:
@@ -135,12 +132,7 @@ def same_content(one: str, other: str) -> bool:
     return filecmp.cmp(one, other, shallow=False)
 
 
-# Read the brain mask that fMRIPrep writes beside an image.
-
-
-def read_brain(
-    subject: str, mask: str, file: str, grid: tuple[int, ...], affine: NDArray[np.float64]
-) -> NDArray[np.bool_]:
+def read_brain(subject: str, mask: str, file: str, grid: tuple[int, ...], affine: Float64) -> BoolArray:
     """(x, y, z) mask of the voxels of an image in the brain.
 
     Raises:
@@ -160,8 +152,6 @@ def read_brain(
         raise UserError(f"{where}: expected voxels in the mask, found none; fetch it again or set brain_mask: false.")
     return brain
 
-
-# Open one subject's 4D image and refuse an unusable one.
 
 SECONDS = {0: 1.0, 8: 1.0, 16: 1e-3, 24: 1e-6}
 """Code of NIfTI for the unit of time -> its length in s; an unknown unit is taken for seconds."""
@@ -187,7 +177,7 @@ class ScanHeader:
     """
 
     shape: tuple[int, ...]
-    affine: NDArray[np.float64]
+    affine: Float64
     tr: float
     voxels: str
     size: int
@@ -210,12 +200,12 @@ class Scan:
 
     subject: str
     file: str
-    voxels: NDArray[np.float32]
-    affine: NDArray[np.float64]
+    voxels: Float32
+    affine: Float64
     tr: float
     affines_apart: float = 0.0
     precision: type[np.float32] | type[np.float64] = np.float32
-    brain: NDArray[np.bool_] | None = None
+    brain: BoolArray | None = None
 
 
 def read_header(subject: str, file: str | Path) -> ScanHeader:
@@ -252,7 +242,7 @@ def read_scan(subject: str, file: str | Path, mask: str | None = None) -> Scan:
     return Scan(subject, str(file), voxels, header.affine, header.tr, _affines_apart(image), precision, brain)
 
 
-def _clear_background(where: str, voxels: NDArray[np.float32], brain: NDArray[np.bool_] | None) -> None:
+def _clear_background(where: str, voxels: Float32, brain: BoolArray | None) -> None:
     """Set the background of an image to 0 in place, and refuse other voxels that are not finite."""
     volumes = np.moveaxis(voxels, 3, 0)
     if all(np.isfinite(volume).all() for volume in volumes):
@@ -269,7 +259,7 @@ def _clear_background(where: str, voxels: NDArray[np.float32], brain: NDArray[np
         )
 
 
-def _voxels_of(image: nib.Nifti1Pair) -> NDArray[np.float32]:
+def _voxels_of(image: nib.Nifti1Pair) -> Float32:
     """(x, y, z, time) voxels, read some volumes at a time: at once, nibabel holds a compressed file twice."""
     voxels = np.empty(image.shape, dtype=np.float32, order="F")
     some = max(1, AT_A_TIME // max(1, math.prod(image.shape[:3])))
@@ -335,14 +325,12 @@ class AtlasGrid:
         affine: (4, 4) voxel to mm.
     """
 
-    voxels: NDArray[np.int64]
+    voxels: IntArray
     shape: tuple[int, ...]
-    affine: NDArray[np.float64]
+    affine: Float64
 
 
-def same_grid(
-    shape: tuple[int, ...], affine: NDArray[np.float64], other: tuple[int, ...], placed: NDArray[np.float64]
-) -> bool:
+def same_grid(shape: tuple[int, ...], affine: Float64, other: tuple[int, ...], placed: Float64) -> bool:
     """Whether two grids agree to 0.1 um."""
     return shape == other and np.allclose(affine, placed, atol=1e-4)
 
@@ -355,7 +343,7 @@ def resampling(scan: Scan, atlas: AtlasGrid) -> str:
     return f"from {own} to {other}" if own != other else f"from {own} to {other} on another grid"
 
 
-def suspicion(scan: Scan, varying: NDArray[np.bool_], atlas: AtlasGrid) -> str:
+def suspicion(scan: Scan, varying: BoolArray, atlas: AtlasGrid) -> str:
     """Evidence against a scan being in the atlas' space, as one line; empty: none.
 
     Evidence are two different affines of the header, turned axes (an image in template space has the template's
@@ -363,43 +351,41 @@ def suspicion(scan: Scan, varying: NDArray[np.bool_], atlas: AtlasGrid) -> str:
     less than half.
 
     Args:
-        scan: the image.
         varying: (x, y, z) voxels of the scan with signal.
-        atlas: grid of the atlas.
     """
-    found = []
+    evidence = []
     if scan.affines_apart > APART:
-        found.append(f"the header's two affines (sform, qform) lie {scan.affines_apart:.0f} mm apart")
+        evidence.append(f"the header's two affines (sform, qform) lie {scan.affines_apart:.0f} mm apart")
     angle = _turn(scan.affine, atlas.affine)
     if angle > TURNED:
-        found.append(f"the image's axes are turned by {angle:.0f} degrees against the atlas'")
+        evidence.append(f"the image's axes are turned by {angle:.0f} degrees against the atlas'")
     places = apply_affine(atlas.affine, atlas.voxels[:: max(1, len(atlas.voxels) // SAMPLE)])
     seen = _share(scan, varying, places)
     if seen < LITTLE:
-        found.append(f"{100 * seen:.0f} % of the atlas have a signal")
+        evidence.append(f"{100 * seen:.0f} % of the atlas have a signal")
     brain = _brain(scan, varying)
     own = _share(scan, brain, places)
     best = max(_share(scan, brain, places @ axes) for axes in _orientations())
     if best > own + BETTER:
-        found.append(
+        evidence.append(
             f"{100 * own:.0f} % of the atlas lie in the brain, {100 * best:.0f} % would with the image's axes swapped "
             "or reversed"
         )
-    return "; ".join(found)
+    return "; ".join(evidence)
 
 
-def _size(affine: NDArray[np.float64]) -> str:
+def _size(affine: Float64) -> str:
     sizes = [f"{size:.3g}" for size in voxel_sizes(affine)]
     return f"{sizes[0] if len(set(sizes)) == 1 else ' x '.join(sizes)} mm"
 
 
-def _turn(affine: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+def _turn(affine: Float64, other: Float64) -> float:
     """Largest angle in degrees between an axis of one grid and the nearest axis of another."""
     one, two = (matrix[:3, :3] / voxel_sizes(matrix) for matrix in (affine, other))
     return float(np.degrees(np.arccos(np.clip(np.abs(two.T @ one).max(axis=0).min(), 0, 1))))
 
 
-def _brain(scan: Scan, varying: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _brain(scan: Scan, varying: BoolArray) -> BoolArray:
     """Voxels with signal of a masked image, or bright voxels of an image with noise in its background."""
     if varying.mean() < MASKED:
         return varying
@@ -408,17 +394,17 @@ def _brain(scan: Scan, varying: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return np.asarray(brightness > DARK * np.percentile(brightness, 98))
 
 
-def _share(scan: Scan, mask: NDArray[np.bool_], places: NDArray[np.float64]) -> float:
+def _share(scan: Scan, mask: BoolArray, places: Float64) -> float:
     """Fraction of (V, 3) places in mm with their nearest voxel of the scan in the mask."""
     nearest = np.rint(apply_affine(np.linalg.inv(scan.affine), places)).astype(np.int64)
     in_view = ((nearest >= 0) & (nearest < mask.shape)).all(axis=1)
     return float(mask[tuple(nearest[in_view].T)].sum() / len(places))
 
 
-def _orientations() -> list[NDArray[np.float64]]:
+def _orientations() -> list[Float64]:
     """The 23 other orientations of the axes of world space, mirrored left and right aside."""
     axes = np.eye(3)
-    found = [
+    orientations = [
         axes[list(order)] * (1, *signs) for order in permutations(range(3)) for signs in product((1, -1), repeat=2)
     ]
-    return found[1:]
+    return orientations[1:]

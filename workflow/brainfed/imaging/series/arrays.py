@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from brainfed.runtime.arrays import Float64
 from brainfed.runtime.errors import UserError
 
 # Check that a variable of a MATLAB file of version 5 is whole before SciPy reads it.
@@ -21,10 +22,8 @@ from brainfed.runtime.errors import UserError
 # memory. The layout is that of MathWorks' "MAT-File Format", version 5: elements of a tag (type, bytes) and data.
 
 Format = Literal["npy", "npz", "mat", "hdf5"]
-Values = NDArray[np.float64]
 Contents = tuple[Mapping[str, tuple[int, ...] | None], Callable[[str], Any]]
 """Variable -> its shape, None if it is no array of numbers; and how one is loaded."""
-
 
 HEADER = 128
 """Bytes above the first element; the last two tell the order of bytes."""
@@ -98,18 +97,18 @@ def _check_matrix(matrix: bytes, order: str, depth: int) -> None:
         return
     parts = _elements(matrix, order)
     kind, lengths, _ = _head(parts, order)
-    held, count = [*parts], math.prod(lengths)
+    parts_left, count = [*parts], math.prod(lengths)
     if kind == CELL and depth:
-        if len(held) != count or any(one.kind != MATRIX for one in held):
-            raise ValueError(f"{len(held)} cells in place of {count}")
-        for one in held:
+        if len(parts_left) != count or any(one.kind != MATRIX for one in parts_left):
+            raise ValueError(f"{len(parts_left)} cells in place of {count}")
+        for one in parts_left:
             _check_matrix(one.data, order, depth - 1)
     elif kind == CHARACTERS or kind in NUMBERS:
-        for one in held:
+        for one in parts_left:
             values = len(one.data) // BYTES.get(one.kind, 1)
             if one.kind not in BYTES or (values < count if kind == CHARACTERS else values != count):
                 raise ValueError(f"{values} values in place of {count}")
-        if not held:
+        if not parts_left:
             raise ValueError(f"no values in place of {count}")
     else:
         raise ValueError(f"a matrix of class {kind}")
@@ -128,11 +127,10 @@ ROUGH = 0.1
 """Largest mean autocorrelation along its columns."""
 
 
-def refuse_other_orientation(where: str, exact: NDArray[np.float64], transposed: bool | None) -> None:
+def refuse_other_orientation(where: str, exact: Float64, transposed: bool | None) -> None:
     """Refuse a (time, R) array that seems to have a row a region, or that holds correlations.
 
     Args:
-        where: subject and file, for messages.
         exact: values, NaN in regions that are missing throughout.
         transposed: the cohort's setting; the question is open where it is None.
 
@@ -157,7 +155,7 @@ def refuse_other_orientation(where: str, exact: NDArray[np.float64], transposed:
         )
 
 
-def autocorrelation(series: NDArray[np.float64]) -> float:
+def autocorrelation(series: Float64) -> float:
     """Mean over the columns that vary of the autocorrelation with the row below; 0 if none varies."""
     centred = series - series.mean(axis=0)
     power = (centred**2).sum(axis=0)
@@ -208,12 +206,10 @@ def array_format(file: str | Path) -> Format | None:
 
 def read_array(
     where: str, file: str | Path, variable: str | None, known: Sequence[str], regions: int | None
-) -> tuple[Values, tuple[str, ...]]:
+) -> tuple[Float64, tuple[str, ...]]:
     """Read the (time, R) series in a file of arrays, and the names of its regions: empty where the file has none.
 
     Args:
-        where: subject and file, for messages.
-        file: path of a file with a format.
         variable: name of the array; None: the only matrix of the file, or `ROISignals`.
         known: names of the cohort's regions; those of a CONN file are chosen by them if it has them all.
         regions: number of regions; None if it is not known.
@@ -331,25 +327,25 @@ def _of_hdf5(file: str | Path) -> Contents:
     return shapes, load
 
 
-def _class_of(held: Any, other: str = "") -> str:
+def _class_of(data: Any, other: str = "") -> str:
     """MATLAB's class of a data set; `other` where another program wrote it."""
-    kind = held.attrs.get("MATLAB_class", other)
+    kind = data.attrs.get("MATLAB_class", other)
     return kind.decode() if isinstance(kind, bytes) else str(kind)
 
 
 def _of_reference(content: Any, reference: Any) -> Any:
-    held = content[reference]
-    if _class_of(held) == "char":
-        return "".join(map(chr, np.ravel(held[()])))
-    return _of_matlab(held)
+    data = content[reference]
+    if _class_of(data) == "char":
+        return "".join(map(chr, np.ravel(data[()])))
+    return _of_matlab(data)
 
 
-def _of_matlab(held: Any) -> NDArray[Any]:
-    """Values of a data set: MATLAB writes columns first, so its matrices lie there transposed."""
-    if held.attrs.get("MATLAB_empty", 0):
-        return np.empty(tuple(np.ravel(held[()]).astype(int)))
-    values: NDArray[Any] = held[()]
-    return values.T if _class_of(held) else values
+def _of_matlab(data: Any) -> NDArray[Any]:
+    """Float64 of a data set: MATLAB writes columns first, so its matrices lie there transposed."""
+    if data.attrs.get("MATLAB_empty", 0):
+        return np.empty(tuple(np.ravel(data[()]).astype(int)))
+    values: NDArray[Any] = data[()]
+    return values.T if _class_of(data) else values
 
 
 def _chosen(where: str, shapes: Mapping[str, tuple[int, ...] | None], variable: str | None) -> str:
@@ -385,7 +381,7 @@ def _chosen(where: str, shapes: Mapping[str, tuple[int, ...] | None], variable: 
     )
 
 
-def _matrix(where: str, values: NDArray[Any]) -> Values:
+def _matrix(where: str, values: NDArray[Any]) -> Float64:
     """The array as (time, R) numbers.
 
     Raises:
@@ -407,7 +403,7 @@ def _matrix(where: str, values: NDArray[Any]) -> Values:
 
 def _of_conn(
     where: str, entries: Sequence[Any], texts: Sequence[Any], known: Sequence[str], regions: int | None
-) -> tuple[Values, tuple[str, ...]]:
+) -> tuple[Float64, tuple[str, ...]]:
     """Series and names of the regions of a CONN file.
 
     Raises:

@@ -5,20 +5,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from brainfed.imaging.series.roi_series import empty_regions, varying_regions
 from brainfed.imaging.series.shards import load_runs, shared_regions
 from brainfed.imaging.settings import SeriesSettings
+from brainfed.runtime.arrays import Float32, Float64
 from brainfed.runtime.artefacts import array_shapes, map_array, read_arrays, writing_blocks
 from brainfed.runtime.errors import UserError
 
-# Standardise region series before their covariance is computed.
-
-Series = NDArray[np.float32]
+Series = Float32
 
 
-def standardised(series: NDArray[np.float32]) -> NDArray[np.float64]:
+def standardised(series: Float32) -> Float64:
     """(time, R) series with mean 0 and variance 1; a region without signal is 0 throughout."""
     varying = varying_regions(series)
     values = np.where(varying, series, 0.0).astype(np.float64)
@@ -26,10 +24,13 @@ def standardised(series: NDArray[np.float32]) -> NDArray[np.float64]:
     return np.asarray(values / np.where(varying, values.std(axis=0), 1.0))
 
 
-# The standardised region series of all subjects in one file, one subject after the other.
-
 LEAST_TIMEPOINTS = 2
 """Time points without which a series has no variance."""
+
+
+def split_runs(series: Float32, lengths: Sequence[int]) -> list[Float32]:
+    """(time, R) series of each run of a subject; one series without lengths."""
+    return np.split(series, np.cumsum(lengths)[:-1]) if len(lengths) else [series]
 
 
 def write_series(
@@ -44,10 +45,6 @@ def write_series(
     The arrays are those of `samples.series.SeriesInputs`.
 
     Args:
-        path: of the file.
-        files: the parts of the cohort's series.
-        subjects: ids.
-        settings: how a series is scaled.
         metadata: to be kept beside the subjects and the names of the regions.
 
     Raises:
@@ -61,8 +58,8 @@ def write_series(
     with writing_blocks(path, shapes, {**metadata, "subjects": order, "regions": list(regions)}) as append:
         append("start", np.cumsum([0, *lengths], dtype=np.int64))
         for subject in order:
-            held = map_array(place[subject][0], subject).arrays[subject]
-            append("series", scaled(subject, held, runs.get(subject, ())))
+            series = map_array(place[subject][0], subject).arrays[subject]
+            append("series", scaled(subject, series, runs.get(subject, ())))
 
 
 def scaled(subject: str, series: Series, runs: Sequence[int] = ()) -> Series:
@@ -79,8 +76,7 @@ def scaled(subject: str, series: Series, runs: Sequence[int] = ()) -> Series:
             f"{moment} of region {region} (counted from 0); mend the file, or leave the subject out of the phenotype "
             "table."
         )
-    parts = np.split(series, np.cumsum(runs)[:-1]) if len(runs) else [series]
-    return np.concatenate([standardised(part) for part in parts]).astype(np.float32)
+    return np.concatenate([standardised(run) for run in split_runs(series, runs)]).astype(np.float32)
 
 
 def _places(files: Sequence[str | Path]) -> tuple[dict[str, tuple[str | Path, tuple[int, ...]]], tuple[str, ...]]:

@@ -20,6 +20,7 @@ from brainfed.imaging.series.text import (
     read_header,
     read_series_text,
 )
+from brainfed.runtime.arrays import BoolArray, Float32, Float64
 from brainfed.runtime.errors import UserError
 
 # Find the regions of a series without signal: their correlations are undefined.
@@ -27,29 +28,26 @@ from brainfed.runtime.errors import UserError
 RELATIVE_FLOOR = 1e-6
 
 
-def empty_regions(series: NDArray[np.floating]) -> NDArray[np.bool_]:
+def empty_regions(series: NDArray[np.floating]) -> BoolArray:
     """(R,) mask of the columns of a (time, R) series that are NaN: no voxel was seen."""
     return np.asarray(np.isnan(series).all(axis=0))
 
 
-def constant_regions(series: NDArray[np.floating]) -> NDArray[np.bool_]:
+def constant_regions(series: NDArray[np.floating]) -> BoolArray:
     """(R,) mask of the columns of a (time, R) series that do not vary beyond float32 rounding."""
     values = np.where(np.isnan(series), 0.0, series).astype(np.float64)
     flat = np.ptp(values, axis=0) <= RELATIVE_FLOOR * np.abs(values).max(axis=0)
     return np.asarray(flat & ~empty_regions(series))
 
 
-def rounding_regions(cleaned: NDArray[np.float64], means: NDArray[np.float64]) -> NDArray[np.bool_]:
+def rounding_regions(cleaned: Float64, means: Float64) -> BoolArray:
     """(R,) mask of the columns with only the float32 rounding of the means left after cleaning."""
     return np.asarray(np.ptp(cleaned, axis=0) <= RELATIVE_FLOOR * np.abs(means).max(axis=0))
 
 
-def varying_regions(series: NDArray[np.floating]) -> NDArray[np.bool_]:
+def varying_regions(series: NDArray[np.floating]) -> BoolArray:
     """(R,) mask of the columns with defined correlations: seen throughout and varying."""
     return np.asarray(~(np.isnan(series).any(axis=0) | constant_regions(series)))
-
-
-# Region series of one subject, from a scan or a text file.
 
 
 @dataclass(frozen=True)
@@ -69,8 +67,8 @@ class RegionSeries:
         header_tr: repetition time of the image header if a sidecar contradicts it, else NaN.
     """
 
-    series: NDArray[np.float32]
-    coverage: NDArray[np.float64]
+    series: Float32
+    coverage: Float64
     tr: float
     volumes: int = 0
     mean_fd: float = float("nan")
@@ -104,7 +102,7 @@ OF_FLOAT64 = 1e-12
 class NamedSeries:
     """One subject's (time, R) float32 series and its region names, `1` ... `R` if the file has none."""
 
-    series: NDArray[np.float32]
+    series: Float32
     regions: tuple[str, ...]
 
 
@@ -128,8 +126,6 @@ def read_roi_series(
     signal, and is NaN.
 
     Args:
-        subject: id, for messages.
-        file: path of the file.
         regions: number of regions; None: that of the file.
         header: whether the first line of a text names the regions; None: decide by rule.
         indices: indices of the cohort's region table; None without a table.
@@ -167,7 +163,7 @@ def _read_text(
     header: bool | None,
     indices: Sequence[int] | None,
     transposed: bool | None,
-) -> tuple[NDArray[np.float64], tuple[str, ...]]:
+) -> tuple[Float64, tuple[str, ...]]:
     """Numbers and names of a text file; NaN in columns that are missing throughout."""
     where = f"Subject {subject}, {file}"
     text = read_series_text(subject, file)
@@ -188,7 +184,7 @@ def _read_text(
     return _read_careful(where, rows, text, bool(names), kept) if exact is None else exact, names
 
 
-def _refuse_bad_values(where: str, exact: NDArray[np.float64]) -> None:
+def _refuse_bad_values(where: str, exact: Float64) -> None:
     """Refuse values of an array that are not finite, but for columns that are NaN throughout."""
     bad = ~(np.abs(exact) <= LARGEST) & ~np.isnan(exact).all(axis=0)
     if bad.any():
@@ -208,25 +204,25 @@ def _refuse_other_width(
     *,
     of_table: bool,
 ) -> None:
-    volumes, found = shape
-    expected = regions if regions is not None else len(names) or found
-    under = f" under {len(names)} names" if names and len(names) != found else ""
-    if found == expected and not under:
+    volumes, columns = shape
+    expected = regions if regions is not None else len(names) or columns
+    under = f" under {len(names)} names" if names and len(names) != columns else ""
+    if columns == expected and not under:
         return
     if volumes == expected and not names:
         other = "remove `transposed: true`" if transposed else "set `transposed: true`"
         raise UserError(
-            f"{where}: expected {expected} regions in columns, found {volumes} rows and {found} columns; the table is "
-            f"transposed: {other} for the cohort if all its files are so, or turn this one."
+            f"{where}: expected {expected} regions in columns, found {volumes} rows and {columns} columns; the table "
+            f"is transposed: {other} for the cohort if all its files are so, or turn this one."
         )
     remedy = "repair the first line"
     if not under:
-        key = "name the table of this atlas under `labels`" if of_table else f"set `regions: {found}`"
+        key = "name the table of this atlas under `labels`" if of_table else f"set `regions: {columns}`"
         remedy = f"{key} if all files are so, else bring this one's series of the cohort's atlas"
-    raise UserError(f"{where}: expected {expected} regions, found {found} columns{under}; {remedy}.")
+    raise UserError(f"{where}: expected {expected} regions, found {columns} columns{under}; {remedy}.")
 
 
-def _refuse_count(where: str, exact: NDArray[np.float64], names: Sequence[str]) -> None:
+def _refuse_count(where: str, exact: Float64, names: Sequence[str]) -> None:
     """Refuse a first column that counts the volumes, which some programs write before the regions."""
     volumes = np.arange(len(exact))
     if len(exact) >= FEWEST_COUNTED and any(np.array_equal(exact[:, 0], start + volumes) for start in (0, 1)):
@@ -237,7 +233,7 @@ def _refuse_count(where: str, exact: NDArray[np.float64], names: Sequence[str]) 
         )
 
 
-def _refuse_lost_signal(where: str, exact: NDArray[np.float64], rounded: NDArray[np.float32]) -> None:
+def _refuse_lost_signal(where: str, exact: Float64, rounded: Float32) -> None:
     """Refuse small variations about large values, which rounding to float32 loses."""
     top, bottom = exact.max(axis=0), exact.min(axis=0)
     largest, spread = np.maximum(np.abs(top), np.abs(bottom)), top - bottom
@@ -255,7 +251,7 @@ def _refuse_lost_signal(where: str, exact: NDArray[np.float64], rounded: NDArray
         )
 
 
-def _read_fast(rows: str, separator: str, kept: range | None) -> NDArray[np.float64] | None:
+def _read_fast(rows: str, separator: str, kept: range | None) -> Float64 | None:
     """Read all numbers of the table; None if float32 cannot hold a cell."""
     top = cells_of(rows.lstrip("\n \t").partition("\n")[0], separator)
     if any(cell.casefold() in BOOLEANS for cell in top):
@@ -272,11 +268,11 @@ def _read_fast(rows: str, separator: str, kept: range | None) -> NDArray[np.floa
         )
     except (ValueError, OSError):
         return None
-    values: NDArray[np.float64] = table.to_numpy()
+    values: Float64 = table.to_numpy()
     return values if (np.abs(values) <= LARGEST).all() else None
 
 
-def _read_careful(where: str, rows: str, text: SeriesText, named: bool, kept: range | None) -> NDArray[np.float64]:
+def _read_careful(where: str, rows: str, text: SeriesText, named: bool, kept: range | None) -> Float64:
     """Read cell by cell, and name the first cell that is not a finite number in a column that is not missing."""
     filled = text.filled() if named else [(text.line, text.first), *text.filled()]
     try:
@@ -291,7 +287,7 @@ def _read_careful(where: str, rows: str, text: SeriesText, named: bool, kept: ra
         )
     except (ValueError, OSError) as error:
         raise UserError(_broken(where, filled, text.separator, error)) from error
-    numbers: NDArray[np.float64] = table.apply(pd.to_numeric, errors="coerce").to_numpy(dtype=np.float64)
+    numbers: Float64 = table.apply(pd.to_numeric, errors="coerce").to_numpy(dtype=np.float64)
     wrong = ~(np.abs(numbers) <= LARGEST)
     silent = [
         place for place, column in enumerate(table) if wrong[:, place].all() and table[column].map(is_missing).all()

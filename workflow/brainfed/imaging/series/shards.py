@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.imaging.scans.region_table import read_region_table
@@ -21,13 +20,11 @@ from brainfed.imaging.series.roi_series import (
     varying_regions,
 )
 from brainfed.imaging.series.text import is_number
+from brainfed.runtime.arrays import Float32, Float64
 from brainfed.runtime.artefacts import read_arrays, write_arrays, write_table
 from brainfed.runtime.errors import UserError
 
-# Write one part of a cohort's region series, with quality and coverage.
-
-Series = NDArray[np.float32]
-
+Series = Float32
 
 logger = logging.getLogger(__name__)
 
@@ -53,18 +50,14 @@ def write_shard(
 
     Args:
         subjects: ids, in ascending order.
-        load: loads the regions of one subject.
         regions: returns R names; called after the last subject.
-        atlas: name of the parcellation.
-        settings: the cohort's settings.
-        out: paths to write.
 
     Raises:
         UserError: a series is unusable and `on_invalid` is `error`.
     """
-    series: dict[str, NDArray[np.float32]] = {}
+    series: dict[str, Float32] = {}
     quality: list[dict[str, object]] = []
-    coverage: dict[str, NDArray[np.float64]] = {}
+    coverage: dict[str, Float64] = {}
     runs: dict[str, list[int]] = {}
     for done, subject in enumerate(subjects, start=1):
         try:
@@ -90,19 +83,21 @@ def write_shard(
     write_table(out.coverage, coverage_table(coverage, names))
 
 
-def check_series(subject: str, series: NDArray[np.float32], least: int) -> None:
+def check_series(subject: str, series: Float32, least: int) -> None:
     """Refuse a (time, R) series of fewer than `least` volumes, or without a region that varies.
 
     Args:
         subject: id, perhaps with the file, for messages.
-        series: of the subject.
-        least: fewest volumes.
 
     Raises:
         UserError: the series is too short or has no varying region.
     """
     check_length(subject, len(series), least)
-    _check_signal(subject, series)
+    if not varying_regions(series).any():
+        raise UserError(
+            f"Subject {subject}: expected a signal, found all {series.shape[1]} regions constant or empty; drop the "
+            "subject (on_invalid: drop)."
+        )
 
 
 def check_length(subject: str, timepoints: int, least: int) -> None:
@@ -118,7 +113,7 @@ def check_length(subject: str, timepoints: int, least: int) -> None:
         )
 
 
-def coverage_table(coverage: Mapping[str, NDArray[np.float64]], regions: Sequence[str]) -> pd.DataFrame:
+def coverage_table(coverage: Mapping[str, Float64], regions: Sequence[str]) -> pd.DataFrame:
     """Columns subject, region, coverage of subjects' (R,) coverage."""
     return pd.DataFrame(
         {
@@ -129,47 +124,36 @@ def coverage_table(coverage: Mapping[str, NDArray[np.float64]], regions: Sequenc
     ).astype({"subject": "str", "region": "str"})
 
 
-def checksum(series: NDArray[np.float32]) -> str:
+def checksum(series: Float32) -> str:
     """SHA-256 of the bytes of a series."""
     return hashlib.sha256(np.ascontiguousarray(series).tobytes()).hexdigest()
 
 
-def _check_signal(subject: str, series: NDArray[np.float32]) -> None:
-    if not varying_regions(series).any():
-        raise UserError(
-            f"Subject {subject}: expected a signal, found all {series.shape[1]} regions constant or empty; drop the "
-            "subject (on_invalid: drop)."
-        )
-
-
-def quality_row(subject: str, found: RegionSeries | None, problem: str) -> dict[str, object]:
+def quality_row(subject: str, series: RegionSeries | None, problem: str) -> dict[str, object]:
     """One row of the quality table; zeros for an unreadable series."""
-    if found is None:
-        found = RegionSeries(np.empty((0, 0), dtype=np.float32), np.empty(0), float("nan"))
+    if series is None:
+        series = RegionSeries(np.empty((0, 0), dtype=np.float32), np.empty(0), float("nan"))
         constant, empty, runs, digest = 0, 0, 0, ""
     else:
-        constant, empty = int(constant_regions(found.series).sum()), int(empty_regions(found.series).sum())
-        runs = len(found.runs) or 1
-        digest = checksum(found.series)
+        constant, empty = int(constant_regions(series.series).sum()), int(empty_regions(series.series).sum())
+        runs = len(series.runs) or 1
+        digest = checksum(series.series)
     return {
         "subject": subject,
-        "timepoints": len(found.series),
-        "volumes": found.volumes or len(found.series),
-        "tr": found.tr,
-        "header_tr": found.header_tr,
-        "mean_fd": found.mean_fd,
-        "tsnr": found.tsnr,
+        "timepoints": len(series.series),
+        "volumes": series.volumes or len(series.series),
+        "tr": series.tr,
+        "header_tr": series.header_tr,
+        "mean_fd": series.mean_fd,
+        "tsnr": series.tsnr,
         "constant_regions": constant,
         "empty_regions": empty,
         "runs": runs,
         "checksum": digest,
-        "resampled": found.resampled,
-        "suspicion": found.suspicion,
+        "resampled": series.resampled,
+        "suspicion": series.suspicion,
         "problem": problem,
     }
-
-
-# Read one part of a cohort's region series from files of text or arrays.
 
 
 class SeriesReader:
@@ -274,9 +258,6 @@ def check_names(
         )
 
 
-# Read the region series of a cohort from its parts.
-
-
 def load_series(files: Sequence[str | Path], subjects: Sequence[str]) -> tuple[dict[str, Series], tuple[str, ...]]:
     """Read the (time, R) series of `subjects` from several parts, and the region names that all parts share.
 
@@ -305,18 +286,18 @@ def shared_regions(parts: Iterable[tuple[str | Path, tuple[str, ...], bool]]) ->
     Raises:
         UserError: two parts name their regions differently.
     """
-    everything = list(parts)
-    used = [(path, names) for path, names, holds in everything if holds]
+    every = list(parts)
+    used = [(path, names) for path, names, holds in every if holds]
     for path, names in used:
         if names != used[0][1]:
             raise UserError(
                 f"{path}: expected the {len(used[0][1])} regions of {used[0][0]}, found other names or another order; "
                 "bring the source files into one order."
             )
-    return next((names for _, names in used or [part[:2] for part in everything]), ())
+    return next((names for _, names in used or [part[:2] for part in every]), ())
 
 
 def load_runs(files: Sequence[str | Path]) -> dict[str, tuple[int, ...]]:
     """Subject -> lengths of its runs in the order of its series, for subjects with several runs."""
-    held = (read_arrays(path, []).metadata.get("runs", {}) for path in files)
-    return {subject: tuple(lengths) for runs in held for subject, lengths in runs.items()}
+    by_part = (read_arrays(path, []).metadata.get("runs", {}) for path in files)
+    return {subject: tuple(lengths) for runs in by_part for subject, lengths in runs.items()}

@@ -8,10 +8,9 @@ from itertools import pairwise
 from pathlib import Path
 
 from brainfed.cohort.phenotype.participant import PLAIN
-from brainfed.cohort.phenotype.table import EXCEL_SEPARATOR, decoded, excel_line, foreign_content
+from brainfed.cohort.phenotype.table import EXCEL_SEPARATOR, excel_line
+from brainfed.imaging.scans.region_table import read_text
 from brainfed.runtime.errors import UserError
-
-# Text of a file of region series: its first line with content, and the lines below it.
 
 BLANKS = r"\s+"
 """The separator of a file without commas, semicolons, tabs and bars in its first line."""
@@ -23,8 +22,6 @@ RULE = re.compile(r"\s*[|+]?([ :]*-+[ :]*[|+]?)+\s*")
 QUOTED = re.compile(r'"[^"]*"')
 DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
 AFNI_COMMENT = re.compile(r"#\s*<")
-POINTERS = (b"/annex/objects/", b"version https://git-lfs.github.com/spec/")
-"""First bytes of the files that git-annex and Git LFS leave in place of a content that was not fetched."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +59,7 @@ def read_series_text(subject: str, file: str | Path) -> SeriesText:
         UserError: the file is absent, empty or not text, has decimal commas, or begins with Excel's `sep=`.
     """
     where = f"Subject {subject}, {file}"
-    text = _text(where, file)
+    text = read_text(where, file, "a text file of region series")
     text, skipped = _without_comments(where, text) if "#" in text else (text, 0)
     above = skipped + text[: len(text) - len(text.lstrip(" \t\n"))].count("\n")
     if BARS.match(text):
@@ -108,26 +105,6 @@ def has_decimal_commas(line: str) -> bool:
     return False
 
 
-def _text(where: str, file: str | Path) -> str:
-    try:
-        content = Path(file).read_bytes()
-        if content.startswith(POINTERS):
-            raise UserError(
-                f"{where}: expected region series, found a pointer to a content that was not fetched; run `git annex "
-                "get` or `git lfs pull` there."
-            )
-        foreign = foreign_content(content)
-        if foreign:
-            raise UserError(f"{where}: expected a text file of region series, found {foreign}.")
-        text = decoded(content)
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(
-            f"{where}: expected a text file of region series, found an unreadable one ({error}); check the path "
-            "and save the text as UTF-8."
-        ) from error
-    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
-
-
 def _without_comments(where: str, text: str) -> tuple[str, int]:
     """The text from its line of names or first row on to its last row, and the number of lines above.
 
@@ -161,7 +138,6 @@ def bare_rows(rows: str, separator: str, columns: int | None) -> str:
     """Rows without the separators that end all of them.
 
     Args:
-        rows: lines ended by a line feed.
         separator: one of `MARKS` or `BLANKS`.
         columns: number of columns where it is known: rows that have it with an empty last cell keep that cell.
     """
@@ -169,7 +145,8 @@ def bare_rows(rows: str, separator: str, columns: int | None) -> str:
     if separator == BLANKS or not top.rstrip(" ").endswith(separator):
         return rows
     lines = rows.split("\n")
-    least = min(_trailing(line, separator) for line in lines if line.strip(" "))
+    ends = [line[len(line.rstrip(f"{separator} ")) :] for line in lines if line.strip(" ")]
+    least = min(end.count(separator) for end in ends)
     if not least or (columns is not None and top.count(separator) + 1 <= columns):
         return rows
     return "\n".join(_cut(line, separator, least) for line in lines)
@@ -177,10 +154,6 @@ def bare_rows(rows: str, separator: str, columns: int | None) -> str:
 
 def _unframed(line: str) -> str:
     return line.strip().removeprefix("|").removesuffix("|")
-
-
-def _trailing(line: str, separator: str) -> int:
-    return line[len(line.rstrip(f"{separator} ")) :].count(separator)
 
 
 def _cut(line: str, separator: str, count: int) -> str:
@@ -242,9 +215,6 @@ def read_header(
     """Read the names in the first line without their `#`; empty if the line is a volume.
 
     Args:
-        subject: id, for messages.
-        file: path of the file.
-        text: text of the file.
         given: the cohort's setting `header`; None: the rule above decides.
         indices: indices of the cohort's region table in its order; None without a table.
 
@@ -273,7 +243,8 @@ def read_header(
         if any(numeric) and not given:
             _refuse_mixture(where, cells, numeric, text)
     if _whole(names) is not None:
-        names = tuple(map(_as_label, names))
+        # 2001 for 2001.0, 2.001e3 and +2001; digits are unchanged.
+        names = tuple(name if name.isdigit() else str(int(float(name))) for name in names)
     counted = [tuple(str(start + place) for place in range(len(names))) for start in (0, 1)]
     return counted[1] if names in counted else names
 
@@ -356,11 +327,6 @@ def _whole(cells: Sequence[str]) -> list[float] | None:
     if not all(PLAIN.fullmatch(cell) and float(cell).is_integer() for cell in cells):
         return None
     return [float(cell) for cell in cells]
-
-
-def _as_label(whole: str) -> str:
-    """Label of a whole number: 2001 for 2001.0, 2.001e3 and +2001; digits are unchanged."""
-    return whole if whole.isdigit() else str(int(float(whole)))
 
 
 def _ascends(labels: Sequence[float]) -> bool:

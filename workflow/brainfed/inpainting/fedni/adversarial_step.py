@@ -26,6 +26,7 @@ from brainfed.inpainting.fedni.losses import (
 from brainfed.inpainting.inputs import InpaintingInputs
 from brainfed.inpainting.settings import InpaintingSettings
 from brainfed.models.fedni import Discriminator, FirstWeight, Generator
+from brainfed.runtime.arrays import Float64, IntArray
 from brainfed.runtime.seeded import seeded
 
 # Initial networks: the same weights in every institution and every strategy.
@@ -54,8 +55,6 @@ def new_discriminator(inputs: InpaintingInputs) -> Discriminator:
         return Discriminator(inputs.features.shape[1])
 
 
-# Copies of one module, one an institution, their tensors side by side for averaging.
-
 Module = TypeVar("Module", bound=nn.Module)
 
 
@@ -64,7 +63,6 @@ class StackedModules(Generic[Module]):
 
     Args:
         make: builds the module; all institutions start from its weights.
-        institutions: M.
     """
 
     def __init__(self, make: Callable[[], Module], institutions: int, device: torch.device, dtype: torch.dtype) -> None:
@@ -231,7 +229,6 @@ def balanced(settings: InpaintingSettings, lengths: Tensor) -> Tensor:
     """Factors of the gradients of L_rec, L_gen and L_pheno: alpha, beta, 1, balanced where the settings say so.
 
     Args:
-        settings: of the training.
         lengths: (3,) of one institution, or (3, M).
 
     Returns:
@@ -270,7 +267,7 @@ def paired(fake: Tensor, features: Tensor, masked: MaskedGraph) -> Tensor:
     parent, target = masked.parent.cpu().numpy(), masked.target.cpu().numpy()
     column = np.searchsorted(masked.hidden.cpu().numpy(), target)
     error = torch.cdist(fake, features[masked.hidden]).square().cpu().numpy()
-    chosen: NDArray[np.int64] = target.copy()
+    chosen: IntArray = target.copy()
     for place in np.split(np.arange(len(parent)), np.flatnonzero(np.diff(parent)) + 1):
         if len(place) > 1:
             draw, hidden = linear_sum_assignment(error[np.ix_(place, column[place])])
@@ -278,12 +275,10 @@ def paired(fake: Tensor, features: Tensor, masked: MaskedGraph) -> Tensor:
     return torch.from_numpy(chosen).to(masked.target.device)
 
 
-# The training history of a generator as a table.
-
 MEASURES = (*LOSSES, *LENGTHS, "hidden_fraction")
 
 
-def history_of(measures: NDArray[np.float64], institutions: Sequence[str]) -> pd.DataFrame:
+def history_of(measures: Float64, institutions: Sequence[str]) -> pd.DataFrame:
     """Columns institution, round (from 1), loss (one of `MEASURES`) and value, from means (rounds, M, measures)."""
     rounds, count, kinds = measures.shape
     number, place, kind = (axis.ravel() for axis in np.indices((rounds, count, kinds)))

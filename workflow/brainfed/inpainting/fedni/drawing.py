@@ -5,7 +5,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from brainfed.federation.ledger import Ledger
@@ -13,10 +12,11 @@ from brainfed.federation.noise import normal
 from brainfed.federation.sharing import add_up
 from brainfed.inpainting.fedni.adversarial_step import StackedModules, new_generator
 from brainfed.inpainting.fedni.masking import Institution, draw_mask, institution_of, normalised
-from brainfed.inpainting.inputs import Generated, InpaintingInputs, IntArray
+from brainfed.inpainting.inputs import Generated, InpaintingInputs
 from brainfed.inpainting.settings import SIZE_TENSORS, InpaintingSettings
 from brainfed.models.fedni import NOISE, SEXES, Generator
-from brainfed.runtime.artefacts import ArrayFile
+from brainfed.runtime.arrays import BoolArray, Float64, IntArray
+from brainfed.runtime.artefacts import ArrayFile, below
 from brainfed.runtime.jobs.checkpoints import Run
 
 # Scale predicted numbers of missing neighbours from masks to the cut.
@@ -36,13 +36,13 @@ def foreign_subjects(inputs: InpaintingInputs, institution: int) -> int:
     return int(everybody) - len(inputs.members(institution))
 
 
-def hidden_and_visible(row: IntArray, column: IntArray, is_visible: NDArray[np.bool_]) -> NDArray[np.int64]:
+def hidden_and_visible(row: IntArray, column: IntArray, is_visible: BoolArray) -> IntArray:
     """(2,) numbers of edges (row, column) that reach a visible node (n,): from hidden nodes, and from visible ones."""
     inside = is_visible[row] & (row != column)
     return np.array([(inside & ~is_visible[column]).sum(), (inside & is_visible[column]).sum()])
 
 
-def odds_ratio(inputs: InpaintingInputs, institution: int, edges: NDArray[np.int64]) -> float:
+def odds_ratio(inputs: InpaintingInputs, institution: int, edges: IntArray) -> float:
     """Odds of the cut over those of masks with so many hidden and visible `edges` (2,).
 
     With institutions drawn at random, a subject has (N - n) / (n - 1) foreign neighbours for one in its institution of
@@ -64,12 +64,7 @@ def odds_ratio(inputs: InpaintingInputs, institution: int, edges: NDArray[np.int
 
 
 def warn_of_sites(inputs: InpaintingInputs, count: str) -> None:
-    """Warn that the scale assumes random institutions; call it where institutions are sites or groups of sites.
-
-    Args:
-        inputs: of the inpainting job.
-        count: the setting of the inpainter.
-    """
+    """Warn that the scale assumes random institutions; call it where institutions are sites or groups of sites."""
     if inputs.graph_settings.scope == "global_cut" and count == "calibrated":
         logger.warning(
             "the predicted numbers of missing neighbours are scaled as if institutions were drawn at random; these are "
@@ -97,19 +92,15 @@ def count_scale(inputs: InpaintingInputs, institution: Institution, settings: In
     return odds_ratio(inputs, institution.number, edges)
 
 
-# Missing neighbours from a trained FedNI generator (FedNI Algorithm 1, line 24).
-
-
 def load(inputs: InpaintingInputs, settings: InpaintingSettings, file: ArrayFile, run: Run) -> "TrainedFedNI":
     """The trained generator."""
     device, dtype = torch.device(run.device), getattr(torch, run.precision)
-    arrays = {name.removeprefix("generator/"): array for name, array in file.arrays.items()}
+    arrays = below("generator/", file.arrays)
     copies = len(arrays["encoder_0.weight"])
     stack = StackedModules(lambda: new_generator(inputs, settings), copies, device, dtype)
     stack.load(arrays)
-    every = [institution_of(inputs, number, device, dtype) for number in range(len(inputs.institutions))]
-    present = [institution for institution in every if len(institution.members)]
-    pairs = [(institution, stack.modules[place % copies].eval()) for place, institution in enumerate(present)]
+    institutions = [institution_of(inputs, code, device, dtype) for code in inputs.learning]
+    pairs = [(each, stack.modules[place % copies].eval()) for place, each in enumerate(institutions)]
     return TrainedFedNI(inputs, settings, pairs)
 
 
@@ -117,16 +108,11 @@ class TrainedFedNI:
     """A `NodeGenerator`: one generator an institution, on the institution's whole graph.
 
     Args:
-        inputs: of the job.
-        settings: of the training.
         pairs: every institution with training subjects, and its generator in evaluation mode.
     """
 
     def __init__(
-        self,
-        inputs: InpaintingInputs,
-        settings: InpaintingSettings,
-        pairs: Sequence[tuple[Institution, Generator]],
+        self, inputs: InpaintingInputs, settings: InpaintingSettings, pairs: Sequence[tuple[Institution, Generator]]
     ) -> None:
         self._inputs, self._settings = inputs, settings
         self._pairs = pairs
@@ -137,7 +123,7 @@ class TrainedFedNI:
             ]
 
     @torch.no_grad()
-    def counts(self) -> NDArray[np.float64]:
+    def counts(self) -> Float64:
         """(n,) k times the predicted share, scaled to the cut; 0 for subjects outside the training.
 
         Not rounded, and at most the number of foreign subjects.

@@ -10,8 +10,6 @@ from torch.nn.functional import cross_entropy, softplus
 from brainfed.models.classifier import Products
 from brainfed.models.fedni import PHENOTYPE, SEXES, FirstWeight, Generator
 
-# Gradients that are computed outside of autograd, handed on to it.
-
 
 def carried(gradient: Tensor, tensor: Tensor) -> Tensor:
     """A loss () whose gradient by `tensor` is `gradient`, both of one shape.
@@ -184,7 +182,6 @@ class WideLayers:
             fake: (p, d) from `generate`.
             features: (n, d) of the real nodes.
             first_weight: as in `generate`.
-            upstream: gradients of the losses.
         """
         squared = fake.new_zeros(3)
         error = self._kept("error", fake)
@@ -222,7 +219,6 @@ class WideLayers:
             generator: as in `generate`.
             source: as in `generate`.
             fake: (p, d) from `generate`.
-            upstream: gradients of the losses.
             by_features: from the function of this name; used up.
             weights: (3,) factors of L_rec, L_gen and L_pheno.
 
@@ -274,7 +270,6 @@ class WideLayers:
         """The gradient of the encoder's first weight (256, d), written into its buffer.
 
         Args:
-            generator: its encoder is used.
             features: (n, d) of the real nodes.
             upstream: (n, 256) gradient of the losses by features @ weight.T.
         """

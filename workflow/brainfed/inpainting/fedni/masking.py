@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order
 from torch import Tensor
@@ -17,14 +16,13 @@ from brainfed.inpainting.fedni.losses import Phenotype
 from brainfed.inpainting.inputs import InpaintingInputs, Scaling, scaling_of
 from brainfed.inpainting.settings import InpaintingSettings
 from brainfed.models.fedni import NOISE
+from brainfed.runtime.arrays import BoolArray, Float64, IntArray
 from brainfed.runtime.streams import Streams
 
 # Hide leaves of a breadth-first tree; the generator learns to predict them (FedNI Sec. III-B.1).
 #
 # Leaves of a spanning tree can be removed without disconnecting the rest. A tree with few leaves, such as a path, hides
 # fewer nodes than the settings ask for.
-
-IntArray = NDArray[np.int64]
 
 
 Adjacency = csr_array[np.float64, tuple[int, int]] | csr_array[np.float32, tuple[int, int]]
@@ -57,7 +55,6 @@ def draw_mask(adjacency: Adjacency, root: int, random: np.random.Generator, sett
         adjacency: (m, m), symmetric; weights do not matter, self-loops neither.
         root: v_r; the trees of other components have random roots.
         random: draws tree, number and leaves in this order, so that random masking hides as many.
-        settings: fractions, masking and targets.
     """
     nodes = adjacency.shape[0]
     parent, depth = _forest(adjacency, root, random)
@@ -124,9 +121,6 @@ def _hidden_edges(adjacency: Adjacency, hidden: IntArray) -> tuple[IntArray, Int
     visible, target = row[crossing], adjacency.indices[crossing].astype(np.int64)
     order = np.lexsort((target, visible))
     return visible[order], target[order]
-
-
-# One institution in federated inpainting: its nodes, its graph and its masks.
 
 
 @dataclass(frozen=True)
@@ -218,7 +212,7 @@ def drawn_mask(
     return DrawnMask(mask, noise, fraction)
 
 
-def visible_degree(edges: Adjacency, is_visible: NDArray[np.bool_]) -> NDArray[np.float64]:
+def visible_degree(edges: Adjacency, is_visible: BoolArray) -> Float64:
     """(n,) number of visible neighbours of each node, from the mask of visible nodes (n,)."""
     joined = csr_array((np.ones(edges.nnz), edges.indices, edges.indptr), shape=edges.shape)
     return np.asarray(joined @ is_visible.astype(np.float64))

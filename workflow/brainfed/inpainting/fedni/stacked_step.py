@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import cross_entropy, elu, normalize, one_hot, relu, rms_norm, softplus
 
@@ -16,6 +15,7 @@ from brainfed.inpainting.settings import InpaintingSettings
 from brainfed.models.classifier import Products
 from brainfed.models.fedni import ENCODER, EPSILON, FEATURE, FIRST_WEIGHT, PHENOTYPE, SEXES
 from brainfed.models.fedni import WIDTHS as DISCRIMINATOR
+from brainfed.runtime.arrays import Float64
 
 # The masks of all institutions in one local epoch as padded tensors, copied to the GPU once a round.
 
@@ -76,40 +76,20 @@ def stacked_masks(institutions: Sequence[Institution], epochs: Sequence[Sequence
             of_pairs[epoch, place, :, :count] = mask.visible, mask.target, np.ones(count)
             noise[epoch, place, :count] = epochs[epoch][place].noise
     # One copy for each array, in place of one for each mask and field.
-    on_nodes = torch.from_numpy(of_nodes).to(like)
-    on_hidden, on_pairs = (torch.from_numpy(array).to(like.device) for array in (of_hidden, of_pairs))
-    noise = noise.to(like)
+    on_nodes = torch.from_numpy(of_nodes).to(like).unbind(dim=2)
+    on_hidden, on_pairs = (torch.from_numpy(array).to(like.device).unbind(dim=2) for array in (of_hidden, of_pairs))
+    tensors = dict(zip(("visible", "missing", "degree"), on_nodes, strict=True))
+    tensors |= dict(zip(("hidden", "is_hidden"), on_hidden, strict=True))
+    tensors |= dict(zip(("parent", "target", "is_pair"), on_pairs, strict=True))
+    tensors |= {name: tensors[name].to(like.dtype) for name in ("is_hidden", "is_pair")} | {"noise": noise.to(like)}
     return [
-        _of_epoch(on_nodes[epoch], on_hidden[epoch], on_pairs[epoch], noise[epoch], of_hidden[epoch], of_pairs[epoch])
+        StackedMasks(
+            **{name: tensor[epoch] for name, tensor in tensors.items()},
+            pairs=int(of_pairs[epoch, :, -1].sum()),
+            hidden_nodes=int(of_hidden[epoch, :, -1].sum()),
+        )
         for epoch in range(len(every))
     ]
-
-
-def _of_epoch(
-    nodes: Tensor,
-    hidden: Tensor,
-    pairs: Tensor,
-    noise: Tensor,
-    on_host: NDArray[np.int64],
-    pairs_on_host: NDArray[np.int64],
-) -> StackedMasks:
-    """From rows (M, rows, ...), of which the last of hidden nodes and of pairs marks those that are there."""
-    visible, missing, degree = nodes.unbind(dim=1)
-    hidden_nodes, is_hidden = hidden.unbind(dim=1)
-    parent, target, is_pair = pairs.unbind(dim=1)
-    return StackedMasks(
-        visible=visible,
-        missing=missing,
-        degree=degree,
-        hidden=hidden_nodes,
-        is_hidden=is_hidden.to(nodes.dtype),
-        parent=parent,
-        target=target,
-        is_pair=is_pair.to(nodes.dtype),
-        noise=noise,
-        pairs=int(pairs_on_host[:, -1].sum()),
-        hidden_nodes=int(on_host[:, -1].sum()),
-    )
 
 
 def _mask(drawn: DrawnMask) -> Mask:
@@ -117,7 +97,7 @@ def _mask(drawn: DrawnMask) -> Mask:
     return drawn.mask
 
 
-def _of_nodes(institution: Institution, mask: Mask) -> NDArray[np.float64]:
+def _of_nodes(institution: Institution, mask: Mask) -> Float64:
     """(3, n) visible, missing, degree."""
     count = len(institution.members)
     is_visible = np.ones(count, dtype=np.bool_)
@@ -154,7 +134,6 @@ class StackedDiscriminators:
         Args:
             fake: (M, p, d) generated features.
             real: (M, h, d) features of hidden nodes.
-            masks: of the epoch.
         """
         with torch.no_grad():
             first = self.weights[FIRST_WEIGHT]
@@ -165,9 +144,9 @@ class StackedDiscriminators:
             self.products.write_each(fake, first.mT, both[:, real.shape[1] :])
             products = both / sigma
         products.requires_grad_()
-        found = relu(products + self.weights["judge_0.bias"][:, None])
-        found = relu(found @ self._spectral("judge_1").mT + self.weights["judge_1.bias"][:, None])
-        logits = (found @ self._spectral("judge_2").mT + self.weights["judge_2.bias"][:, None])[:, :, 0]
+        hidden = relu(products + self.weights["judge_0.bias"][:, None])
+        hidden = relu(hidden @ self._spectral("judge_1").mT + self.weights["judge_1.bias"][:, None])
+        logits = (hidden @ self._spectral("judge_2").mT + self.weights["judge_2.bias"][:, None])[:, :, 0]
         real_logits, fake_logits = logits.tensor_split((real.shape[1],), dim=1)
         deceiving = mean_of(softplus(-fake_logits), masks.is_pair)
         distinguishing = mean_of(softplus(-real_logits), masks.is_hidden) + mean_of(
@@ -259,9 +238,6 @@ class StackedStep:
         moments: running means and variances of its batch normalisation, updated in place.
         discriminators: of all institutions, if there are any.
         sex, age: whether the phenotype head predicts them.
-        nodes: of all institutions.
-        settings: of the training.
-        k: of the graph.
         products: number format of the wide products, and their count.
     """
 
@@ -318,11 +294,11 @@ class StackedStep:
 
     def _expanded(self, rows: Tensor, masks: StackedMasks) -> Tensor:
         """(M, p, 256) inputs of the last feature layer; 0 in padding."""
-        weights, found = self.generator, torch.cat([rows, masks.noise], dim=2)
+        weights, expanded = self.generator, torch.cat([rows, masks.noise], dim=2)
         for layer in range(len(FEATURE)):
-            linear = found @ weights[f"feature_{layer}.weight"].mT + weights[f"feature_{layer}.bias"][:, None]
-            found = self._normal(relu(linear), f"normal_{layer}", masks.is_pair)
-        return found * masks.is_pair[:, :, None]
+            linear = expanded @ weights[f"feature_{layer}.weight"].mT + weights[f"feature_{layer}.bias"][:, None]
+            expanded = self._normal(relu(linear), f"normal_{layer}", masks.is_pair)
+        return expanded * masks.is_pair[:, :, None]
 
     def _normal(self, values: Tensor, name: str, there: Tensor) -> Tensor:
         """Batch normalisation over pairs, as `torch.nn.BatchNorm1d` in training."""

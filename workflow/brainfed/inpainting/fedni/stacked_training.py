@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from brainfed.federation.adam import Adam
@@ -20,6 +19,7 @@ from brainfed.inpainting.fedni.stacked_step import (
 from brainfed.inpainting.settings import InpaintingSettings
 from brainfed.models.classifier import Products
 from brainfed.models.fedni import FIRST_WEIGHT, WIDE, Discriminator, Generator
+from brainfed.runtime.arrays import BoolArray, Float64
 
 MOST_BYTES = 1 << 31
 BUFFERS, SQUARES, CHOICES = 6, 3, 4
@@ -30,7 +30,7 @@ BUFFERS, SQUARES, CHOICES = 6, 3, 4
 def can_be_stacked(
     members: Sequence[Institution],
     drawn: Sequence[Sequence[DrawnMask]],
-    known: Sequence[NDArray[np.bool_]] | None,
+    known: Sequence[BoolArray] | None,
     settings: InpaintingSettings,
 ) -> bool:
     """Whether each mask gives its institution a step of all heads, and a step of all fits into `MOST_BYTES`.
@@ -38,10 +38,7 @@ def can_be_stacked(
     Pairs that are matched on the host are trained one institution after the other.
 
     Args:
-        members: institutions.
-        drawn: their masks by epoch.
         known: of each member, (n,) whether a phenotype that the generator predicts is known; None: it predicts none.
-        settings: of the training.
     """
     masks = [mask.mask for own in drawn for mask in own]
     if len(members) < 2 or settings.pairing == "hungarian" or any(mask is None for mask in masks):
@@ -59,21 +56,16 @@ def can_be_stacked(
     return numbers * features.element_size() <= MOST_BYTES
 
 
-def known_phenotypes(member: Institution, generator: Generator) -> NDArray[np.bool_]:
+def known_phenotypes(member: Institution, generator: Generator) -> BoolArray:
     """(n,) whether sex or age, of those that the generator predicts, is known."""
     sex, age = member.nodes.phenotype.sex >= 0, ~member.nodes.phenotype.age.isnan()
-    found: NDArray[np.bool_] = ((sex & generator.sex) | (age & generator.age)).cpu().numpy()
-    return found
+    return np.asarray(((sex & generator.sex) | (age & generator.age)).cpu().numpy())
 
 
 class StackedTraining:
     """Adversarial training of M institutions, whose weights are leaves that share memory with the modules.
 
     Args:
-        members: institutions with training subjects.
-        generators, discriminators: of all members.
-        settings: of the training.
-        k: of the graph.
         products: number format of the wide products, and their count.
     """
 
@@ -88,7 +80,11 @@ class StackedTraining:
     ) -> None:
         self.members, self.settings = members, settings
         first = generators.modules[0]
-        leaves = [_leaves(stack) for stack in (generators, discriminators) if stack is not None]
+        leaves = [
+            {name: weight.detach().requires_grad_() for name, weight in stack.weights.items()}
+            for stack in (generators, discriminators)
+            if stack is not None
+        ]
         judges = None if discriminators is None else StackedDiscriminators(leaves[1], discriminators.buffers, products)
         self.step = StackedStep(
             generator=leaves[0],
@@ -104,7 +100,7 @@ class StackedTraining:
         self._optimisers = [Adam(list(own.values()), settings.learning_rate) for own in leaves]
         self._narrow = [leaf for own in leaves for name, leaf in own.items() if name not in (*WIDE, FIRST_WEIGHT)]
 
-    def train(self, first: int, drawn: Sequence[Sequence[DrawnMask]]) -> NDArray[np.float64]:
+    def train(self, first: int, drawn: Sequence[Sequence[DrawnMask]]) -> Float64:
         """(M, measures) means over the epochs of these masks; `first` is the number of the first of them."""
         for optimiser in self._optimisers:
             optimiser.reset()
@@ -117,15 +113,12 @@ class StackedTraining:
                 optimiser.step()
             for name, loss in losses.items():
                 sums[name] = sums[name] + loss.double() if name in sums else loss.double()
-        found = np.full((len(self.members), len(MEASURES) - 1), np.nan)
+        means = np.full((len(self.members), len(MEASURES) - 1), np.nan)
         # One synchronisation with the GPU a round.
-        means = torch.stack(list(sums.values()), dim=1).cpu().numpy() / len(drawn)
-        found[:, [MEASURES.index(name) for name in sums]] = means
-        return found
-
-
-def _leaves(stack: StackedModules[Generator] | StackedModules[Discriminator]) -> dict[str, Tensor]:
-    return {name: weight.detach().requires_grad_() for name, weight in stack.weights.items()}
+        means[:, [MEASURES.index(name) for name in sums]] = torch.stack(list(sums.values()), dim=1).cpu().numpy() / len(
+            drawn
+        )
+        return means
 
 
 def _stacked_nodes(members: Sequence[Institution]) -> StackedNodes:

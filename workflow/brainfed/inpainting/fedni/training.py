@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -51,6 +50,8 @@ from brainfed.models.fedni import (
     Discriminator,
     Generator,
 )
+from brainfed.runtime.arrays import BoolArray, Float64
+from brainfed.runtime.artefacts import below
 from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.runtime.streams import Streams
 
@@ -75,9 +76,8 @@ class InpaintingClients:
         self.settings, self.streams, self.part = settings, inputs.streams, inputs.part
         self.device = device = torch.device(run.device)
         dtype = getattr(torch, run.precision)
-        every = [institution_of(inputs, number, device, dtype) for number in range(len(inputs.institutions))]
-        self.members = [institution for institution in every if len(institution.members)]
-        self.k = inputs.graph_settings.k
+        self.members = [institution_of(inputs, code, device, dtype) for code in inputs.learning]
+        self.institutions, self.k = tuple(inputs.learning), inputs.graph_settings.k
         count, width = len(self.members), inputs.features.shape[1]
         self.generators = StackedModules(lambda: new_generator(inputs, settings), count, device, dtype)
         self.discriminators = (
@@ -87,11 +87,6 @@ class InpaintingClients:
         self.wide = WideLayers(Products(settings.precision), *blocks)
         self.measures = np.full((settings.rounds, count, len(MEASURES)), np.nan)
         self.together = self.device.type == "cuda"
-
-    @property
-    def institutions(self) -> tuple[int, ...]:
-        """Codes."""
-        return tuple(institution.number for institution in self.members)
 
     def start(self) -> dict[str, Tensor]:
         """(1, ...) views of the initial shared tensors."""
@@ -119,7 +114,8 @@ class InpaintingClients:
                 [self._train(place, first, [own[index] for own in drawn]) for index, place in enumerate(places)]
             )
         self.measures[number, places] = np.column_stack([losses, hidden])
-        shared, plain = self._shared(), self._plain()
+        # Running moments of batch normalisation are averaged without noise.
+        shared, plain = self._shared(), frozenset(wire_name(name) for name in self.generators.buffers)
         return {
             self.institutions[place]: Message(
                 {name: stack[place : place + 1] for name, stack in shared.items()}, plain=plain
@@ -156,9 +152,9 @@ class InpaintingClients:
         """Copy a `state`."""
         self.measures[: number + 1] = arrays["measures"]
         self.wide.products.operations = int(arrays["operations"])
-        self.generators.load(_below(GENERATOR, arrays))
+        self.generators.load(below(GENERATOR, arrays))
         if self.discriminators is not None:
-            self.discriminators.load(_below(DISCRIMINATOR, arrays))
+            self.discriminators.load(below(DISCRIMINATOR, arrays))
 
     def shares(self, module: str) -> bool:
         """Whether the weights of `generator` or `discriminator` are averaged (FedNI Fig. 3)."""
@@ -173,10 +169,6 @@ class InpaintingClients:
             tensors |= self.discriminators.weights
         return {wire_name(name): stack for name, stack in tensors.items()}
 
-    def _plain(self) -> frozenset[str]:
-        """Running moments of batch normalisation: averaged, without noise."""
-        return frozenset(wire_name(name) for name in self.generators.buffers)
-
     @cached_property
     def _optimisers(self) -> list[list[Adam]]:
         """Of each institution's generator, then of its discriminator."""
@@ -190,7 +182,7 @@ class InpaintingClients:
         ]
 
     @cached_property
-    def _known(self) -> list[NDArray[np.bool_]] | None:
+    def _known(self) -> list[BoolArray] | None:
         generator = self.generators.modules[0]
         return [known_phenotypes(each, generator) for each in self.members] if generator.predicts_phenotypes else None
 
@@ -200,7 +192,7 @@ class InpaintingClients:
             self.members, self.generators, self.discriminators, self.settings, self.k, self.wide.products
         )
 
-    def _train(self, place: int, first: int, drawn: Sequence[DrawnMask]) -> NDArray[np.float64]:
+    def _train(self, place: int, first: int, drawn: Sequence[DrawnMask]) -> Float64:
         """Mean losses of one institution over the epochs of its masks; `first` is the number of the first of them."""
         settings, institution = self.settings, self.members[place]
         generator = self.generators.modules[place]
@@ -225,10 +217,6 @@ class InpaintingClients:
         return np.array([float(sums[name]) / steps if name in sums else np.nan for name in MEASURES[:-1]])
 
 
-def _below(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-
-
 def _drop_gradients(generator: Generator, discriminator: Discriminator | None) -> None:
     """Drop the gradients of narrow layers; those of wide ones are overwritten in place."""
     product = () if discriminator is None else discriminator.named_parameters()
@@ -241,43 +229,31 @@ def _drop_gradients(generator: Generator, discriminator: Discriminator | None) -
 
 MASKS = 20
 
-
-@dataclass(frozen=True)
-class HeldOut:
-    """Means over fresh masks of one institution; None where no mask hides two edges, or the mean is not finite.
-
-    Attributes:
-        count_error: squared error of the predicted number of hidden neighbours.
-        degree_error: the same of the multiple of the visible degree that fits these masks best.
-        reconstruction: squared error of a generated feature, in the generator's units.
-        mean_reconstruction: the same of the institution's mean in place of generated nodes.
-        other_reconstruction: the same of random subjects of the institution in place of generated nodes.
-        spread: standard deviation of generated features over nodes (root mean square over features), as a share of the
-            hidden nodes'.
-    """
-
-    count_error: float | None
-    degree_error: float | None
-    reconstruction: float | None
-    mean_reconstruction: float | None
-    other_reconstruction: float | None
-    spread: float | None
-
-
-NOTHING_HIDDEN = HeldOut(*(None,) * 6)
-"""Where no mask hides two edges."""
+HELD_OUT = (
+    "count_error", "degree_error", "reconstruction", "mean_reconstruction", "other_reconstruction", "spread",
+)  # fmt: skip
+"""Results of `held_out`."""
 
 
 @torch.no_grad()
 def held_out(
     institution: Institution, generator: Generator, settings: InpaintingSettings, k: int, part: str, streams: Streams
-) -> HeldOut:
-    """Compare the predictions of a generator in evaluation mode with the nodes that `MASKS` fresh masks hide."""
+) -> dict[str, float | None]:
+    """Compare the predictions of a generator in evaluation mode with the nodes that `MASKS` fresh masks hide.
+
+    Returns:
+        Means over masks, None if not finite; empty if no mask hides two edges. count_error: squared error of the
+        predicted number of hidden neighbours; degree_error: that of the multiple of the visible degree that fits these
+        masks best; reconstruction: squared error of a generated feature, in the generator's units; mean_reconstruction
+        and other_reconstruction: those of the institution's mean, and of random subjects, in place of generated nodes;
+        spread: standard deviation of generated features over nodes (root mean square over features), as a share of the
+        hidden nodes'.
+    """
     features, own = institution.nodes.features, len(institution.members)
     mean, product = features.mean(dim=0), generator.project(features)
-    predicted, missing, degree, errors, mean_errors, other_errors = ([] for _ in range(6))
-    generated: list[Tensor] = []
-    hidden: list[Tensor] = []
+    predicted, missing, degree, errors, mean_errors, other_errors, generated, hidden = (
+        list[Tensor]() for _ in range(8)
+    )
     for number in range(MASKS):
         random = streams.numpy("held-out-mask", part, institution.number, number)
         mask = draw_mask(institution.edges, int(random.integers(own)), random, settings)
@@ -298,21 +274,17 @@ def held_out(
         generated.append(made)
         hidden.append(true)
     if not predicted:
-        return NOTHING_HIDDEN
+        return {}
     count, seen = torch.cat(missing), torch.cat(degree)
     slope = (count * seen).sum() / seen.square().sum()
-    return HeldOut(
-        _finite((torch.cat(predicted) - count).square().mean()),
-        _finite((slope * seen - count).square().mean()),
-        _finite(torch.stack(errors).mean()),
-        _finite(torch.stack(mean_errors).mean()),
-        _finite(torch.stack(other_errors).mean()),
-        _finite(_spread(generated) / _spread(hidden)),
+    values = (
+        (torch.cat(predicted) - count).square().mean(),
+        (slope * seen - count).square().mean(),
+        *(torch.stack(each).mean() for each in (errors, mean_errors, other_errors)),
+        _spread(generated) / _spread(hidden),
     )
-
-
-def _finite(value: Tensor) -> float | None:
-    return float(value) if bool(torch.isfinite(value)) else None
+    measured = (float(value) if bool(torch.isfinite(value)) else None for value in values)
+    return dict(zip(HELD_OUT, measured, strict=True))
 
 
 def _spread(pieces: Sequence[Tensor]) -> Tensor:
@@ -338,16 +310,8 @@ def train(inputs: InpaintingInputs, settings: InpaintingSettings, run: Run) -> T
     clients = InpaintingClients(inputs, settings, run)
     wire = wire_of(clients, inputs)
     strategy = inputs.link.server(FedAvg(clients.institutions, clients.start()), settings.rounds)
-    federate(
-        clients,
-        strategy,
-        wire,
-        settings.rounds,
-        run.checkpoint,
-        run.progress,
-        inputs.link.pace(Pace(minimum_seconds=0)),
-        keeps_last=False,
-    )
+    pace = inputs.link.pace(Pace(minimum_seconds=0))
+    federate(clients, strategy, wire, settings.rounds, run.checkpoint, run.progress, pace, keeps_last=False)
     counts = {
         "parameters": clients.generators.parameters,
         "discriminator_parameters": 0 if clients.discriminators is None else clients.discriminators.parameters,
@@ -367,11 +331,10 @@ def train(inputs: InpaintingInputs, settings: InpaintingSettings, run: Run) -> T
 
 def wire_of(clients: InpaintingClients, inputs: InpaintingInputs) -> Wire:
     """The wire of the settings' shared tensors, with noise on weights."""
-    fold = -1 if inputs.part == "all" else int(inputs.part.removeprefix("fold-"))
     axes = _axes(inputs.features.shape[1], clients.generators.modules[0])
     sizes = {institution.number: len(institution.members) for institution in clients.members}
     ahead = DrawnAhead.on(clients.device, clients.settings.rounds)
-    noise = WeightNoise(clients.settings.noise, inputs.streams, (fold,), ahead=ahead)
+    noise = WeightNoise(clients.settings.noise, inputs.streams, (inputs.fold,), ahead=ahead)
     return Wire(Ledger(shared_tensors(clients.settings), axes, "inpainting"), sizes, noise, reported=sizes)
 
 
@@ -395,16 +358,16 @@ def _axes(features: int, generator: Generator) -> dict[str, int]:
 
 
 def _held_out(clients: InpaintingClients, inputs: InpaintingInputs) -> tuple[dict[str, float | str | None], ...]:
-    found = []
+    rows: list[dict[str, float | str | None]] = []
     for place, institution in enumerate(clients.members):
         generator = clients.generators.modules[place].eval()
         measured = held_out(institution, generator, clients.settings, clients.k, inputs.part, inputs.streams)
         name = inputs.institutions[institution.number]
-        if measured == NOTHING_HIDDEN:
+        if not measured:
             logger.warning(
                 "institution %r: each of its masks hides fewer than two edges, so its generator is not measured on "
                 "fresh masks",
                 name,
             )
-        found.append({"institution": name, **asdict(measured)})
-    return tuple(found)
+        rows.append({"institution": name, **(measured or dict.fromkeys(HELD_OUT))})
+    return tuple(rows)

@@ -17,12 +17,12 @@ from brainfed.federation.message import Message
 from brainfed.federation.noise import normal
 from brainfed.graphs.propagation import Graph, dense_block
 from brainfed.inpainting.fedni.losses import carried
-from brainfed.inpainting.inputs import FloatArray, InpaintingInputs, IntArray, scaling_of
+from brainfed.inpainting.inputs import InpaintingInputs, scaling_of
 from brainfed.inpainting.settings import FedSageSettings
 from brainfed.models.fedsage import ENCODER_WIDTH, FeatureGenerator, GeneratorShape, MissingNeighbourGenerator
+from brainfed.runtime.arrays import BoolArray, Float64, FloatArray, IntArray
+from brainfed.runtime.artefacts import below
 from brainfed.runtime.streams import Streams
-
-# Noise and dropout of FedSage+'s generators, from keyed streams, drawn on the CPU.
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,6 @@ class Draws:
     """The draws of one part of a repeat.
 
     Attributes:
-        streams: of the repeat.
         part: `all`, or `fold-f`.
         dropout: the rate.
     """
@@ -55,9 +54,6 @@ class Draws:
         return fgen.expand(noisy, self.keep(noisy, fgen.shape.fgen_width, "fgen", *key))
 
 
-# Weights of a module as arrays, and modules with given tensors as weights.
-
-
 def arrays_of(module: torch.nn.Module, prefix: str = "") -> dict[str, NDArray[Any]]:
     """All weights, `{prefix}{name}`, on the host."""
     return {f"{prefix}{name}": value.detach().cpu().numpy() for name, value in module.state_dict().items()}
@@ -76,9 +72,6 @@ def feature_generator(shape: GeneratorShape, weights: Mapping[str, Tensor]) -> F
         fgen = FeatureGenerator(shape)
     fgen.load_state_dict(dict(weights), assign=True)
     return fgen
-
-
-# The count loss of FedSage+'s generator, and the nearest missing neighbours of its feature loss (in `wide`).
 
 
 def count_loss(predicted: Tensor, true: Tensor) -> Tensor:
@@ -212,14 +205,14 @@ class WideOutput:
 
 def _nearest(made: Tensor, targets: Sequence[Targets]) -> Tensor:
     """(t,) rows of all owners' missing nodes, one owner after the other, for generated vectors (t, d)."""
-    found, before, first = [], 0, 0
+    rows, before, first = [], 0, 0
     for each in targets:
         own = made[before : before + len(each.neighbours)]
         squares = each.missing.square().sum(dim=1)
         products = (own @ each.missing.T)[:, None]
-        found.append(nearest_missing(products, squares, each.neighbours)[:, 0] + first)
+        rows.append(nearest_missing(products, squares, each.neighbours)[:, 0] + first)
         before, first = before + len(own), first + len(each.missing)
-    return torch.cat(found)
+    return torch.cat(rows)
 
 
 # The impaired graph of one institution, a random tenth of its nodes hidden (Zhang et al. 2021, Sec. 4.1).
@@ -269,11 +262,10 @@ def owners_of(
     inputs: InpaintingInputs, settings: FedSageSettings, device: torch.device, dtype: torch.dtype
 ) -> list[Owner]:
     """One owner for each institution with training subjects, in order of code."""
-    codes = [code for code in range(len(inputs.institutions)) if len(inputs.members(code))]
-    return [_owner(inputs, code, settings, device, dtype) for code in codes]
+    return [_owner(inputs, code, settings, device, dtype) for code in inputs.learning]
 
 
-def row_normalised(graph: Graph, members: IntArray) -> NDArray[np.float64]:
+def row_normalised(graph: Graph, members: IntArray) -> Float64:
     """(m, m) D^-1 A of the graph induced on `members`; an empty row stays 0."""
     block = dense_block(graph.row, graph.column, graph.weight, members, graph.nodes)
     degree = block.sum(axis=1, keepdims=True)
@@ -318,7 +310,7 @@ def _owner(
     )
 
 
-def _edges(graph: Graph, receivers: IntArray, senders: IntArray) -> NDArray[np.bool_]:
+def _edges(graph: Graph, receivers: IntArray, senders: IntArray) -> BoolArray:
     """(receivers, senders) bool mask of edges."""
     row_place, column_place = np.full(graph.nodes, -1), np.full(graph.nodes, -1)
     row_place[receivers] = np.arange(len(receivers))
@@ -355,13 +347,9 @@ class LocalOwner:
         wide: WideOutput,
     ) -> None:
         self.owner, self.generator, self.draws, self.wide = owner, generator, draws, wide
+        self.institutions = (owner.institution,)
         self.optimiser = Adam(list(generator.parameters()), settings.learning_rate)
         self.losses = np.zeros((settings.local_epochs, len(LOSSES)))
-
-    @property
-    def institutions(self) -> tuple[int, ...]:
-        """The owner's code."""
-        return (self.owner.institution,)
 
     def fit(self, number: int, _chosen: Sequence[int]) -> Mapping[int, Message]:
         """One epoch, without a reply."""
@@ -388,7 +376,7 @@ class LocalOwner:
         load_arrays(self.generator, arrays, GENERATOR)
         self.losses[: number + 1] = arrays["losses"]
         if number + 1 < len(self.losses):
-            self.optimiser.load({name.removeprefix(OPTIMISER): arrays[name] for name in arrays})
+            self.optimiser.load(below(OPTIMISER, arrays))
 
 
 def local_gradient(

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from brainfed.federation.ledger import Ledger
@@ -33,45 +32,34 @@ from brainfed.inpainting.fedsage.local import (
 from brainfed.inpainting.fedsage.local import LOSSES as LOCAL_LOSSES
 from brainfed.inpainting.fedsage.visits import LOSSES as FEDERATED_LOSSES
 from brainfed.inpainting.fedsage.visits import WEIGHT, Hosts, RawHosts, RawVisitor, Visitor, embeddings_sent
-from brainfed.inpainting.inputs import Generated, InpaintingInputs, IntArray, TrainedGenerator, scaling_of
+from brainfed.inpainting.inputs import Generated, InpaintingInputs, TrainedGenerator, rank_among_equals, scaling_of
 from brainfed.inpainting.settings import RAW_TENSORS, SUMMED_TENSORS, FedSageSettings
-from brainfed.models.fedsage import (
-    ENCODER_WIDTH,
-    FGEN_WIDTH,
-    LATENT,
-    GeneratorShape,
-    MissingNeighbourGenerator,
-)
+from brainfed.models.fedsage import ENCODER_WIDTH, FGEN_WIDTH, LATENT, GeneratorShape, MissingNeighbourGenerator
+from brainfed.runtime.arrays import Float32, Float64, IntArray
 from brainfed.runtime.artefacts import ArrayFile
 from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.runtime.seeded import seeded
 
-# Missing neighbours from trained FedSage+ generators.
-
 HistoryRow = tuple[int, int, str, float]
+"""Institution, round, loss, value."""
 
 
 class TrainedFedSage:
     """A `NodeGenerator`: one generator an institution, on its whole graph, without dropout.
 
     Args:
-        inputs: of the inpainting job.
-        settings: of the training.
         generators: trained, by institution code.
     """
 
     def __init__(
-        self,
-        inputs: InpaintingInputs,
-        settings: FedSageSettings,
-        generators: Mapping[int, MissingNeighbourGenerator],
+        self, inputs: InpaintingInputs, settings: FedSageSettings, generators: Mapping[int, MissingNeighbourGenerator]
     ) -> None:
         self._inputs, self._settings = inputs, settings
         self._generators = generators
         self._embeddings = {code: self._embed(code) for code in generators}
 
     @torch.no_grad()
-    def counts(self) -> NDArray[np.float64]:
+    def counts(self) -> Float64:
         """(n,) predicted numbers, scaled to the cut, at most the number of foreign subjects."""
         counts = np.zeros(len(self._inputs.subjects))
         for code, generator in self._generators.items():
@@ -86,7 +74,7 @@ class TrainedFedSage:
         Raises:
             ValueError: a parent occurs more often than there are slots, or is no training subject.
         """
-        slot = _rank_among_equals(parents)
+        slot = rank_among_equals(parents)
         features = np.zeros((len(parents), self._inputs.features.shape[1]), dtype=np.float32)
         drawn = np.zeros(len(parents), dtype=bool)
         for code, generator in self._generators.items():
@@ -125,7 +113,7 @@ class TrainedFedSage:
         return embeddings
 
     @torch.no_grad()
-    def _generate(self, institution: int, parents: IntArray) -> NDArray[np.float32]:
+    def _generate(self, institution: int, parents: IntArray) -> Float32:
         """(p, slots, d) in (-1, 1) for distinct parents; a parent's noise does not depend on the other parents."""
         embeddings = self._embeddings[institution]
         noise = normal(
@@ -135,15 +123,6 @@ class TrainedFedSage:
         noisy = (embeddings + noise.to(embeddings))[torch.from_numpy(place).to(embeddings.device)]
         generated = self._generators[institution].fgen(noisy)
         return np.asarray(generated.cpu().numpy(), dtype=np.float32)
-
-
-def _rank_among_equals(values: IntArray) -> IntArray:
-    """(g,) number of equal entries before each one."""
-    order = np.argsort(values, kind="stable")
-    ranked = values[order]
-    rank = np.empty(len(values), dtype=np.int64)
-    rank[order] = np.arange(len(values)) - np.searchsorted(ranked, ranked)
-    return rank
 
 
 # FedSage+'s generators of missing neighbours: local training, then federated training of fGen.
@@ -212,18 +191,16 @@ class _Training:
         self.wide = WideOutput(CPU_BLOCK if device.type == "cpu" else inputs.features.shape[1])
         declared = SUMMED_TENSORS if settings.exchange == "gradients" else RAW_TENSORS
         self.ledger = Ledger(declared, _axes(inputs, settings), "inpainting")
-        fold = -1 if inputs.part == "all" else int(inputs.part.removeprefix("fold-"))
         ahead = DrawnAhead.on(device, settings.rounds)
-        self.noise = WeightNoise(settings.noise, inputs.streams, (fold,), prefix=WEIGHT, ahead=ahead)
+        self.noise = WeightNoise(settings.noise, inputs.streams, (inputs.fold,), prefix=WEIGHT, ahead=ahead)
         self.pace = Pace()
         self.history: list[HistoryRow] = []
         self._done = 0
 
     def train_locally(self, owner: Owner) -> None:
         """Local training of the owner's generator."""
-        generator, rounds = self.generators[owner.institution], self.settings.local_epochs
-        clients = LocalOwner(owner, generator, self.settings, self.draws, self.wide)
-        wire = Wire(self.ledger, {}, self.noise)
+        clients = LocalOwner(owner, self.generators[owner.institution], self.settings, self.draws, self.wide)
+        wire, rounds = Wire(self.ledger, {}, self.noise), self.settings.local_epochs
         self._federate(owner, "home", clients, Alone(clients.institutions), wire, rounds)
         self._append_history(owner, LOCAL_LOSSES, clients.losses, first=1)
 
@@ -257,7 +234,7 @@ class _Training:
         federate(clients, strategy, wire, rounds, checkpoint, progress, self.pace)
         self._done += rounds
 
-    def _append_history(self, owner: Owner, names: Sequence[str], losses: NDArray[np.float64], *, first: int) -> None:
+    def _append_history(self, owner: Owner, names: Sequence[str], losses: Float64, *, first: int) -> None:
         for number, values in enumerate(losses):
             self.history += [
                 (owner.institution, first + number, name, float(value))
@@ -272,20 +249,13 @@ def _generators(
     shape = GeneratorShape(inputs.features.shape[1], settings.targets, settings.fgen_width)
     with seeded(inputs.streams.key("fedsage-start", inputs.part)):
         start = MissingNeighbourGenerator(shape).to(device, dtype)
-    codes = [code for code in range(len(inputs.institutions)) if len(inputs.members(code))]
-    return {code: copy.deepcopy(start) for code in codes}
+    return {code: copy.deepcopy(start) for code in inputs.learning}
 
 
 def _axes(inputs: InpaintingInputs, settings: FedSageSettings) -> dict[str, int]:
-    d = inputs.features.shape[1]
-    return {
-        "latent": LATENT,
-        "fgen-0": FGEN_WIDTH,
-        "fgen-1": settings.fgen_width,
-        "slots": settings.targets,
-        "features": d,
-        "slots-features": settings.targets * d,
-    }
+    d, slots = inputs.features.shape[1], settings.targets
+    layers = {"latent": LATENT, "fgen-0": FGEN_WIDTH, "fgen-1": settings.fgen_width}
+    return {**layers, "slots": slots, "features": d, "slots-features": slots * d}
 
 
 def _operations(owners: Sequence[Owner], settings: FedSageSettings) -> int:

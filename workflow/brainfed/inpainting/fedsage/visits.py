@@ -23,8 +23,7 @@ from brainfed.inpainting.fedsage.local import (
     nearest_missing,
 )
 from brainfed.models.fedsage import FeatureGenerator, GeneratorShape
-
-# Owners that another owner's fGen visits: their codes, and its losses at them.
+from brainfed.runtime.artefacts import below
 
 LOSSES = ("feature", "feature_elsewhere")
 
@@ -34,8 +33,6 @@ class Visited:
 
     Args:
         home: code of the visiting owner, a host of its own fGen.
-        owners: with missing neighbours.
-        rounds: number of rounds.
 
     Attributes:
         losses: (rounds, 2) at the visiting owner, and the sum over the others.
@@ -43,12 +40,8 @@ class Visited:
 
     def __init__(self, home: int, owners: Sequence[Owner], rounds: int) -> None:
         self.home, self.owners = home, {owner.institution: owner for owner in owners}
+        self.institutions = tuple(self.owners)
         self.losses = np.zeros((rounds, len(LOSSES)))
-
-    @property
-    def institutions(self) -> tuple[int, ...]:
-        """Codes."""
-        return tuple(self.owners)
 
     def add_loss(self, number: int, code: int, loss: float) -> None:
         """Add the loss of round `number` at one owner."""
@@ -82,12 +75,8 @@ class Hosts(Visited):
 
     Args:
         home: code of the visiting owner, a host of its own fGen.
-        owners: with missing neighbours.
         embeddings: institution -> (t, 128), each by its own encoder.
-        shape: of fGen.
-        draws: of the repeat.
         wide: of fGen's last layer.
-        rounds: number of rounds.
     """
 
     def __init__(
@@ -147,10 +136,7 @@ class Visitor:
     """The visiting owner: one step of its fGen a round, by the sum of the hosts' gradients.
 
     Args:
-        hosts: codes.
         fgen: trained in place.
-        learning_rate: Adam's.
-        rounds: number of rounds.
     """
 
     def __init__(self, hosts: tuple[int, ...], fgen: FeatureGenerator, learning_rate: float, rounds: int) -> None:
@@ -193,7 +179,7 @@ class Visitor:
         load_arrays(self.fgen, arrays, FGEN)
         self._done = int(arrays["done"])
         if self._done < self.rounds:
-            self.optimiser.load({name.removeprefix(OPTIMISER): arrays[name] for name in arrays})
+            self.optimiser.load(below(OPTIMISER, arrays))
 
 
 # Federated training of fGen under `exchange: raw`, which reveals patients (Zhang et al. 2021, Algorithm 1).
@@ -216,8 +202,6 @@ class RawHosts(Visited):
 
     Args:
         home: code of the visiting owner.
-        owners: with missing neighbours.
-        rounds: number of rounds.
     """
 
     def __init__(self, home: int, owners: Sequence[Owner], rounds: int) -> None:
@@ -247,13 +231,9 @@ class RawVisitor(Visitor):
     """The visiting owner; it generates vectors from the hosts' embeddings.
 
     Args:
-        home: its code.
         embeddings: institution -> (t, 128) of the hosts, in their order.
-        draws: of the repeat.
         noise: on the copy of fGen for the others.
         fgen: trained in place.
-        learning_rate: Adam's.
-        rounds: number of rounds.
     """
 
     def __init__(

@@ -5,7 +5,6 @@ displacement. The last two are logistic regressions on the pooled training subje
 """
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.linear_model import LogisticRegression
@@ -23,8 +22,9 @@ from brainfed.methods.baselines.declaration import (
     MotionSettings,
     PhenotypeSettings,
 )
+from brainfed.runtime.arrays import Float64
 from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.samples.inputs import IntArray, MethodInputs, Outcome
+from brainfed.samples.inputs import MethodInputs, Outcome
 from brainfed.samples.labelled_subjects import require_training_subjects
 
 Columns = list[int]
@@ -46,10 +46,10 @@ def majority(inputs: MethodInputs, settings: MajoritySettings, run: Run) -> Outc
     member_scores = scores.copy()
     for fold in range(inputs.folds):
         training = require_training_subjects(inputs, fold)
-        shares = {
-            institution: _shares(inputs.labels[fold, training & (inputs.institution == institution)], inputs.classes)
-            for institution in np.unique(inputs.institution[training]).tolist()
-        }
+        shares = {}
+        for institution in np.unique(inputs.institution[training]).tolist():
+            labels = inputs.labels[fold, training & (inputs.institution == institution)]
+            shares[institution] = [float((labels == code).mean()) for code in range(inputs.classes)]
         for institution in np.unique(inputs.institution[inputs.tested(fold)]).tolist():
             rows = inputs.tested(fold) & (inputs.institution == institution)
             if institution not in shares and not ledger.rows():
@@ -63,11 +63,6 @@ def majority(inputs: MethodInputs, settings: MajoritySettings, run: Run) -> Outc
         run.progress(fold + 1, inputs.folds, "fold")
     counts = {"parameters": inputs.classes - 1}
     return Outcome(scores, "probability", counts=counts, crossings=ledger.rows(), member_scores=member_scores)
-
-
-def _shares(labels: IntArray, classes: int) -> list[float]:
-    """Share of every class."""
-    return [float((labels == code).mean()) for code in range(classes)]
 
 
 def phenotype(inputs: MethodInputs, settings: PhenotypeSettings, run: Run) -> Outcome:
@@ -101,7 +96,7 @@ def motion(inputs: MethodInputs, settings: MotionSettings, run: Run) -> Outcome:
 
 def _logistic(
     inputs: MethodInputs,
-    columns: NDArray[np.float64],
+    columns: Float64,
     categories: Columns,
     measures: Columns,
     cost: float,
@@ -126,11 +121,11 @@ def _logistic(
     return Outcome(scores, "probability", counts=counts, crossings=ledger.rows(), member_scores=member_scores)
 
 
-def _probabilities(regression: Pipeline, columns: NDArray[np.float64], classes: int) -> NDArray[np.float64]:
+def _probabilities(regression: Pipeline, columns: Float64, classes: int) -> Float64:
     """(n, classes) probabilities; 0 of a class that no training subject has."""
-    found = np.zeros((len(columns), classes))
-    found[:, regression.classes_] = regression.predict_proba(columns)
-    return found
+    probabilities = np.zeros((len(columns), classes))
+    probabilities[:, regression.classes_] = regression.predict_proba(columns)
+    return probabilities
 
 
 def _regression(categories: Columns, measures: Columns, cost: float) -> Pipeline:

@@ -1,7 +1,5 @@
 """FedNI: FedGCN on graphs completed by a federated generator (FedNI Sec. III), or by means of small groups."""
 
-from dataclasses import dataclass
-
 from brainfed.federation.settings import ROBUSTNESS_KEYS
 from brainfed.inpainting.settings import (
     CENTROIDS_TENSORS,
@@ -11,22 +9,9 @@ from brainfed.inpainting.settings import (
     CentroidSettings,
     InpaintingSettings,
 )
-from brainfed.methods.classifier_settings import (
-    BETWEEN_SITES,
-    CHOICE_TENSORS,
-    NETWORK_TENSORS,
-    QUICK_ROUNDS,
-    SIZES_TENSORS,
-    SUMMED_MOMENTS_TENSORS,
-)
+from brainfed.methods.classifier_settings import BETWEEN_SITES, NETWORK_TENSORS, QUICK_ROUNDS, ROUNDS_TENSORS
 from brainfed.methods.gcn.declaration import SKIP_TENSORS, FedGCNSettings
 from brainfed.methods.method import Capabilities, Comparison, Crossing, Inpainter, Method
-
-
-@dataclass(frozen=True)
-class FedNISettings(FedGCNSettings):
-    """The classifier's settings, those of FedGCN; `inpainting` and `fusing` are stages of their own."""
-
 
 FEDNI_INPAINTER = Inpainter(
     name="fedni",
@@ -39,7 +24,7 @@ FEDNI_INPAINTER = Inpainter(
 FEDNI = Method(
     name="fedni",
     title="FedNI",
-    settings=FedNISettings,
+    settings=FedGCNSettings,
     entry="brainfed.methods.fedni.train:train",
     family="federated",
     topology="federated",
@@ -52,16 +37,12 @@ FEDNI = Method(
     ),
     needs=("features", "fused"),
     options={"inpainting": FEDNI_INPAINTER},
-    crossing=Crossing(
-        {**NETWORK_TENSORS, **SKIP_TENSORS, **SIZES_TENSORS, **SUMMED_MOMENTS_TENSORS, **CHOICE_TENSORS},
-        between_sites=BETWEEN_SITES,
-    ),
+    crossing=Crossing({**NETWORK_TENSORS, **SKIP_TENSORS, **ROUNDS_TENSORS}, between_sites=BETWEEN_SITES),
     capabilities=Capabilities(gpu=True),
     quick=QUICK_ROUNDS,
     variants={"fedni": {}, "fedni-skip": {"skip": "linear"}},
 )
 """FedGCN on graphs completed by a federated generator of missing neighbours (FedNI Sec. III)."""
-
 
 CENTROIDS = Inpainter(
     name="centroids",
@@ -74,7 +55,7 @@ CENTROIDS = Inpainter(
 FEDNI_CENTROIDS = Method(
     name="fedni-centroids",
     title="FedNI's classifier with centroids",
-    settings=FedNISettings,
+    settings=FedGCNSettings,
     entry=FEDNI.entry,
     family="federated",
     topology="federated",

@@ -1,7 +1,5 @@
 """FedSage+: FedAvg over GraphSAGE classifiers on graphs completed by FedSage+'s generators (Zhang et al. 2021)."""
 
-from dataclasses import dataclass
-
 from brainfed.federation.settings import ROBUSTNESS_KEYS
 from brainfed.inpainting.settings import FEDSAGE_TENSORS, FedSageSettings
 from brainfed.methods.classifier_settings import (
@@ -13,12 +11,6 @@ from brainfed.methods.classifier_settings import (
     FederatedClassifierSettings,
 )
 from brainfed.methods.method import Capabilities, Comparison, Crossing, Inpainter, Method
-
-
-@dataclass(frozen=True)
-class FedSagePlusSettings(FederatedClassifierSettings):
-    """The classifier's settings; `inpainting` and `fusing` are stages of their own."""
-
 
 FEDSAGE = Inpainter(
     name="fedsage",
@@ -32,7 +24,7 @@ FEDSAGE = Inpainter(
 FEDSAGE_PLUS = Method(
     name="fedsage-plus",
     title="FedSage+",
-    settings=FedSagePlusSettings,
+    settings=FederatedClassifierSettings,
     entry="brainfed.methods.fedsage.train:train",
     family="federated",
     topology="federated",

@@ -3,20 +3,20 @@
 from dataclasses import replace
 
 from brainfed.graphs.propagation import neighbour_mean
-from brainfed.methods.fedsage.declaration import FEDSAGE_PLUS, FedSagePlusSettings
+from brainfed.methods.classifier_settings import FederatedClassifierSettings
+from brainfed.methods.fedsage.declaration import FEDSAGE_PLUS
 from brainfed.methods.train_classifier import train_classifier
 from brainfed.models.fedsage import GraphSAGE
 from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.samples.inputs import MethodInputs, Outcome, with_generated, without_generated
 
 
-def train(inputs: MethodInputs, settings: FedSagePlusSettings, run: Run) -> Outcome:
+def train(inputs: MethodInputs, settings: FederatedClassifierSettings, run: Run) -> Outcome:
     """Train FedSage+'s classifier on one repeat's fused graphs."""
-    outcome = train_sage(with_generated(inputs), settings, run)
-    return without_generated(outcome, len(inputs.subjects))
+    return without_generated(train_sage(with_generated(inputs), settings, run), len(inputs.subjects))
 
 
-def train_sage(inputs: MethodInputs, settings: FedSagePlusSettings, run: Run) -> Outcome:
+def train_sage(inputs: MethodInputs, settings: FederatedClassifierSettings, run: Run) -> Outcome:
     """Train a federated GraphSAGE on the graphs of `inputs`."""
     # If every fold has a graph, products are formed by fold on scaled features: one order of sums for both reads.
     if len(inputs.graphs) > len(inputs.features):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from brainfed.federation.settings import ROBUSTNESS_KEYS, RobustnessSettings
-from brainfed.methods.linear.declaration import ALPHAS, TANGENT, check_grid
+from brainfed.methods.linear.declaration import PENALTIES, TANGENT, check_grid
 from brainfed.methods.method import Capabilities, Comparison, Crossing, Method
 from brainfed.runtime.settings import setting
 
@@ -59,7 +59,7 @@ class RidgeSolverSettings:
     """Ridge regression of all institutions together, equal to that of the pooled data."""
 
     alphas: tuple[float, ...] = setting(
-        ALPHAS,
+        PENALTIES,
         "Penalties to choose from by the squared error of inner folds, for training subjects of mean squared norm 1.",
     )
     solver: Literal["conjugate_gradient", "fedavg"] = setting(
@@ -79,10 +79,7 @@ class RidgeSolverSettings:
         "the mean norm.",
         minimum=0,
     )
-    zscore: bool = setting(
-        True,
-        ZSCORE,
-    )
+    zscore: bool = setting(True, ZSCORE)
 
     def __post_init__(self) -> None:
         check_grid("alphas", self.alphas)
@@ -103,6 +100,11 @@ class FederatedRidgeSettings(RobustnessSettings, RidgeSolverSettings):
             )
 
 
+CROSSING = Crossing(
+    {**RIDGE_TENSORS, **SCALING_TENSORS}, between_sites=BETWEEN_SITES, leaves_out=True, inner_grid="alphas"
+)
+CAPABILITIES = Capabilities(views=True, patterns=True, model="brainfed.engines.linear.kept:score")
+
 RIDGE_FEDERATED = Method(
     name="ridge-federated",
     title="Ridge, federated",
@@ -116,10 +118,8 @@ RIDGE_FEDERATED = Method(
         "The twins choose their penalty by leave-one-out, the federated ridge by inner folds.",
         apart=APART,
     ),
-    crossing=Crossing(
-        {**RIDGE_TENSORS, **SCALING_TENSORS}, between_sites=BETWEEN_SITES, leaves_out=True, inner_grid="alphas"
-    ),
-    capabilities=Capabilities(views=True, patterns=True, model="brainfed.engines.linear.kept:score"),
+    crossing=CROSSING,
+    capabilities=CAPABILITIES,
     quick={"alphas": (0.1, 1.0, 10.0)},
     variants={"ridge-federated": {}},
 )
@@ -130,10 +130,7 @@ RIDGE_FEDERATED = Method(
 class FedTangentSettings(FederatedRidgeSettings):
     """Settings of federated ridge; tangent features are not z-scored."""
 
-    zscore: bool = setting(
-        False,
-        ZSCORE,
-    )
+    zscore: bool = setting(False, ZSCORE)
 
 
 FEDTANGENT = Method(
@@ -145,10 +142,8 @@ FEDTANGENT = Method(
     topology="federated",
     comparison=Comparison("tangent-local", "tangent-central", apart=APART),
     options={"features": TANGENT},
-    crossing=Crossing(
-        {**RIDGE_TENSORS, **SCALING_TENSORS}, between_sites=BETWEEN_SITES, leaves_out=True, inner_grid="alphas"
-    ),
-    capabilities=Capabilities(views=True, patterns=True, model="brainfed.engines.linear.kept:score"),
+    crossing=CROSSING,
+    capabilities=CAPABILITIES,
     quick={"alphas": (0.1, 1.0, 10.0)},
     variants={"fedtangent": {}, "fedtangent-fedavg": {"solver": "fedavg", "rounds": 10, "alphas": (0.1,)}},
 )

@@ -206,16 +206,10 @@ QUICK_STGCN: Mapping[str, Any] = {"window": 12, "channels": 4, "kernel": 3, "str
 QUICK_REGION_GNN: Mapping[str, Any] = {"window": 12, "hidden": 4, "layers": 2}
 """Small networks (`Method.quick`)."""
 
-
-@dataclass(frozen=True)
-class LocalSTGCNSettings(SoloSTGCNSettings):
-    """The network's settings and those of its training."""
-
-
 STGCN_LOCAL = Method(
     name="stgcn-local",
     title="Local ST-GCN",
-    settings=LocalSTGCNSettings,
+    settings=SoloSTGCNSettings,
     entry="brainfed.methods.fglbc.train:train_stgcn_local",
     family="graph",
     topology="local",
@@ -228,38 +222,26 @@ STGCN_LOCAL = Method(
 )
 """The network of every institution alone, the local twin of FGLBC."""
 
-
-@dataclass(frozen=True)
-class CentralSTGCNSettings(SoloSTGCNSettings):
-    """The network's settings and those of its training."""
-
-
 STGCN_CENTRAL = Method(
     name="stgcn-central",
     title="Central ST-GCN",
-    settings=CentralSTGCNSettings,
+    settings=SoloSTGCNSettings,
     entry="brainfed.methods.fglbc.train:train_stgcn_central",
     family="graph",
     topology="central",
     needs=("series",),
     on_request=("stgcn-central",),
-    crossing=Crossing({**POOLED_SERIES}),
+    crossing=Crossing(POOLED_SERIES),
     capabilities=Capabilities(gpu=True),
     quick={"epochs": 2, **QUICK_STGCN},
     variants={"stgcn-central": {}},
 )
 """The network of the pooled series, which a federation may not train: an upper reference."""
 
-
-@dataclass(frozen=True)
-class LocalGNNSettings(SoloRegionGNNSettings):
-    """The network's settings and those of its training."""
-
-
 GNN_LOCAL = Method(
     name="gnn-local",
     title="Local GNN",
-    settings=LocalGNNSettings,
+    settings=SoloRegionGNNSettings,
     entry="brainfed.methods.fglbc.train:train_gnn_local",
     family="graph",
     topology="local",
@@ -272,52 +254,32 @@ GNN_LOCAL = Method(
 )
 """The network without convolution over time of every institution alone, the local twin of FedGNN."""
 
-
-@dataclass(frozen=True)
-class CentralGNNSettings(SoloRegionGNNSettings):
-    """The network's settings and those of its training."""
-
-
 GNN_CENTRAL = Method(
     name="gnn-central",
     title="Central GNN",
-    settings=CentralGNNSettings,
+    settings=SoloRegionGNNSettings,
     entry="brainfed.methods.fglbc.train:train_gnn_central",
     family="graph",
     topology="central",
     needs=("series",),
     on_request=("gnn-central",),
-    crossing=Crossing({**POOLED_SERIES}),
+    crossing=Crossing(POOLED_SERIES),
     capabilities=Capabilities(gpu=True),
     quick={"epochs": 2, **QUICK_REGION_GNN},
     variants={"gnn-central": {}},
 )
 """The network without convolution over time of the pooled series: an upper reference."""
 
-
-@dataclass(frozen=True)
-class FedAvgSTGCNSettings(FederatedSTGCNSettings):
-    """The network's settings and the federation's."""
-
-
 FEDAVG_STGCN = Method(
     name="fedavg-stgcn",
     title="FedAvg ST-GCN",
-    settings=FedAvgSTGCNSettings,
+    settings=FederatedSTGCNSettings,
     entry="brainfed.methods.fglbc.train:train_fedavg",
     family="federated",
     topology="federated",
-    comparison=Comparison(
-        "stgcn-local",
-        "stgcn-central",
-        "The twins train without noise.",
-        apart=PRIVACY_KEYS,
-    ),
+    comparison=Comparison("stgcn-local", "stgcn-central", "The twins train without noise.", apart=PRIVACY_KEYS),
     needs=("series",),
-    on_request=(
-        "fedavg-dp",
-        "fedavg-no-dp",
-    ),
+    on_request=("fedavg-dp", "fedavg-no-dp"),
     crossing=Crossing({**STGCN_TENSORS, **MEAN_ADJACENCY}, between_sites={}, leaves_out=True),
     capabilities=Capabilities(gpu=True),
     quick={"rounds": 2, **QUICK_STGCN},
@@ -325,30 +287,16 @@ FEDAVG_STGCN = Method(
 )
 """FedAvg + DP: FGLBC's network and private training under the plain mean (McMahan et al. 2017; Chen and Su 2024)."""
 
-
-@dataclass(frozen=True)
-class FedGNNSettings(FederatedRegionGNNSettings):
-    """The network's settings and the federation's."""
-
-
 FEDGNN = Method(
     name="fedgnn",
     title="FedGNN",
-    settings=FedGNNSettings,
+    settings=FederatedRegionGNNSettings,
     entry="brainfed.methods.fglbc.train:train_fedgnn",
     family="federated",
     topology="federated",
-    comparison=Comparison(
-        "gnn-local",
-        "gnn-central",
-        "The twins train without noise.",
-        apart=PRIVACY_KEYS,
-    ),
+    comparison=Comparison("gnn-local", "gnn-central", "The twins train without noise.", apart=PRIVACY_KEYS),
     needs=("series",),
-    on_request=(
-        "fedgnn-dp",
-        "fedgnn-no-dp",
-    ),
+    on_request=("fedgnn-dp", "fedgnn-no-dp"),
     crossing=Crossing({**REGION_GNN_TENSORS, **MEAN_ADJACENCY}, between_sites={}, leaves_out=True),
     capabilities=Capabilities(gpu=True),
     quick={"rounds": 2, **QUICK_REGION_GNN},
@@ -390,11 +338,7 @@ FGLBC = Method(
         apart=("aggregation", "temperature", "components", *PRIVACY_KEYS),
     ),
     needs=("series",),
-    on_request=(
-        "fglbc",
-        "fglbc-no-dp",
-        "fglbc-printed-noise",
-    ),
+    on_request=("fglbc", "fglbc-no-dp", "fglbc-printed-noise"),
     crossing=Crossing({**STGCN_TENSORS, **MEAN_ADJACENCY}, between_sites={}, leaves_out=True),
     capabilities=Capabilities(gpu=True),
     quick={"rounds": 2, **QUICK_STGCN},

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from brainfed.engines.crossings import sizes_of
+from brainfed.engines.crossings import series_content, sizes_of
 from brainfed.engines.private.cohort import PrivateCohort, SeriesWindows, mean_adjacencies
 from brainfed.engines.private.training import PrivateTraining
 from brainfed.engines.training import Server, train_networks
@@ -25,8 +25,8 @@ from brainfed.methods.fglbc.declaration import (
     MEAN_ADJACENCY,
     STGCN_CENTRAL,
     STGCN_LOCAL,
-    FedAvgSTGCNSettings,
-    FedGNNSettings,
+    FederatedRegionGNNSettings,
+    FederatedSTGCNSettings,
     FGLBCSettings,
     RegionGNNSettings,
     SoloRegionGNNSettings,
@@ -41,6 +41,9 @@ from brainfed.samples.series import SeriesInputs, wrapped
 
 SUM_ENTRY = 8
 """Bytes of an entry of a sum of correlations."""
+
+SoloSettings = SoloSTGCNSettings | SoloRegionGNNSettings
+FederatedSettings = FederatedSTGCNSettings | FederatedRegionGNNSettings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,44 +66,32 @@ class SeriesTraining(PrivateTraining[SeriesInputs]):
         settings, inputs = self.settings, self.inputs
         network: STGCN | RegionGNN
         if isinstance(settings, STGCNSettings):
-            network = STGCN(
+            sizes = (
                 inputs.regions,
                 inputs.classes,
                 settings.channels,
                 settings.kernel,
                 settings.strides,
                 settings.groups,
-                edge_importance=settings.edge_importance,
             )
+            network = STGCN(*sizes, edge_importance=settings.edge_importance)
         else:
-            network = RegionGNN(
-                inputs.regions,
-                settings.window,
-                inputs.classes,
-                settings.hidden,
-                settings.layers,
-                settings.groups,
-                edge_importance=settings.edge_importance,
-            )
+            widths = inputs.regions, settings.window, inputs.classes, settings.hidden
+            network = RegionGNN(*widths, settings.layers, settings.groups, edge_importance=settings.edge_importance)
         network.start(inputs.streams, fold, place)
         return network
 
     def cohort(self) -> PrivateCohort:
         """Windows and graphs of the institutions' subjects."""
-        members = self.members
-        if not self.mean_adjacency:
-            windows = SeriesWindows(self.inputs, members, self.settings.window)
-        else:
-            means = np.zeros((len(members), self.inputs.folds), dtype=np.int64) + np.arange(self.inputs.folds)
-            pools = members
-            if self.federated:
-                pools = [np.arange(len(self.inputs.subjects))]
-            else:
-                means += self.inputs.folds * np.arange(len(members))[:, None]
-            ledger = Ledger(MEAN_ADJACENCY, self.axes)
-            adjacencies = mean_adjacencies(self.inputs, pools, ledger, self.inputs.link)
-            windows = SeriesWindows(self.inputs, members, self.settings.window, means, adjacencies)
-        return PrivateCohort.of(self.inputs, members, windows.arguments, windows.windows_of)
+        inputs, members, means, adjacencies = self.inputs, self.members, None, None
+        if self.mean_adjacency:
+            # Institutions of a federation share one mean a fold.
+            pools = [np.arange(len(inputs.subjects))] if self.federated else members
+            own_pool = np.zeros(len(members), dtype=np.int64) if self.federated else np.arange(len(members))
+            means = inputs.folds * own_pool[:, None] + np.arange(inputs.folds)
+            adjacencies = mean_adjacencies(inputs, pools, Ledger(MEAN_ADJACENCY, self.axes), inputs.link)
+        windows = SeriesWindows(inputs, members, self.settings.window, means, adjacencies)
+        return PrivateCohort.of(inputs, members, windows.arguments, windows.windows_of)
 
     @property
     def mean_adjacency(self) -> bool:
@@ -118,25 +109,34 @@ class SeriesTraining(PrivateTraining[SeriesInputs]):
     def record_data(self, ledger: Ledger) -> None:
         """Record the series of a pooled training, and the sums of a shared adjacency, in the first fold."""
         sizes = sizes_of(self.inputs.institution)
-        if self.topology == "central":
-            lengths = np.bincount(self.inputs.institution, self.inputs.lengths).astype(int)
-            series, entry = self.inputs.regions, self.inputs.series.itemsize
-            contents = {
-                code: {"series": ((int(lengths[code]), series), entry), "labels": ((size,), 1)}
-                for code, size in sizes.items()
-            }
+        if self.pooled:
+            contents = {code: series_content(self.inputs, self.inputs.members(code)) for code in sizes}
             record_pools(ledger, sizes, contents)
         elif self.mean_adjacency:
-            shape = (self.inputs.regions, self.inputs.regions)
-            sums = {"adjacency-sum": (shape, SUM_ENTRY), "training-subjects": ((), SIZE_BYTES)}
+            matrix = (self.inputs.regions, self.inputs.regions), SUM_ENTRY
+            sums = {"adjacency-sum": matrix, "training-subjects": ((), SIZE_BYTES)}
             trains = set(self.inputs.institution[self.inputs.training(0)].tolist())
             trained = {code: size for code, size in sizes.items() if code in trains}
             if self.federated:
                 record_uploads(ledger, trained, sums)
-                record_downloads(ledger, sizes, {"adjacency-sum": (shape, SUM_ENTRY)})
+                record_downloads(ledger, sizes, {"adjacency-sum": matrix})
             else:
                 others = {code: size for code, size in sizes.items() if code not in trains}
                 record_help(ledger, trained, others, sums)
+
+
+def train(
+    method: Method,
+    inputs: SeriesInputs,
+    settings: SoloSettings | FederatedSettings,
+    run: Run,
+    server: Server | None = None,
+) -> Outcome:
+    """Train the network of a method alone, on pooled series, or under a server: the mean of all networks by default."""
+    assert method.topology != "setting"
+    schedule, tensors = settings.schedule(), method.crossing.tensors
+    training = SeriesTraining(inputs, schedule, run, method.topology, tensors, server=server, settings=settings)
+    return train_networks(training)
 
 
 def train_fglbc(inputs: SeriesInputs, settings: FGLBCSettings, run: Run) -> Outcome:
@@ -148,40 +148,12 @@ def train_fglbc(inputs: SeriesInputs, settings: FGLBCSettings, run: Run) -> Outc
             institutions, start, settings.temperature, settings.components or None, literal=printed
         )
 
-    return _train(FGLBC, inputs, settings, run, server)
+    return train(FGLBC, inputs, settings, run, server)
 
 
-def train_fedavg(inputs: SeriesInputs, settings: FedAvgSTGCNSettings, run: Run) -> Outcome:
-    """Average the networks of all institutions."""
-    return _train(FEDAVG_STGCN, inputs, settings, run)
-
-
-def train_fedgnn(inputs: SeriesInputs, settings: FedGNNSettings, run: Run) -> Outcome:
-    """Average the networks without convolution over time of all institutions."""
-    return _train(FEDGNN, inputs, settings, run)
-
-
-def train_solo(
-    method: Method, inputs: SeriesInputs, settings: SoloSTGCNSettings | SoloRegionGNNSettings, run: Run
-) -> Outcome:
-    """Train without rounds, in every institution or on pooled series."""
-    return _train(method, inputs, settings, run)
-
-
-def _train(
-    method: Method,
-    inputs: SeriesInputs,
-    settings: FGLBCSettings | FedAvgSTGCNSettings | FedGNNSettings | SoloSTGCNSettings | SoloRegionGNNSettings,
-    run: Run,
-    server: Server | None = None,
-) -> Outcome:
-    assert method.topology != "setting"
-    schedule, tensors = settings.schedule(), method.crossing.tensors
-    training = SeriesTraining(inputs, schedule, run, method.topology, tensors, server=server, settings=settings)
-    return train_networks(training)
-
-
-train_stgcn_local = partial(train_solo, STGCN_LOCAL)
-train_stgcn_central = partial(train_solo, STGCN_CENTRAL)
-train_gnn_local = partial(train_solo, GNN_LOCAL)
-train_gnn_central = partial(train_solo, GNN_CENTRAL)
+train_stgcn_local = partial(train, STGCN_LOCAL)
+train_stgcn_central = partial(train, STGCN_CENTRAL)
+train_gnn_local = partial(train, GNN_LOCAL)
+train_gnn_central = partial(train, GNN_CENTRAL)
+train_fedavg = partial(train, FEDAVG_STGCN)
+train_fedgnn = partial(train, FEDGNN)

@@ -113,10 +113,7 @@ class LogitRobustnessSettings:
         "none", "The one teacher that takes the place of all institutions: median or trimmed mean of every logit."
     )
     trim: float = setting(
-        0.25,
-        "Share of the institutions, rounded up, that trimmed_mean leaves out at each end.",
-        minimum=0,
-        maximum=0.5,
+        0.25, "Share of the institutions, rounded up, that trimmed_mean leaves out at each end.", minimum=0, maximum=0.5
     )
 
     def robustness(self) -> RobustnessSettings:
@@ -154,18 +151,18 @@ class DistilledSettings(CropSettings, StepSettings, AssignmentSettings, LogitRob
 
 def _of_kind(kind: str) -> dict[str, tuple[str, ...]]:
     gates, pooled = f"{kind}-gates", f"{kind}-pooled"
-    found: dict[str, tuple[str, ...]] = {}
+    tensors: dict[str, tuple[str, ...]] = {}
     for direction in ("", "-reverse") if kind == "bilstm" else ("",):
-        found[f"{kind}.recurrent.weight-ih-l0{direction}"] = (gates, "regions")
-        found[f"{kind}.recurrent.weight-hh-l0{direction}"] = (gates, "hidden")
-        found[f"{kind}.recurrent.bias-ih-l0{direction}"] = (gates,)
-        found[f"{kind}.recurrent.bias-hh-l0{direction}"] = (gates,)
+        tensors[f"{kind}.recurrent.weight-ih-l0{direction}"] = (gates, "regions")
+        tensors[f"{kind}.recurrent.weight-hh-l0{direction}"] = (gates, "hidden")
+        tensors[f"{kind}.recurrent.bias-ih-l0{direction}"] = (gates,)
+        tensors[f"{kind}.recurrent.bias-hh-l0{direction}"] = (gates,)
     hidden = 2 if kind == "slstm" else 3
     widths = [pooled, *(f"connected-{number}" for number in range(hidden)), "classes"]
     for number, (before, after) in enumerate(pairwise(widths)):
-        found[f"{kind}.connected.{number}.weight"] = (after, before)
-        found[f"{kind}.connected.{number}.bias"] = (after,)
-    return found
+        tensors[f"{kind}.connected.{number}.weight"] = (after, before)
+        tensors[f"{kind}.connected.{number}.bias"] = (after,)
+    return tensors
 
 
 RECURRENT_TENSORS: Mapping[str, tuple[str, ...]] = {
@@ -185,34 +182,16 @@ DISTILLED_TENSORS: Mapping[str, tuple[str, ...]] = {
 }
 """An institution uploads logits of the public samples alone, and downloads the global network."""
 
-
 COMPARISON = Comparison(
     "recurrent-local",
     "recurrent-central",
     "The twins keep all their training subjects at home, or pool all of them; no public set is needed. The kinds of "
     "their networks are settings of their own.",
     apart=(
-        "model",
-        "models",
-        "assignment",
-        "global_epochs",
-        "alpha",
-        "beta",
-        "gamma",
-        "epsilon",
-        "xi",
-        "momentum",
-        "gcna_training",
-        "without",
-        "self_evaluation",
-        "pool",
-        "consensus",
-        "diversity",
-        "ensemble",
-        *ROBUSTNESS_KEYS,
+        "model", "models", "assignment", "global_epochs", "alpha", "beta", "gamma", "epsilon", "xi", "momentum",
+        "gcna_training", "without", "self_evaluation", "pool", "consensus", "diversity", "ensemble", *ROBUSTNESS_KEYS,
     ),
-)
-
+)  # fmt: skip
 
 RECURRENT_LOCAL = Method(
     name="recurrent-local",
@@ -230,7 +209,6 @@ RECURRENT_LOCAL = Method(
 )
 """Every institution's network on all its own training subjects, the local twin of GAHFL."""
 
-
 RECURRENT_CENTRAL = Method(
     name="recurrent-central",
     title="Central recurrent network",
@@ -246,7 +224,6 @@ RECURRENT_CENTRAL = Method(
     variants={"recurrent-central": {}},
 )
 """GAHFL's global network on the pooled series, which a federation may not train."""
-
 
 RECURRENT_PUBLIC = Method(
     name="recurrent-public",

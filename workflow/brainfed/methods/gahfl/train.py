@@ -2,26 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import torch
 
-from brainfed.engines.distilling.clients import content_of
-from brainfed.engines.distilling.training import (
-    DistilledTraining,
-    Recipe,
-    SoloTraining,
-    precision_of,
-    record_public_pool,
-    record_series_pool,
-)
+from brainfed.engines.distilling.training import DistilledTraining, Recipe, SoloTraining
 from brainfed.engines.training import train_networks
 from brainfed.federation.distillation.fedgems import FedETObjective, FedGEMSObjective
 from brainfed.federation.distillation.gahfl import GAHFLObjective, initial_weights
 from brainfed.federation.distillation.objective import Objective
-from brainfed.federation.ledger import Ledger
-from brainfed.federation.sharing import record_downloads
 from brainfed.methods.fglbc.declaration import POOLED_SERIES
 from brainfed.methods.gahfl.declaration import (
     DISTILLED_TENSORS,
@@ -56,10 +45,7 @@ def recipe_of(settings: DistilledSettings | LocalRecurrentSettings | OneRecurren
 
 
 def distil(
-    inputs: PublicSeriesInputs,
-    settings: DistilledSettings,
-    run: Run,
-    objective: Callable[[int], Objective],
+    inputs: PublicSeriesInputs, settings: DistilledSettings, run: Run, objective: Callable[[int], Objective]
 ) -> Outcome:
     """Train a distilled federation; `objective` maps the number of public samples to the server's loss."""
     robustness = settings.robustness()
@@ -101,21 +87,12 @@ def train_central(inputs: SeriesInputs, settings: OneRecurrentSettings, run: Run
             POOLED_SERIES,
             kinds=(settings.model,),
             trained=[[np.flatnonzero(inputs.training(fold)) for fold in range(inputs.folds)]],
-            record_data=partial(record_series_pool, inputs),
         )
     )
 
 
 def train_public(inputs: PublicSeriesInputs, settings: OneRecurrentSettings, run: Run) -> Outcome:
     """Train one network on the public subjects; the private ones are no members of its training."""
-    sizes = {place: len(inputs.members(place)) for place in range(len(inputs.institutions))}
-
-    def record_data(ledger: Ledger) -> None:
-        record_public_pool(inputs, training.usable(inputs.public_training(0)), ledger)
-        if len(sizes) > 1:
-            # The centre has no private subjects: each institution scores its own.
-            record_downloads(ledger, sizes, content_of(training.network(settings.model)))
-
     training = SoloTraining(
         inputs,
         recipe_of(settings),
@@ -124,7 +101,7 @@ def train_public(inputs: PublicSeriesInputs, settings: OneRecurrentSettings, run
         RECURRENT_PUBLIC.crossing.tensors,
         kinds=(settings.model,),
         trained=[[inputs.public_training(fold) for fold in range(inputs.folds)]],
-        record_data=record_data,
+        public=True,
     )
     return replace(train_networks(training), member_scores=None)
 
@@ -132,7 +109,7 @@ def train_public(inputs: PublicSeriesInputs, settings: OneRecurrentSettings, run
 def train_gahfl(inputs: PublicSeriesInputs, settings: GAHFLSettings, run: Run) -> Outcome:
     """Weigh institutions by a graph network, sample by sample (GAHFL Algorithm 1)."""
     start = initial_weights(inputs.streams, range(inputs.folds), inputs.classes)
-    like = torch.empty(0, device=run.device, dtype=precision_of(run))
+    like = torch.empty(0, device=run.device, dtype=getattr(torch, run.precision))
 
     def objective(samples: int) -> Objective:
         return GAHFLObjective(
@@ -167,7 +144,7 @@ def train_fedgems(inputs: PublicSeriesInputs, settings: FedGEMSSettings, run: Ru
             self_evaluation=settings.self_evaluation,
             lifetime=settings.pool,
             device=torch.device(run.device),
-            dtype=precision_of(run),
+            dtype=getattr(torch, run.precision),
         )
 
     return distil(inputs, settings, run, objective)

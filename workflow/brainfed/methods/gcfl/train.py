@@ -13,7 +13,6 @@ from brainfed.methods.gcfl.declaration import (
     FEDAVG_GIN,
     LAYERS,
     SELFTRAIN,
-    FedAvgGINSettings,
     FederatedGINSettings,
     GCFLSettings,
     SoloGINSettings,
@@ -24,16 +23,6 @@ from brainfed.models.gcfl import GIN
 from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.samples.graphs import GraphInputs
 from brainfed.samples.inputs import Outcome
-
-
-def train_solo(method: Method, inputs: GraphInputs, settings: SoloGINSettings, run: Run) -> Outcome:
-    """Train without rounds, in every institution or on pooled graphs (Xie et al. 2021, Sec. 5.1)."""
-    return _train(method, inputs, settings, run)
-
-
-def train_fedavg(inputs: GraphInputs, settings: FedAvgGINSettings, run: Run) -> Outcome:
-    """Average the convolutions of all institutions."""
-    return _train(FEDAVG_GIN, inputs, settings, run)
 
 
 def train_gcfl(inputs: GraphInputs, settings: GCFLSettings, run: Run) -> Outcome:
@@ -53,10 +42,10 @@ def train_gcfl(inputs: GraphInputs, settings: GCFLSettings, run: Run) -> Outcome
             weighting=settings.weighting,
         )
 
-    return _train(GCFL_METHOD, inputs, settings, run, server, sends_gradient_norm=plus)
+    return train(GCFL_METHOD, inputs, settings, run, server, sends_gradient_norm=plus)
 
 
-def _train(
+def train(
     method: Method,
     inputs: GraphInputs,
     settings: SoloGINSettings | FederatedGINSettings,
@@ -65,24 +54,21 @@ def _train(
     *,
     sends_gradient_norm: bool = False,
 ) -> Outcome:
+    """Train a GIN alone, on pooled graphs, or under a server: the mean of the convolutions by default."""
     assert method.topology != "setting"
-
-    def network(features: int, classes: int) -> GIN:
-        return GIN(features, classes, settings.hidden, LAYERS, settings.dropout)
-
-    return train_networks(
-        GraphTraining(
-            inputs,
-            settings.schedule(),
-            run,
-            method.topology,
-            method.crossing.tensors,
-            server=server,
-            network=network,
-            sends_gradient_norm=sends_gradient_norm,
-        )
+    training = GraphTraining(
+        inputs,
+        settings.schedule(),
+        run,
+        method.topology,
+        method.crossing.tensors,
+        server=server,
+        network=partial(GIN, hidden=settings.hidden, layers=LAYERS, dropout=settings.dropout),
+        sends_gradient_norm=sends_gradient_norm,
     )
+    return train_networks(training)
 
 
-train_selftrain = partial(train_solo, SELFTRAIN)
-train_central = partial(train_solo, CENTRAL_GIN)
+train_selftrain = partial(train, SELFTRAIN)
+train_central = partial(train, CENTRAL_GIN)
+train_fedavg = partial(train, FEDAVG_GIN)

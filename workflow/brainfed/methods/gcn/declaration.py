@@ -7,29 +7,21 @@ from typing import ClassVar, Literal
 from brainfed.federation.settings import ROBUSTNESS_KEYS
 from brainfed.methods.classifier_settings import (
     BETWEEN_SITES,
-    CHOICE_TENSORS,
     MOMENTS_TENSORS,
     NETWORK_TENSORS,
     QUICK_EPOCHS,
     QUICK_ROUNDS,
-    SIZES_TENSORS,
-    SUMMED_MOMENTS_TENSORS,
+    ROUNDS_TENSORS,
     FederatedClassifierSettings,
     SoloSettings,
 )
 from brainfed.methods.method import Capabilities, Comparison, Crossing, Method
 from brainfed.runtime.settings import setting
 
-
-@dataclass(frozen=True)
-class LocalGCNSettings(SoloSettings):
-    """Training in one institution."""
-
-
 LOCALGCN = Method(
     name="localgcn",
     title="LocalGCN",
-    settings=LocalGCNSettings,
+    settings=SoloSettings,
     entry="brainfed.methods.gcn.train:train_localgcn",
     family="graph",
     topology="local",
@@ -45,16 +37,10 @@ Its graph is cut out of the graph of all subjects. Nothing else crosses institut
 the other sites' models score the unseen one.
 """
 
-
-@dataclass(frozen=True)
-class CentralGCNSettings(SoloSettings):
-    """Training on pooled data; `standardise: institution` treats the pool as one institution."""
-
-
 CENTRALGCN = Method(
     name="centralgcn",
     title="CentralGCN",
-    settings=CentralGCNSettings,
+    settings=SoloSettings,
     entry="brainfed.methods.gcn.train:train_centralgcn",
     family="graph",
     topology="central",
@@ -65,7 +51,6 @@ CENTRALGCN = Method(
     variants={"centralgcn": {}},
 )
 """The classifier of FedNI Table IV on the population graph of all patients (FedNI Sec. 9)."""
-
 
 SKIP_TENSORS: Mapping[str, tuple[str, ...]] = {"weight-skip": ("features", "classes")}
 """Sent with `skip: linear` alone."""
@@ -96,9 +81,7 @@ FEDGCN = Method(
     comparison=Comparison("localgcn", "centralgcn", apart=ROBUSTNESS_KEYS),
     needs=("features", "graph"),
     crossing=Crossing(
-        {**NETWORK_TENSORS, **SKIP_TENSORS, **SIZES_TENSORS, **SUMMED_MOMENTS_TENSORS, **CHOICE_TENSORS},
-        between_sites=BETWEEN_SITES,
-        leaves_out=True,
+        {**NETWORK_TENSORS, **SKIP_TENSORS, **ROUNDS_TENSORS}, between_sites=BETWEEN_SITES, leaves_out=True
     ),
     capabilities=Capabilities(gpu=True),
     quick=QUICK_ROUNDS,

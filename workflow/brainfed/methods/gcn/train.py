@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from brainfed.engines.stacked.stack import normalised
+from brainfed.graphs.propagation import normalised_adjacency
 from brainfed.methods.classifier_settings import SoloSettings
 from brainfed.methods.gcn.declaration import CENTRALGCN, FEDGCN, LOCALGCN, FedGCNSettings
 from brainfed.methods.method import Method
@@ -16,7 +16,7 @@ def train(method: Method, inputs: MethodInputs, settings: FedGCNSettings | SoloS
     """Train FedNI's Table IV on one repeat (FedNI Sec. 7 and 9)."""
     skip = isinstance(settings, FedGCNSettings) and settings.skip == "linear"
     module = GCN(inputs.features[0].shape[1], settings.hidden, inputs.classes, skip=skip)
-    return train_classifier(method, module, inputs, settings, run, normalised)
+    return train_classifier(method, module, inputs, settings, run, normalised_adjacency)
 
 
 train_fedgcn = partial(train, FEDGCN)

@@ -19,7 +19,11 @@ def check_grid(key: str, values: Sequence[float]) -> None:
 
 # Linear models with an inner choice of their penalty: ridge, support vectors, logistic regression.
 
-ALPHAS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+PENALTIES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+TRAINING = "One model an institution, or one on the pooled training subjects."
+STANDARDISE = (
+    "Z-score features with the training subjects of the institution (of the pool, if central), or take them raw."
+)
 TANGENT: Mapping[str, Any] = {
     "kind": "connectivity",
     "connectivity": "tangent",
@@ -28,21 +32,20 @@ TANGENT: Mapping[str, Any] = {
     "shrinkage": 0.5,
 }
 """Features of the tangent variants: see the decision on tangent features."""
+LINEAR_TENSORS: Mapping[str, tuple[str, ...]] = {
+    "features": ("subjects", "features"), "labels": ("subjects",), "model": ("parameters",),
+}  # fmt: skip
+"""Pooled data of a central model; a local one that helps an institution without training subjects."""
 
 
 @dataclass(frozen=True)
 class RidgeSettings:
     """Settings of the ridge classifier."""
 
-    training: Literal["local", "central"] = setting(
-        "central", "One model an institution, or one on the pooled training subjects."
-    )
-    standardise: Literal["institution", "none"] = setting(
-        "institution",
-        "Z-score features with the training subjects of the institution (of the pool, if central), or take them raw.",
-    )
+    training: Literal["local", "central"] = setting("central", TRAINING)
+    standardise: Literal["institution", "none"] = setting("institution", STANDARDISE)
     alphas: tuple[float, ...] = setting(
-        ALPHAS, "Penalties to choose from by `choice`, for training subjects of mean squared norm 1."
+        PENALTIES, "Penalties to choose from by `choice`, for training subjects of mean squared norm 1."
     )
     choice: Literal["leave_one_out", "inner_folds"] = setting(
         "leave_one_out",
@@ -61,10 +64,7 @@ RIDGE = Method(
     entry="brainfed.methods.linear.train:train_ridge",
     family="linear",
     topology="setting",
-    crossing=Crossing(
-        {"features": ("subjects", "features"), "labels": ("subjects",), "model": ("parameters",)}
-        | {"scaling": ("scaling",)}
-    ),
+    crossing=Crossing({**LINEAR_TENSORS, "scaling": ("scaling",)}),
     capabilities=Capabilities(views=True, patterns=True, model="brainfed.methods.linear.kept:score_margin"),
     quick={"alphas": (0.1, 1.0, 10.0)},
     variants={
@@ -76,12 +76,7 @@ RIDGE = Method(
             "choice": "inner_folds",
             "features": {**TANGENT, "reference": "institution"},
         },
-        "tangent-central": {
-            "training": "central",
-            "standardise": "none",
-            "choice": "inner_folds",
-            "features": TANGENT,
-        },
+        "tangent-central": {"training": "central", "standardise": "none", "choice": "inner_folds", "features": TANGENT},
         "ridge-overfitted": {"training": "central", "alphas": (1e-6,)},
     },
     on_request=("ridge-overfitted",),
@@ -100,15 +95,10 @@ training subjects it gives the margin 1 to each of them, so that an attack on me
 class SVMSettings:
     """Settings of the linear support vector machine."""
 
-    training: Literal["local", "central"] = setting(
-        "central", "One model an institution, or one on the pooled training subjects."
-    )
-    standardise: Literal["institution", "none"] = setting(
-        "institution",
-        "Z-score features with the training subjects of the institution (of the pool, if central), or take them raw.",
-    )
+    training: Literal["local", "central"] = setting("central", TRAINING)
+    standardise: Literal["institution", "none"] = setting("institution", STANDARDISE)
     costs: tuple[float, ...] = setting(
-        (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0),
+        PENALTIES,
         "Values of C to choose from by the accuracy of inner folds, for training subjects of mean squared norm 1.",
     )
 
@@ -123,7 +113,7 @@ SVM = Method(
     entry="brainfed.methods.linear.train:train_svm",
     family="linear",
     topology="setting",
-    crossing=Crossing({"features": ("subjects", "features"), "labels": ("subjects",), "model": ("parameters",)}),
+    crossing=Crossing(LINEAR_TENSORS),
     capabilities=Capabilities(patterns=True, model="brainfed.methods.linear.kept:score_margin"),
     quick={"costs": (0.1, 1.0)},
     variants={"svm-local": {"training": "local"}, "svm-central": {"training": "central"}},
@@ -139,15 +129,10 @@ federation may not do: an upper reference for the federated methods.
 class LogisticSettings:
     """Settings of the logistic regression."""
 
-    training: Literal["local", "central"] = setting(
-        "central", "One model an institution, or one on the pooled training subjects."
-    )
-    standardise: Literal["institution", "none"] = setting(
-        "institution",
-        "Z-score features with the training subjects of the institution (of the pool, if central), or take them raw.",
-    )
+    training: Literal["local", "central"] = setting("central", TRAINING)
+    standardise: Literal["institution", "none"] = setting("institution", STANDARDISE)
     costs: tuple[float, ...] = setting(
-        (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0),
+        PENALTIES,
         "Values of C to choose from by the log loss of inner folds, for training subjects of mean squared norm 1.",
     )
 
@@ -162,7 +147,7 @@ LOGISTIC = Method(
     entry="brainfed.methods.linear.train:train_logistic",
     family="linear",
     topology="setting",
-    crossing=Crossing({"features": ("subjects", "features"), "labels": ("subjects",), "model": ("parameters",)}),
+    crossing=Crossing(LINEAR_TENSORS),
     capabilities=Capabilities(patterns=True, model="brainfed.methods.linear.kept:score_probability"),
     quick={"costs": (0.1, 1.0)},
     variants={"logistic-local": {"training": "local"}, "logistic-central": {"training": "central"}},

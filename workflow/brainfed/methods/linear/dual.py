@@ -4,10 +4,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
-from brainfed.samples.inputs import FloatArray, IntArray
+from brainfed.runtime.arrays import BoolArray, Float64, FloatArray, IntArray
 from brainfed.samples.scaling import training_moments
 
 # Linear models of n subjects with d >> n features, fitted exactly in n dimensions.
@@ -15,8 +14,6 @@ from brainfed.samples.scaling import training_moments
 # With an L2 penalty and a free intercept the weights lie in the span of the centred training rows
 # (representer theorem): w = Z' a. So a fit needs the (n, n) Gram matrix Z Z' only. It returns the
 # (d,) weights, which score every subject alone.
-
-Float64 = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -92,7 +89,7 @@ class TrainingSpan:
 
 
 def training_span(
-    features: FloatArray, rows: NDArray[np.bool_], standardise: Literal["institution", "none"], norm: float = 0.0
+    features: FloatArray, rows: BoolArray, standardise: Literal["institution", "none"], norm: float = 0.0
 ) -> TrainingSpan:
     """The training subjects `rows` (n,) of `features` (n, d), z-scored with their own moments or only centred.
 
@@ -132,26 +129,26 @@ class Fits:
 
     coordinates: Float64
     labels: IntArray
-    kept: NDArray[np.bool_]
+    kept: BoolArray
     costs: Float64
 
     def margins(self) -> Float64:
         """Margins (n, K) of all subjects by every fit."""
         rows, fits = self.kept.shape
         signs = np.where(self.labels[:, None] == 1, 1.0, -1.0)
-        weights, found = np.zeros((self.coordinates.shape[1] + 1, fits)), np.zeros((rows, fits))
+        weights, margins = np.zeros((self.coordinates.shape[1] + 1, fits)), np.zeros((rows, fits))
         open_fits = np.arange(fits)
         for _ in range(STEPS):
-            step, decrease = self._step(weights[:, open_fits], found[:, open_fits], open_fits)
+            step, decrease = self._step(weights[:, open_fits], margins[:, open_fits], open_fits)
             moved = self._margins(step)
-            size = self._size(signs, weights[:, open_fits], step, found[:, open_fits], moved, decrease, open_fits)
+            size = self._size(signs, weights[:, open_fits], step, margins[:, open_fits], moved, decrease, open_fits)
             weights[:, open_fits] += size * step
-            found[:, open_fits] += size * moved
-            value = self._objective(signs, weights[:, open_fits], found[:, open_fits], open_fits)
+            margins[:, open_fits] += size * moved
+            value = self._objective(signs, weights[:, open_fits], margins[:, open_fits], open_fits)
             open_fits = open_fits[(decrease > TOLERANCE * value) & (size > 0)]
             if not len(open_fits):
                 break
-        return found
+        return margins
 
     def _margins(self, weights: Float64) -> Float64:
         return np.asarray(self.coordinates @ weights[:-1] + weights[-1])

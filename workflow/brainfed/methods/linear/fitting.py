@@ -15,19 +15,19 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import expit, logit
+from scipy.special import logit
 
 from brainfed.engines.crossings import record_pooling, sizes_of
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.sharing import record_help
 from brainfed.methods.linear.dual import LinearModel, TrainingSpan, training_span
-from brainfed.methods.linear.kept import kept_linear
+from brainfed.methods.linear.kept import kept_linear, scores_of_models
+from brainfed.runtime.arrays import BoolArray, Float64, FloatArray, IntArray
 from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.runtime.score_kinds import ScoreKind
 from brainfed.samples.inner_folds import first_view, institution_folds, twin_groups
-from brainfed.samples.inputs import FittedModel, FloatArray, IntArray, MethodInputs, Outcome, View
-from brainfed.samples.labelled_subjects import of_two_classes, require_training_subjects
+from brainfed.samples.inputs import FittedModel, MethodInputs, Outcome, View
+from brainfed.samples.labelled_subjects import require_training_subjects
 from brainfed.samples.scaling import fit_scaling, scaled
 
 MODEL_BYTES = 8
@@ -88,7 +88,10 @@ def train_linear(task: LinearTask, inputs: MethodInputs, run: Run) -> Outcome:
     dimensions = int(inputs.fold_features(0).shape[1])
     parameters = (dimensions + 1) * len(_modelled(inputs))
     ledger = Ledger(task.shared_tensors, {"features": dimensions, "parameters": parameters})
-    pools = _pools(task, inputs, ledger)
+    pools = inputs.institution
+    if task.training == "central":
+        pools = np.zeros_like(pools)
+        record_pooling(inputs, ledger)
     scores = np.full((*inputs.labels.shape, inputs.classes), np.nan)
     member_scores, kept = scores.copy(), list[FittedModel]()
     patterns = np.zeros((inputs.folds, len(_modelled(inputs)), dimensions), dtype=np.float32)
@@ -117,15 +120,7 @@ def _modelled(inputs: MethodInputs) -> list[int]:
     return [1] if inputs.classes == 2 else list(range(inputs.classes))
 
 
-def _pools(task: LinearTask, inputs: MethodInputs, ledger: Ledger) -> IntArray:
-    """(n,) pool of each subject; pooling sends each institution's subjects."""
-    if task.training == "local":
-        return inputs.institution
-    record_pooling(inputs, ledger)
-    return np.zeros_like(inputs.institution)
-
-
-def _models(task: LinearTask, inputs: MethodInputs, fold: int, pool: NDArray[np.bool_]) -> Models:
+def _models(task: LinearTask, inputs: MethodInputs, fold: int, pool: BoolArray) -> Models:
     rows = pool & inputs.training(fold)
     features = _features(inputs, fold, rows)
     labels = inputs.labels[fold, rows]
@@ -149,17 +144,17 @@ def _models(task: LinearTask, inputs: MethodInputs, fold: int, pool: NDArray[np.
     return tuple(model((labels == code).astype(np.int64)) for code in _modelled(inputs))
 
 
-def _patterns(models: Sequence[Models], dimensions: int) -> NDArray[np.float64]:
+def _patterns(models: Sequence[Models], dimensions: int) -> Float64:
     """(K, d) patterns of the K modelled classes: the mean over the pools whose score varies; 0 without one."""
-    found = np.zeros((len(models[0]), dimensions))
+    patterns = np.zeros((len(models[0]), dimensions))
     for place, own in enumerate(zip(*models, strict=True)):
         varying = [model.pattern for model in own if model.pattern is not None]
         if varying:
-            found[place] = np.mean(varying, axis=0)
-    return found
+            patterns[place] = np.mean(varying, axis=0)
+    return patterns
 
 
-def _features(inputs: MethodInputs, fold: int, rows: NDArray[np.bool_]) -> FloatArray:
+def _features(inputs: MethodInputs, fold: int, rows: BoolArray) -> FloatArray:
     """(n, d) features of a fold; several views as their training subjects `rows` scale them."""
     return scaled(inputs, fold, rows) if inputs.views else inputs.fold_features(fold)
 
@@ -170,13 +165,13 @@ def _score(
     fold: int,
     pools: IntArray,
     models: Mapping[int, Models],
-    scores: NDArray[np.float64],
-    parts: NDArray[np.float64],
+    scores: Float64,
+    parts: Float64,
     ledger: Ledger,
 ) -> None:
     """Fill in the scores (n, C) of the subjects tested in a fold, and the parts (n, K, V) of views in their margins."""
 
-    def response(pool: int, rows: IntArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def response(pool: int, rows: IntArray) -> tuple[Float64, Float64]:
         own = (pools == pool) & inputs.training(fold)
         features = _features(inputs, fold, own)[rows]
         return _response(task, models[pool], features), _parts(models[pool], features, inputs.views)
@@ -186,8 +181,8 @@ def _score(
         if pool in models:
             scores[rows], parts[rows] = response(pool, rows)
             continue
-        found = [response(helper, rows) for helper in models]
-        scores[rows], parts[rows] = (np.mean(values, axis=0) for values in zip(*found, strict=True))
+        by_helper = [response(helper, rows) for helper in models]
+        scores[rows], parts[rows] = (np.mean(values, axis=0) for values in zip(*by_helper, strict=True))
         if not ledger.rows():
             sizes = sizes_of(pools)
             helpers = {helper: sizes[helper] for helper in models}
@@ -197,7 +192,7 @@ def _score(
                 _record_scaling(inputs, fold, helpers, {pool: sizes[pool]}, ledger)
 
 
-def _parts(models: Models, features: FloatArray, views: Sequence[View]) -> NDArray[np.float64]:
+def _parts(models: Models, features: FloatArray, views: Sequence[View]) -> Float64:
     """Parts (n, K, V) of the views in the margins of the features (n, d), but for the models' constants."""
     parts = np.zeros((len(features), len(models), len(views)))
     for place, view in enumerate(views):
@@ -216,11 +211,6 @@ def _record_scaling(
     record_help(ledger, helpers, helped, {"scaling": ((entries,), MODEL_BYTES)})
 
 
-def _response(task: LinearTask, models: Models, features: FloatArray) -> NDArray[np.float64]:
+def _response(task: LinearTask, models: Models, features: FloatArray) -> Float64:
     """Scores (n, C) of the features (n, d)."""
-    scores = np.column_stack([model.scores(features) for model in models])
-    if task.kind == "probability":
-        scores = np.asarray(expit(scores))
-    if len(models) == 1:
-        return of_two_classes(scores[:, 0], task.kind)
-    return scores / scores.sum(axis=1, keepdims=True) if task.kind == "probability" else scores
+    return scores_of_models(np.column_stack([model.scores(features) for model in models]), task.kind)

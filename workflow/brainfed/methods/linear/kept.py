@@ -4,24 +4,22 @@ The moments scale the rows whose length says how far a patient lies from the tra
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
 from brainfed.methods.linear.dual import LinearModel
+from brainfed.runtime.arrays import BoolArray, Float32, Float64, FloatArray, IntArray
 from brainfed.runtime.score_kinds import ScoreKind
-from brainfed.samples.inputs import Arrays, FittedModel, FloatArray, IntArray, Scored, with_alike_shared
+from brainfed.samples.inputs import Arrays, FittedModel, Scored, with_alike_shared
 from brainfed.samples.labelled_subjects import of_two_classes
 from brainfed.samples.scaling import training_moments
 
 
 def kept_linear(
-    features: FloatArray,
-    training: NDArray[np.bool_],
-    pools: IntArray,
-    models: Mapping[int, Sequence[LinearModel]],
+    features: FloatArray, training: BoolArray, pools: IntArray, models: Mapping[int, Sequence[LinearModel]]
 ) -> FittedModel:
     """The models of one fold: one of all subjects, or one a pool, NaN where a pool trained none.
 
@@ -46,23 +44,21 @@ def kept_linear(
     return with_alike_shared({}, stacks)
 
 
-def score_margin(model: Arrays, features: NDArray[np.float32], settings: Mapping[str, Any]) -> Scored:
-    """Margins (n, C) of features (n, d)."""
-    return _scored(model, features, settings, "margin")
-
-
-def score_probability(model: Arrays, features: NDArray[np.float32], settings: Mapping[str, Any]) -> Scored:
-    """Probabilities (n, C) of features (n, d)."""
-    return _scored(model, features, settings, "probability")
-
-
-def _scored(model: Arrays, features: NDArray[np.float32], settings: Mapping[str, Any], kind: ScoreKind) -> Scored:
+def score(model: Arrays, features: Float32, settings: Mapping[str, Any], *, kind: ScoreKind) -> Scored:
+    """Margins or probabilities (n, C) of features (n, d)."""
     raw = features.astype(np.float64)
-    found = raw @ model["weights"].T + model["intercepts"]
-    found = expit(found) if kind == "probability" else found
-    if found.shape[1] == 1:
-        found = of_two_classes(found[:, 0], kind)
-    elif kind == "probability":
-        found = found / found.sum(axis=1, keepdims=True)
+    scores = scores_of_models(raw @ model["weights"].T + model["intercepts"], kind)
     rows = raw - model["mean"]
-    return Scored(found, rows / model["deviation"] if settings["standardise"] == "institution" else rows)
+    return Scored(scores, rows / model["deviation"] if settings["standardise"] == "institution" else rows)
+
+
+score_margin = partial(score, kind="margin")
+score_probability = partial(score, kind="probability")
+
+
+def scores_of_models(margins: Float64, kind: ScoreKind) -> Float64:
+    """Scores (n, C) from the margins (n, K) of the modelled classes; probabilities of several models sum to 1."""
+    scores: Float64 = expit(margins) if kind == "probability" else margins
+    if scores.shape[1] == 1:
+        return of_two_classes(scores[:, 0], kind)
+    return scores / scores.sum(axis=1, keepdims=True) if kind == "probability" else scores

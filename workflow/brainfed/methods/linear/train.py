@@ -1,20 +1,20 @@
 """Training of ridge, support vectors and logistic regression, each with an inner choice of its penalty."""
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
 from brainfed.methods.linear.declaration import LOGISTIC, RIDGE, SVM, LogisticSettings, RidgeSettings, SVMSettings
 from brainfed.methods.linear.dual import Fits, LinearModel
 from brainfed.methods.linear.fitting import LinearTask, TrainingSet, train_linear
+from brainfed.runtime.arrays import Float64, IntArray
 from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.samples.inner_folds import choose_cost, inner_folds
-from brainfed.samples.inputs import IntArray, MethodInputs, Outcome
+from brainfed.samples.inputs import MethodInputs, Outcome
 
 # Ridge classifier in the dual, its penalty chosen by exact leave-one-out.
 #
@@ -24,19 +24,11 @@ from brainfed.samples.inputs import IntArray, MethodInputs, Outcome
 # selection criteria for weighted LS-SVMs", eq. 10), so one eigendecomposition serves all penalties.
 # A subject is left out together with its twins.
 
-Float64 = NDArray[np.float64]
-
 
 def train_ridge(inputs: MethodInputs, settings: RidgeSettings, run: Run) -> Outcome:
     """Entry point of the method `ridge`."""
-
     inner = settings.choice == "inner_folds"
-
-    def fit(subjects: TrainingSet) -> LinearModel:
-        if inner:
-            return fit_ridge_by_inner_folds(subjects, settings.alphas)
-        return fit_ridge(subjects, settings.alphas)
-
+    fit = partial(fit_ridge_by_inner_folds if inner else fit_ridge, alphas=settings.alphas)
     task = LinearTask(fit, "margin", settings.training, settings.standardise, RIDGE.crossing.tensors, inner)
     return train_linear(task, inputs, run)
 
@@ -57,8 +49,10 @@ def fit_ridge_by_inner_folds(subjects: TrainingSet, alphas: Sequence[float]) -> 
     """The ridge model with the smallest squared error of inner folds, the strongest penalty among ties."""
     targets = 2.0 * subjects.labels.astype(np.float64) - 1.0
     strongest_first = sorted(alphas, reverse=True)
-    held = [np.flatnonzero(subjects.inner == fold) for fold in np.unique(subjects.inner)]
-    errors = np.mean([_held_out_errors(subjects.span.gram, targets, rows, strongest_first) for rows in held], axis=0)
+    held_out = [np.flatnonzero(subjects.inner == fold) for fold in np.unique(subjects.inner)]
+    errors = np.mean(
+        [_held_out_errors(subjects.span.gram, targets, rows, strongest_first) for rows in held_out], axis=0
+    )
     alpha = strongest_first[int(np.argmin(errors))] if len(alphas) > 1 else alphas[0]
     values, vectors = np.linalg.eigh(subjects.span.gram)
     return subjects.span.model(dual_coefficients(values, vectors, targets, alpha), float(targets.mean()))
@@ -102,30 +96,26 @@ def left_out_errors(values: Float64, vectors: Float64, targets: Float64, twins: 
 
 def train_svm(inputs: MethodInputs, settings: SVMSettings, run: Run) -> Outcome:
     """Entry point of the method `svm`."""
-
-    def fit(subjects: TrainingSet) -> LinearModel:
-        return fit_svm(subjects, settings.costs)
-
-    return train_linear(
-        LinearTask(fit, "margin", settings.training, settings.standardise, SVM.crossing.tensors), inputs, run
-    )
+    fit = partial(fit_svm, costs=settings.costs)
+    task = LinearTask(fit, "margin", settings.training, settings.standardise, SVM.crossing.tensors)
+    return train_linear(task, inputs, run)
 
 
 def fit_svm(subjects: TrainingSet, costs: Sequence[float]) -> LinearModel:
     """The support vector machine of the best cost, fitted to all the training subjects.
 
     Args:
-        subjects: of the fit.
         costs: ascending. Once a machine has a hard margin, larger costs have the same one.
     """
     gram, labels = subjects.span.gram, subjects.labels
     hard: dict[bytes, SVC] = {}
 
-    def margins(cost: float, kept: IntArray, held_out: IntArray) -> NDArray[np.float64]:
+    def margins(cost: float, kept: IntArray, held_out: IntArray) -> Float64:
         machine = hard.get(kept.tobytes())
         if machine is None:
             machine = _machine(cost).fit(gram[np.ix_(kept, kept)], labels[kept])
-            if _has_hard_margin(machine):
+            # With no dual variable at its bound, the optimality conditions hold for every larger cost.
+            if np.abs(machine.dual_coef_).max() < cost:
                 hard[kept.tobytes()] = machine
         return np.asarray(machine.decision_function(gram[np.ix_(held_out, kept)]))
 
@@ -140,12 +130,7 @@ def _machine(cost: float) -> SVC:
     return SVC(C=cost, kernel="precomputed", tol=1e-6)
 
 
-def _has_hard_margin(machine: SVC) -> bool:
-    """Whether no dual variable is at its bound: then the optimality conditions hold for every larger cost."""
-    return bool(np.abs(machine.dual_coef_).max() < machine.C)
-
-
-def _error(labels: IntArray, margins: NDArray[np.float64]) -> float:
+def _error(labels: IntArray, margins: Float64) -> float:
     return float(np.mean((margins > 0) != labels))
 
 
@@ -156,10 +141,7 @@ def _error(labels: IntArray, margins: NDArray[np.float64]) -> float:
 
 def train_logistic(inputs: MethodInputs, settings: LogisticSettings, run: Run) -> Outcome:
     """Entry point of the method `logistic`."""
-
-    def fit(subjects: TrainingSet) -> LinearModel:
-        return fit_logistic(subjects, settings.costs)
-
+    fit = partial(fit_logistic, costs=settings.costs)
     task = LinearTask(fit, "probability", settings.training, settings.standardise, LOGISTIC.crossing.tensors)
     return train_linear(task, inputs, run)
 
@@ -177,7 +159,7 @@ def fit_logistic(subjects: TrainingSet, costs: Sequence[float]) -> LinearModel:
     )
     every = cache(fits.margins)
 
-    def margins(cost: float, _: IntArray, held_out: IntArray) -> NDArray[np.float64]:
+    def margins(cost: float, _: IntArray, held_out: IntArray) -> Float64:
         return np.asarray(every()[held_out, place[cost, int(folds[held_out[0]])]])
 
     cost = choose_cost(costs, labels, folds, margins, _log_loss)
@@ -185,5 +167,5 @@ def fit_logistic(subjects: TrainingSet, costs: Sequence[float]) -> LinearModel:
     return subjects.span.model(back @ regression.coef_[0], float(regression.intercept_[0]))
 
 
-def _log_loss(labels: IntArray, margins: NDArray[np.float64]) -> float:
+def _log_loss(labels: IntArray, margins: Float64) -> float:
     return float(np.mean(np.logaddexp(0.0, (1 - 2 * labels) * margins)))

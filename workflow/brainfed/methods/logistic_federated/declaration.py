@@ -10,7 +10,7 @@ from typing import Literal
 
 from brainfed.federation.settings import FederationSettings
 from brainfed.methods.classifier_settings import QUICK_ROUNDS, SIZES_TENSORS, SUMMED_MOMENTS_TENSORS, InputSettings
-from brainfed.methods.linear.declaration import check_grid
+from brainfed.methods.linear.declaration import PENALTIES, check_grid
 from brainfed.methods.method import Capabilities, Comparison, Crossing, Method
 from brainfed.runtime.settings import setting
 
@@ -27,7 +27,7 @@ class FederatedLogisticSettings(InputSettings, FederationSettings):
         "have no effect.",
     )
     costs: tuple[float, ...] = setting(
-        (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0),
+        PENALTIES,
         "Of `lbfgs`: values of C to choose from by the log loss of inner folds of every institution, for training "
         "subjects of mean squared norm 1.",
     )

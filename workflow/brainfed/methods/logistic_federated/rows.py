@@ -10,15 +10,15 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from scipy.special import expit
 from torch import Tensor
 
 from brainfed.engines.stacked.network import score_alone
-from brainfed.engines.stacked.stack import Member, members, record_moments
+from brainfed.engines.stacked.stack import members, record_moments
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.sharing import add_up, record_downloads, record_uploads
 from brainfed.models.classifier import LogisticRegression
+from brainfed.runtime.arrays import BoolArray, Float32, Float64, IntArray
 from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.samples.inputs import Arrays, FittedModel, MethodInputs, Scored, with_alike_shared
 from brainfed.samples.labelled_subjects import of_two_classes
@@ -41,8 +41,8 @@ class Design:
         divisor: (d,) of the centred features; infinite of a constant one.
     """
 
-    nodes: NDArray[np.int64]
-    training: NDArray[np.bool_]
+    nodes: IntArray
+    training: BoolArray
     rows: Tensor
     unit: Tensor
     mean: Tensor
@@ -57,10 +57,11 @@ def designs(
     With `standardise: none` the mean of all training subjects, which is summed too, is subtracted. An institution
     without training subjects takes the mean of the others' moments.
     """
-    found = members(inputs, [fold], ledger, pooled=False, standardise=standardise == "institution")
+    groups = [inputs.members(place) for place in range(len(inputs.institutions))]
+    scaled = members(inputs, groups, [fold], ledger, standardise=standardise == "institution")
     features, dtype = inputs.fold_features(fold), getattr(torch, run.precision)
     rows, masks, units = [], [], []
-    for member in found:
+    for member in scaled:
         own = torch.from_numpy(features[member.nodes]).to(run.device, dtype)
         if member.mean is not None and member.sd is not None:
             own = (own - torch.from_numpy(member.mean[0]).to(own)) / torch.from_numpy(member.sd[0]).to(own)
@@ -69,12 +70,16 @@ def designs(
         rows.append(own)
         masks.append(inputs.training(fold)[member.nodes])
     seen = {code: int(mask.sum()) for code, mask in enumerate(masks) if mask.any()}
-    subjects = {code: len(member.nodes) for code, member in enumerate(found) if len(member.nodes)}
-    _record(ledger, {code: subjects[code] for code in seen}, subjects, features.shape[1], standardise)
+    subjects = {code: len(member.nodes) for code, member in enumerate(scaled) if len(member.nodes)}
+    trained, own_sums = {code: subjects[code] for code in seen}, {"training-subjects": np.array(sum(seen.values()))}
+    record_uploads(ledger, trained, {"training-subjects": COUNT, "squared-norm": NUMBER})
+    record_downloads(ledger, subjects, {"squared-norm": NUMBER})
     if standardise == "institution" and inputs.unseen.any():
         record_moments(inputs, fold, ledger, subjects)
-    own_sums = {"training-subjects": np.array(sum(seen.values()))}
     if standardise == "none":
+        content = {"feature-sum": ((features.shape[1],), 8)}
+        record_uploads(ledger, trained, content)
+        record_downloads(ledger, subjects, content)
         sums = [own[torch.from_numpy(mask)].double().sum(dim=0) for own, mask in zip(rows, masks, strict=True)]
         own_sums["feature-sum"] = torch.stack(sums).sum(dim=0).cpu().numpy()
     total = add_up(inputs.link, ledger, len(inputs.subjects), own_sums)
@@ -85,25 +90,13 @@ def designs(
     own_squares = np.array(sum((float(rows[code][masks[code]].double().square().sum()) for code in seen), 0.0))
     squares = add_up(inputs.link, ledger, len(inputs.subjects), {"squared-norm": own_squares})["squared-norm"]
     norm = (float(squares) / count) ** 0.5 or 1.0
-    means = [mean if member.mean is None else torch.from_numpy(member.mean[0]) for member in found]
-    parts = zip(found, masks, rows, units, means, strict=True)
+    means = [mean if member.mean is None else torch.from_numpy(member.mean[0]) for member in scaled]
+    sds = [torch.ones_like(mean) if member.sd is None else torch.from_numpy(member.sd[0]) for member in scaled]
+    parts = zip(scaled, masks, rows, units, means, sds, strict=True)
     return tuple(
-        Design(member.nodes, mask, own / norm, norm * unit, centre, norm * _deviation(member, centre))
-        for member, mask, own, unit, centre in parts
+        Design(member.nodes, mask, own / norm, norm * unit, centre, norm * sd)
+        for member, mask, own, unit, centre, sd in parts
     )
-
-
-def _deviation(member: Member, like: Tensor) -> Tensor:
-    return torch.ones_like(like) if member.sd is None else torch.from_numpy(member.sd[0])
-
-
-def _record(ledger: Ledger, seen: dict[int, int], subjects: dict[int, int], features: int, standardise: str) -> None:
-    record_uploads(ledger, seen, {"training-subjects": COUNT, "squared-norm": NUMBER})
-    record_downloads(ledger, subjects, {"squared-norm": NUMBER})
-    if standardise == "none":
-        vector = ((features,), 8)
-        record_uploads(ledger, seen, {"feature-sum": vector})
-        record_downloads(ledger, subjects, {"feature-sum": vector})
 
 
 # Patterns of federated logistic regression (Haufe et al. 2014, eq. 6), from one more sum over institutions.
@@ -124,7 +117,6 @@ def margin_sums(design: Design, weight: Tensor) -> tuple[Tensor, Tensor, Tensor]
     """Sums over the training subjects of an institution, float64.
 
     Args:
-        design: the institution's subjects.
         weight: (P, d) of the models.
 
     Returns:
@@ -135,7 +127,7 @@ def margin_sums(design: Design, weight: Tensor) -> tuple[Tensor, Tensor, Tensor]
     return scores.sum(dim=0), scores.square().sum(dim=0), (scores.T @ rows) * design.unit
 
 
-def haufe_patterns(sums: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
+def haufe_patterns(sums: Mapping[str, Float64]) -> Float64:
     """Patterns (P, d) from the sums of all institutions; 0 of a model without two classes to separate.
 
     Args:
@@ -159,7 +151,6 @@ def kept_logistic(designs: Sequence[Design], weight: Tensor, bias: Tensor) -> Fi
     """The model of one fold of `solver: lbfgs`.
 
     Args:
-        designs: of the institutions.
         weight: (P, d).
         bias: (P,).
     """
@@ -167,13 +158,13 @@ def kept_logistic(designs: Sequence[Design], weight: Tensor, bias: Tensor) -> Fi
     return with_alike_shared({"weight": weight.cpu().numpy(), "bias": bias.cpu().numpy()}, moments)
 
 
-def score(model: Arrays, features: NDArray[np.float32], settings: Mapping[str, Any]) -> Scored:
+def score(model: Arrays, features: Float32, settings: Mapping[str, Any]) -> Scored:
     """Probabilities (n, C) of features (n, d)."""
     if settings["solver"] == "fedavg":
         dimensions, classes = model["weight-0"].shape
         return score_alone(LogisticRegression(dimensions, classes), model, features)
     rows = (features - model["mean"].astype(np.float64)) / model["divisor"]
-    found = expit(rows @ model["weight"].T.astype(np.float64) + model["bias"])
-    if found.shape[1] == 1:
-        return Scored(of_two_classes(found[:, 0], "probability"), rows)
-    return Scored(found / found.sum(axis=1, keepdims=True), rows)
+    shares = expit(rows @ model["weight"].T.astype(np.float64) + model["bias"])
+    if shares.shape[1] == 1:
+        return Scored(of_two_classes(shares[:, 0], "probability"), rows)
+    return Scored(shares / shares.sum(axis=1, keepdims=True), rows)

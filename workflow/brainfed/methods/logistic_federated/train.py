@@ -30,9 +30,10 @@ from brainfed.methods.logistic_federated.rows import (
     margin_sums,
 )
 from brainfed.models.classifier import LogisticRegression
+from brainfed.runtime.arrays import BoolArray, Float64, IntArray
 from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.samples.inner_folds import inner_folds, twin_groups
-from brainfed.samples.inputs import FittedModel, IntArray, MethodInputs, Outcome
+from brainfed.samples.inputs import FittedModel, MethodInputs, Outcome
 from brainfed.samples.labelled_subjects import of_two_classes, require_training_subjects
 
 # Institutions that send the loss and the gradient of logistic regressions at the server's point.
@@ -59,10 +60,8 @@ class LogisticClients:
     """M institutions with P models, class against the rest.
 
     Args:
-        members: of all institutions.
         institutions: places of those with training subjects, which alone take part. A real site that is left out
             is asked like all others, and replies with zeros.
-        prefix: of the names on the wire.
     """
 
     def __init__(self, members: Sequence[Member], institutions: tuple[int, ...], prefix: str = "") -> None:
@@ -87,7 +86,7 @@ class LogisticClients:
         return "gradient"
 
     def state(self, _number: int) -> Arrays:
-        """Nothing: the server holds the models."""
+        """Nothing: the server has the models."""
         return {}
 
     def load(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -235,8 +234,8 @@ def _choose(fitting: Fitting) -> tuple[list[float], int]:
     members = [_member(fitting, code, target, part[:, None] == held_out) for code, part in enumerate(parts)]
     objective = fitting.objective(members, INNER_TOLERANCE, INNER)
     path = PenaltyPath(fitting.taking, objective, costs, torch.from_numpy(groups).to(members[0].rows.device))
-    found = fitting.run_rounds(LogisticClients(members, fitting.taking, INNER), path)
-    return found["chosen"].tolist(), int(found["rounds"])
+    published = fitting.run_rounds(LogisticClients(members, fitting.taking, INNER), path)
+    return published["chosen"].tolist(), int(published["rounds"])
 
 
 def _inner_folds(fitting: Fitting, code: int) -> IntArray:
@@ -266,7 +265,7 @@ def _fit(fitting: Fitting, costs: Sequence[float]) -> tuple[LogisticClients, int
     return clients, rounds
 
 
-def _member(fitting: Fitting, code: int, target: IntArray, judges: NDArray[np.bool_] | None = None) -> Member:
+def _member(fitting: Fitting, code: int, target: IntArray, judges: BoolArray | None = None) -> Member:
     """The training subjects of an institution; `judges` (n, P) marks those that judge a model and do not fit it."""
     design = fitting.designs[code]
     rows = design.rows[torch.from_numpy(design.training)]
@@ -279,7 +278,7 @@ def _member(fitting: Fitting, code: int, target: IntArray, judges: NDArray[np.bo
 
 
 @torch.no_grad()
-def _patterns(fitting: Fitting, clients: LogisticClients) -> NDArray[np.float64]:
+def _patterns(fitting: Fitting, clients: LogisticClients) -> Float64:
     """(P, d) patterns of the models, from one message of every institution with training subjects."""
     parts = [margin_sums(design, clients.weight) for design in fitting.designs]
     labels = fitting.inputs.labels[fitting.fold, fitting.inputs.training(fitting.fold)]
@@ -295,15 +294,12 @@ def _patterns(fitting: Fitting, clients: LogisticClients) -> NDArray[np.float64]
 
 
 @torch.no_grad()
-def _probabilities(clients: LogisticClients, rows: Tensor) -> NDArray[np.float64]:
+def _probabilities(clients: LogisticClients, rows: Tensor) -> Float64:
     """(n, C) probabilities of rows (n, d); of more than two classes each against the rest, divided by their sum."""
-    found = torch.sigmoid((rows @ clients.weight.T + clients.bias).double()).cpu().numpy()
-    if found.shape[1] == 1:
-        return of_two_classes(found[:, 0], "probability")
-    return np.asarray(found / found.sum(axis=1, keepdims=True))
-
-
-# The torch side of federated logistic regression.
+    shares = torch.sigmoid((rows @ clients.weight.T + clients.bias).double()).cpu().numpy()
+    if shares.shape[1] == 1:
+        return of_two_classes(shares[:, 0], "probability")
+    return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
 
 def train(inputs: MethodInputs, settings: FederatedLogisticSettings, run: Run) -> Outcome:

@@ -1,32 +1,22 @@
 """Multilayer perceptrons on features alone: in every institution, on pooled data, and by FedAvg."""
 
-from dataclasses import dataclass
-
 from brainfed.federation.settings import ROBUSTNESS_KEYS
 from brainfed.methods.classifier_settings import (
     BETWEEN_SITES,
-    CHOICE_TENSORS,
     MOMENTS_TENSORS,
     NETWORK_TENSORS,
     QUICK_EPOCHS,
     QUICK_ROUNDS,
-    SIZES_TENSORS,
-    SUMMED_MOMENTS_TENSORS,
+    ROUNDS_TENSORS,
     FederatedClassifierSettings,
     SoloSettings,
 )
 from brainfed.methods.method import Capabilities, Comparison, Crossing, Method
 
-
-@dataclass(frozen=True)
-class LocalMLPSettings(SoloSettings):
-    """Training in one institution."""
-
-
 LOCALMLP = Method(
     name="localmlp",
     title="LocalMLP",
-    settings=LocalMLPSettings,
+    settings=SoloSettings,
     entry="brainfed.methods.mlp.train:train_localmlp",
     family="graph",
     topology="local",
@@ -40,16 +30,10 @@ LOCALMLP = Method(
 Nothing crosses institutions except under leave-one-site-out: the other sites' models score the unseen one.
 """
 
-
-@dataclass(frozen=True)
-class CentralMLPSettings(SoloSettings):
-    """Training on pooled data; `standardise: institution` treats the pool as one institution."""
-
-
 CENTRALMLP = Method(
     name="centralmlp",
     title="CentralMLP",
-    settings=CentralMLPSettings,
+    settings=SoloSettings,
     entry="brainfed.methods.mlp.train:train_centralmlp",
     family="graph",
     topology="central",
@@ -60,25 +44,15 @@ CENTRALMLP = Method(
 )
 """FedMLP's classifier on the pooled data of all institutions: the pooled twin of FedMLP."""
 
-
-@dataclass(frozen=True)
-class FedMLPSettings(FederatedClassifierSettings):
-    """The federation's settings and the classifier's."""
-
-
 FEDMLP = Method(
     name="fedmlp",
     title="FedMLP",
-    settings=FedMLPSettings,
+    settings=FederatedClassifierSettings,
     entry="brainfed.methods.mlp.train:train_fedmlp",
     family="federated",
     topology="federated",
     comparison=Comparison("localmlp", "centralmlp", apart=ROBUSTNESS_KEYS),
-    crossing=Crossing(
-        {**NETWORK_TENSORS, **SIZES_TENSORS, **SUMMED_MOMENTS_TENSORS, **CHOICE_TENSORS},
-        between_sites=BETWEEN_SITES,
-        leaves_out=True,
-    ),
+    crossing=Crossing({**NETWORK_TENSORS, **ROUNDS_TENSORS}, between_sites=BETWEEN_SITES, leaves_out=True),
     capabilities=Capabilities(model="brainfed.methods.mlp.kept:score", without_model={"choose": "inner"}, gpu=True),
     quick=QUICK_ROUNDS,
     variants={"fedmlp": {}, "fedmlp-centred": {"centre": "subject"}},

@@ -4,15 +4,15 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from brainfed.engines.stacked.network import score_alone
 from brainfed.models.fedni import MLP
+from brainfed.runtime.arrays import Float32
 from brainfed.samples.inputs import Arrays, Scored
 from brainfed.samples.scaling import centred_subjects
 
 
-def score(model: Arrays, features: NDArray[np.float32], settings: Mapping[str, Any]) -> Scored:
+def score(model: Arrays, features: Float32, settings: Mapping[str, Any]) -> Scored:
     """Probabilities (n, C) of features (n, d)."""
     if settings["centre"] == "subject":
         features = centred_subjects(features).astype(np.float32)

@@ -2,15 +2,9 @@
 
 from functools import partial
 
+from brainfed.methods.classifier_settings import FederatedClassifierSettings, SoloSettings
 from brainfed.methods.method import Method
-from brainfed.methods.mlp.declaration import (
-    CENTRALMLP,
-    FEDMLP,
-    LOCALMLP,
-    CentralMLPSettings,
-    FedMLPSettings,
-    LocalMLPSettings,
-)
+from brainfed.methods.mlp.declaration import CENTRALMLP, FEDMLP, LOCALMLP
 from brainfed.methods.train_classifier import train_classifier
 from brainfed.models.fedni import MLP
 from brainfed.runtime.jobs.checkpoints import Run
@@ -18,7 +12,7 @@ from brainfed.samples.inputs import MethodInputs, Outcome
 
 
 def train(
-    method: Method, inputs: MethodInputs, settings: FedMLPSettings | LocalMLPSettings | CentralMLPSettings, run: Run
+    method: Method, inputs: MethodInputs, settings: FederatedClassifierSettings | SoloSettings, run: Run
 ) -> Outcome:
     """Train the classifier without a graph on one repeat (FedNI Sec. 7 and 9)."""
     module = MLP(inputs.features[0].shape[1], settings.hidden, inputs.classes)

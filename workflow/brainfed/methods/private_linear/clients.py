@@ -13,9 +13,10 @@ from brainfed.engines.private.steps import clip_factors
 from brainfed.federation.loop import Arrays
 from brainfed.federation.message import Message
 from brainfed.federation.noise import private_normal
+from brainfed.runtime.arrays import Float64, FloatArray
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
-from brainfed.samples.inputs import FloatArray, MethodInputs
+from brainfed.samples.inputs import MethodInputs
 from brainfed.samples.scaling import centred_subjects
 
 # Rows of norm 1, each made from one subject alone.
@@ -36,8 +37,8 @@ def unit_rows(features: FloatArray, centre: Literal["none", "subject"]) -> Float
     rows = centred_subjects(features) if centre == "subject" else features
     norms = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64, casting="unsafe"))
     constant = np.ptp(rows, axis=1) == 0 if centre == "subject" else norms == 0
-    found: FloatArray = rows / np.where(constant, np.inf, norms * (1 + MARGIN))[:, None].astype(rows.dtype)
-    return found
+    scaled: FloatArray = rows / np.where(constant, np.inf, norms * (1 + MARGIN))[:, None].astype(rows.dtype)
+    return scaled
 
 
 def own_rows(inputs: MethodInputs, centre: Literal["none", "subject"]) -> FloatArray:
@@ -86,7 +87,6 @@ class Noise:
     Attributes:
         multiplier: standard deviation over the clipping norm; 0 neither clips nor draws.
         clip: largest norm C of a subject's gradient.
-        streams: of the repeat.
     """
 
     multiplier: float
@@ -113,15 +113,13 @@ class GradientClients:
     """M institutions with one model of K scores, class against the rest; all folds in one product.
 
     Args:
-        members: of all institutions.
         classes: C; two have one score, for the second.
-        rounds: number of gradients.
-        noise: on whatever is sent.
         counts: whether the first round sends the noised numbers of subjects of each class.
     """
 
     def __init__(self, members: Sequence[Member], classes: int, rounds: int, noise: Noise, *, counts: bool) -> None:
         self.members, self.noise, self.first = members, noise, int(counts)
+        self.institutions = tuple(range(len(members)))
         folds, features = len(members[0].labels), members[0].rows.shape[1]
         models = 1 if classes == 2 else classes
         self.weights = members[0].rows.new_zeros(folds, models, features)
@@ -130,11 +128,6 @@ class GradientClients:
         each = [member.labels.shape[1] for member in members]
         self.curves = [np.zeros((rounds, folds, size, models)) for size in each]
         self.losses = np.full((rounds, len(members), folds), np.nan)
-
-    @property
-    def institutions(self) -> tuple[int, ...]:
-        """Codes."""
-        return tuple(range(len(self.members)))
 
     def fit(self, number: int, chosen: Sequence[int]) -> Mapping[int, Message]:
         """The counts of classes, or the gradient at the server's weights."""
@@ -160,8 +153,8 @@ class GradientClients:
         """The models, and the curves until this round."""
         done = number - self.first + 1
         curves = {f"curve-{place}": curve[:done] for place, curve in enumerate(self.curves)}
-        held = {"weights": self.weights, "class-weights": self.class_weights}
-        return {name: tensor.cpu().numpy() for name, tensor in held.items()} | curves | {"losses": self.losses[:done]}
+        models = {"weights": self.weights, "class-weights": self.class_weights}
+        return {name: tensor.cpu().numpy() for name, tensor in models.items()} | curves | {"losses": self.losses[:done]}
 
     def load(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Copy a state."""
@@ -206,7 +199,7 @@ class GradientClients:
         signs = 2 * self._one_hot(member) - known.to(member.rows)
         return signs[:, :, 1:] if self.weights.shape[1] == 1 else signs / signs.shape[2] ** 0.5
 
-    def _losses(self, member: Member, scores: Tensor) -> NDArray[np.float64]:
+    def _losses(self, member: Member, scores: Tensor) -> Float64:
         """(F,) mean squared error of the training subjects; NaN without any."""
         known = (member.labels >= 0).to(scores)
         squared = torch.square(self._targets(member) - scores).sum(dim=2) * known

@@ -102,7 +102,6 @@ RIDGE_TENSORS: Mapping[str, tuple[str, ...]] = {
 }
 """Noised sums of an institution, and the server's answers to all."""
 
-
 RIDGE_DP = Method(
     name="ridge-dp",
     title="Ridge, private",
@@ -123,7 +122,6 @@ RIDGE_DP = Method(
 )
 """Private federated ridge: gradient steps of the squared loss on clipped and noised sums."""
 
-
 FEDTANGENT_DP = Method(
     name="fedtangent-dp",
     title="FedTangent, private",
@@ -141,7 +139,6 @@ FEDTANGENT_DP = Method(
     variants={"fedtangent-dp": {}, "fedtangent-no-dp": {"privacy": "none"}},
 )
 """Private FedTangent: private federated ridge on tangent features at the identity, which no other subject enters."""
-
 
 LOGISTIC_DP = Method(
     name="logistic-dp",
@@ -162,7 +159,6 @@ LOGISTIC_DP = Method(
     variants={"logistic-dp": {}, "logistic-no-dp": {"privacy": "none"}},
 )
 """Private federated logistic regression: DP-SGD in every institution, mean of the weights (Abadi et al. 2016)."""
-
 
 FEDMLP_DP = Method(
     name="fedmlp-dp",

@@ -6,7 +6,6 @@ from functools import partial
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from brainfed.engines.clients import axes_of
@@ -35,11 +34,6 @@ from brainfed.models.fedni import MLP
 from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.samples.inputs import MethodInputs, Outcome
 from brainfed.samples.labelled_subjects import of_two_classes, require_training_subjects
-
-# The torch side of private ridge and private FedTangent.
-
-Float64 = NDArray[np.float64]
-
 
 LOUDEST = 0.4
 """Limit of the standard deviation of the noise in a score. Targets have norm 1: beyond it, residuals are noise that the
@@ -79,7 +73,11 @@ def train(method: Method, inputs: MethodInputs, settings: PrivateRidgeSettings, 
     run_rounds(clients, server, wire, settings.rounds + counts, inputs.link, run.checkpoint, run.progress)
     unseen = {place: size for place, size in sizes.items() if place not in seen}
     record_downloads(ledger, unseen, {"weights": ((models, features), clients.weights.element_size())})
-    every = _joined(inputs, clients)
+    # (T, F, n, C) margins of all subjects after every round.
+    every = np.zeros((len(clients.losses), *inputs.labels.shape, models))
+    for place in clients.institutions:
+        every[:, :, inputs.members(place)] = clients.curves[place]
+    every = of_two_classes(every[..., 0], "margin") if inputs.classes == 2 else every
     tested = np.arange(folds)[:, None] == inputs.fold
     rounds = np.where(tested[:, :, None], every, np.nan)
     trained = np.where((inputs.labels >= 0)[:, :, None], every[-1], np.nan)
@@ -103,8 +101,6 @@ def _steps(settings: PrivateRidgeSettings, multiplier: float, samples: Tensor) -
     """(F,) size of a step: the setting's, or less where the noise of all rounds would give scores more than `LOUDEST`.
 
     Args:
-        settings: of the method.
-        multiplier: of the noise.
         samples: (M, F) numbers of training subjects, which are public.
     """
     subjects, senders = samples.sum(dim=0).double(), (samples > 0).sum(dim=0).double()
@@ -125,25 +121,14 @@ def _spendings(
     inputs: MethodInputs, settings: PrivateRidgeSettings, clients: GradientClients, multiplier: float
 ) -> list[Spending]:
     """One for each institution and fold with training subjects; every step takes all of them."""
-    found = []
+    spendings = []
     for fold in range(inputs.folds):
         for place, name in enumerate(inputs.institutions):
             if subjects := int(clients.samples[place, fold]):
                 settings.require_enough(name, subjects)
                 steps = settings.rounds + (settings.balance == "classes")
-                found.append(Spending(name, fold, subjects, 1.0, steps, multiplier))
-    return found
-
-
-def _joined(inputs: MethodInputs, clients: GradientClients) -> Float64:
-    """(T, F, n, C) margins of all subjects after every round."""
-    every = np.zeros((*clients.losses.shape[:1], *inputs.labels.shape, clients.weights.shape[1]))
-    for place in clients.institutions:
-        every[:, :, inputs.members(place)] = clients.curves[place]
-    return of_two_classes(every[..., 0], "margin") if inputs.classes == 2 else every
-
-
-# The torch side of private logistic regression and private FedMLP.
+                spendings.append(Spending(name, fold, subjects, 1.0, steps, multiplier))
+    return spendings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,7 +136,6 @@ class RowsTraining(PrivateTraining[MethodInputs]):
     """A classifier on rows that are made from each subject alone.
 
     Attributes:
-        module: the network of one institution.
         rows: (n, d).
     """
 
@@ -163,9 +147,8 @@ class RowsTraining(PrivateTraining[MethodInputs]):
         """Sizes of axes that the ledger knows."""
         return axes_of(self.module)
 
-    def network(self, fold: int, place: int) -> Classifier:
+    def network(self, fold: int, _place: int) -> Classifier:
         """The classifier; all institutions start alike."""
-        del place
         module = deepcopy(self.module)
         module.start(self.inputs.streams, fold)
         return module

@@ -17,14 +17,14 @@ from brainfed.methods.linear.train import train_ridge
 from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.samples.inner_folds import institution_folds
 from brainfed.samples.inputs import View
-from brainfed.samples.scaling import fit_scaling, scaled
+from brainfed.samples.scaling import fit_scaling
 from support.samples.method_inputs import method_inputs
 
-PENALTIES = (0.01, 0.1, 1.0, 10.0)
+ALPHAS = (0.01, 0.1, 1.0, 10.0)
 splits = pytest.mark.parametrize("split", ["random", "leave-one-site-out"])
 
 
-def pooled(inputs, *, zscore=True, alphas=PENALTIES):
+def pooled(inputs, *, zscore=True, alphas=ALPHAS):
     standardise = "institution" if zscore else "none"
     return train_ridge(inputs, RidgeSettings("central", standardise, alphas, "inner_folds"), Run())
 
@@ -46,7 +46,7 @@ def with_views(inputs):
 @pytest.mark.parametrize("zscore", [True, False])
 def test_scores_equal_those_of_ridge_on_pooled_data(split, zscore):
     inputs = method_inputs(75, 120, split=split)
-    found = train_ridge_federated(inputs, FederatedRidgeSettings(PENALTIES, tolerance=1e-9, zscore=zscore), Run())
+    found = train_ridge_federated(inputs, FederatedRidgeSettings(ALPHAS, tolerance=1e-9, zscore=zscore), Run())
     expected = pooled(inputs, zscore=zscore)
     np.testing.assert_allclose(found.scores, expected.scores, atol=1e-8)
     np.testing.assert_allclose(found.patterns, expected.patterns, atol=1e-6)
@@ -55,7 +55,7 @@ def test_scores_equal_those_of_ridge_on_pooled_data(split, zscore):
 @splits
 def test_scores_of_several_views_equal_those_of_pooled_data(split):
     inputs = with_views(method_inputs(75, 120, split=split))
-    found = train_fedtangent(inputs, FederatedRidgeSettings(PENALTIES, tolerance=1e-9), Run())
+    found = train_fedtangent(inputs, FederatedRidgeSettings(ALPHAS, tolerance=1e-9), Run())
     expected = pooled(inputs)
     np.testing.assert_allclose(found.scores, expected.scores, atol=1e-8)
     np.testing.assert_allclose(found.patterns, expected.patterns, atol=1e-6)
@@ -67,7 +67,7 @@ def test_the_tolerance_bounds_the_distance_to_the_pooled_scores():
     exact = pooled(inputs).scores
     distances = []
     for bound in (1e-2, 1e-6):
-        found = train_ridge_federated(inputs, FederatedRidgeSettings(PENALTIES, tolerance=bound), Run())
+        found = train_ridge_federated(inputs, FederatedRidgeSettings(ALPHAS, tolerance=bound), Run())
         distances.append(np.nanmax(np.abs(found.scores - exact)))
     assert distances[1] < 1e-5
     assert distances[0] < 1e-1
@@ -75,7 +75,7 @@ def test_the_tolerance_bounds_the_distance_to_the_pooled_scores():
 
 def test_scores_after_each_direction_approach_the_last_ones():
     inputs = method_inputs(90, 300)
-    found = train_ridge_federated(inputs, FederatedRidgeSettings(PENALTIES), Run())
+    found = train_ridge_federated(inputs, FederatedRidgeSettings(ALPHAS), Run())
     distance = np.nanmax(np.abs(found.round_scores - found.scores), axis=(1, 2, 3))
     assert distance[0] > 1e-3
     assert distance[-1] == 0
@@ -86,7 +86,7 @@ def test_scores_after_each_direction_approach_the_last_ones():
 @splits
 def test_nothing_that_crosses_has_one_entry_a_subject(split):
     inputs = method_inputs(75, 120, split=split)
-    rows = train_ridge_federated(inputs, FederatedRidgeSettings(PENALTIES), Run()).crossings
+    rows = train_ridge_federated(inputs, FederatedRidgeSettings(ALPHAS), Run()).crossings
     assert not any("subjects" in str(row["axes"]).split(" x ") for row in rows)
     names = {row["name"] for row in rows}
     assert {"direction", "product", "last-coefficients"} <= names
@@ -136,7 +136,7 @@ def test_a_single_penalty_needs_no_search():
 def averaged_plainly(inputs, fold, alpha, rounds, steps):
     """(n,) scores of class 1 by FedAvg with gradient steps, one institution and step after the other."""
     training = inputs.training(fold)
-    features = scaled(inputs, fold, training, standardise=True)
+    features = fit_scaling(inputs, fold, training, standardise=True).of_subjects(inputs, fold)
     targets, count = 2.0 * inputs.labels[fold] - 1, training.sum()
     level = targets[training].mean()
     groups = [np.flatnonzero(training & (inputs.institution == code)) for code in range(len(inputs.institutions))]
@@ -202,7 +202,7 @@ def test_averaging_over_one_institution_ends_at_the_ridge_solution():
 @pytest.mark.parametrize("solver", ["conjugate_gradient", "fedavg"])
 def test_an_interrupted_training_goes_on_to_the_same_bytes(resumed, solver, after):
     inputs = method_inputs(45, 40)
-    settings = FederatedRidgeSettings(PENALTIES, solver, rounds=30)
+    settings = FederatedRidgeSettings(ALPHAS, solver, rounds=30)
     whole = train_ridge_federated(inputs, settings, Run())
     again, _ = resumed(lambda run: train_ridge_federated(inputs, settings, run), after)
     assert again.scores.tobytes() == whole.scores.tobytes()

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from brainfed.engines.clients import axes_of
 from brainfed.engines.stacked.training import StackedTraining
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.link import Pace
@@ -141,7 +142,7 @@ def stacked(inputs):
     task = StackedTraining(
         inputs, settings, Run(), "federated", FEDGCN.crossing.tensors, module=module, propagate=normalised_adjacency
     )
-    return task.clients((0, 1), Ledger({})), task.axes
+    return task.clients((0, 1), Ledger({})), axes_of(module)
 
 
 @pytest.mark.parametrize("receivers", [(0, 1), ()], ids=str)

@@ -156,13 +156,18 @@ def z_scores(rows, training):
     return np.linalg.norm((rows - mean) / deviation, axis=1)
 
 
-def lengths(rows):
-    """Of all subjects of one institution, by the models of five folds that are scaled on its own subjects."""
+def by_fold(rows):
+    """Lengths of held-out and of training subjects of one institution, by the models of folds scaled on its own."""
     fold = np.arange(len(rows)) % FOLDS
-    by_fold = [z_scores(rows, fold != number) for number in range(FOLDS)]
-    held_out = np.concatenate([found[fold == number] for number, found in enumerate(by_fold)])
-    training = np.concatenate([found[fold != number] for number, found in enumerate(by_fold)])
-    return lengths_of_new_scans(held_out, training, FOLDS, len(rows))
+    every = [z_scores(rows, fold != number) for number in range(FOLDS)]
+    held_out = np.concatenate([lengths[fold == number] for number, lengths in enumerate(every)])
+    training = np.concatenate([lengths[fold != number] for number, lengths in enumerate(every)])
+    return held_out, training
+
+
+def lengths(rows):
+    """Lengths that held-out subjects of one institution would have by the model of all."""
+    return lengths_of_new_scans(*by_fold(rows), FOLDS, len(rows))
 
 
 def scans(rng, count):
@@ -182,7 +187,7 @@ def found():
             new = scans(rng, 40)
             every = z_scores(np.concatenate([rows, new]), np.arange(len(rows) + len(new)) < len(rows))
             distances[code] += [distance_of(length, spread, code) for length in every[len(rows) :]]
-            plain[code] += list((every[len(rows) :] - lengths(rows).held_out.mean()) / spread["sd"])
+            plain[code] += list((every[len(rows) :] - by_fold(rows)[0].mean()) / spread["sd"])
     return [np.array(each) for each in distances], [np.array(each) for each in plain]
 
 

@@ -378,7 +378,7 @@ def test_an_edit_of_the_bids_listing_extracts_nothing_anew():
 @pytest.mark.parametrize("name", ["majority", "ridge", "fedgcn"])
 def test_an_edit_of_inpainting_reruns_no_method_that_has_none(name):
     found = {name for name in reached("scripts/train_method.py", METHODS[name].entry) if name.startswith("inpainting.")}
-    assert found == {f"inpainting.inputs:{name}" for name in ("FusedGraph", "IntArray", "read_fused")}
+    assert found == {f"inpainting.inputs:{name}" for name in ("FusedGraph", "read_fused")}
 
 
 def test_an_edit_of_inpainting_builds_no_graph_and_scores_nothing_anew():

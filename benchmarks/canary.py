@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from brainfed.engines.clients import parameters_by_wire_name
-from brainfed.engines.private.cohort import Moment, Poisson, PrivateCohort
-from brainfed.engines.private.steps import clip_factors, subject_gradients
+from brainfed.engines.private.cohort import Moment, Poisson, PrivateCohort, clip_factors, subject_gradients
 from brainfed.engines.private.training import PrivateClients
 from brainfed.federation.settings import PrivateSchedule
 from brainfed.models.classifier import Classifier

@@ -20,7 +20,7 @@ import numpy as np
 from brainfed.graphs.connectome import read_connectivity, write_connectomes
 from brainfed.graphs.settings import ConnectomeSettings
 from brainfed.runtime.artefacts import read_arrays, write_arrays
-from brainfed.samples.graphs import read_graph_samples
+from brainfed.samples.series import read_graph_samples
 
 SELECTED = 900
 CHOICES = (

@@ -39,7 +39,7 @@ from brainfed.graphs.settings import ConnectomeSettings
 from brainfed.graphs.tudataset import joined, read_data_set
 from brainfed.models.gcfl import GIN, SHARED
 from brainfed.runtime.streams import Streams
-from brainfed.samples.graphs import GraphSamples
+from brainfed.samples.series import GraphSamples
 from reference.module_clients import ModuleClients
 from reference.plain_graphs import plain_cohort
 

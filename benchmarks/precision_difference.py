@@ -17,8 +17,8 @@ from made_up_cohort import MadeUpCohort
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, roc_auc_score
 
 from brainfed.methods.registry import METHODS
-from brainfed.runtime.entry import resolve
 from brainfed.runtime.jobs.checkpoints import Run
+from brainfed.runtime.settings import resolve
 from brainfed.runtime.streams import Streams
 from brainfed.samples.inputs import MethodInputs
 

@@ -37,8 +37,8 @@ from brainfed.inpainting.settings import FusingSettings
 from brainfed.methods.method import Inpainter, Method, inpainter_of
 from brainfed.methods.registry import METHODS
 from brainfed.runtime.artefacts import ArrayFile
-from brainfed.runtime.entry import resolve
 from brainfed.runtime.jobs.checkpoints import Run
+from brainfed.runtime.settings import resolve
 from brainfed.samples.inputs import MethodInputs
 
 TRAINED = ("localgcn", "centralgcn", "fedmlp", "fedgcn", "fedsage-plus", "fedni")

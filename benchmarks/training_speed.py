@@ -22,9 +22,8 @@ from matrix_rate import Stopwatch
 from brainfed.inpainting.inputs import FusedGraph
 from brainfed.methods.method import inpainter_of
 from brainfed.methods.registry import METHODS, SHIPPED_VARIANTS
-from brainfed.runtime.entry import resolve
 from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.runtime.settings import restore
+from brainfed.runtime.settings import resolve, restore
 from brainfed.samples.inputs import MethodInputs
 
 LINEAR = ("ridge-local", "ridge-central", "svm-local", "svm-central", "logistic-local", "logistic-central")

@@ -22,9 +22,9 @@ from brainfed.methods.gcfl.train import train_gcfl
 from brainfed.models.gcfl import GIN
 from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.runtime.streams import Streams
-from brainfed.samples.graphs import GraphInputs, GraphSamples
 from brainfed.samples.inputs import UNTESTED
 from brainfed.samples.labelled_subjects import hidden_labels
+from brainfed.samples.series import GraphInputs, GraphSamples
 from peers.comparison import Comparison, Result, agreed, compared, named, timed
 
 TOLERANCE, EXACT = 1e-2, 1e-9

@@ -12,7 +12,7 @@ from sklearn.covariance import LedoitWolf
 from tangent_speed import made_up
 from threadpoolctl import threadpool_limits
 
-from brainfed.imaging.series.joined import standardised
+from brainfed.imaging.series.shards import standardised
 from brainfed.imaging.tangent import covariances, tangent_at
 from peers.comparison import Comparison, Result, compared, named, timed
 

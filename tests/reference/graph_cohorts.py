@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from brainfed.engines.graphs.clients import GraphCohort
-from brainfed.samples.graphs import GraphSamples
+from brainfed.samples.series import GraphSamples
 
 
 def random_graphs(count, features=4, seed=0, *, one_hot=True, directed=False):

@@ -15,7 +15,7 @@ from brainfed.engines.graphs.network import KeyedDropout
 from brainfed.models.gcfl import GIN
 from brainfed.runtime.arrays import IntArray
 from brainfed.runtime.streams import Streams
-from brainfed.samples.graphs import GraphSamples
+from brainfed.samples.series import GraphSamples
 from reference.module_clients import Cohort
 
 

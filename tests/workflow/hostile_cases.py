@@ -372,7 +372,7 @@ CASES = [
     Case("a script edited before its job starts, and put back",
          edited_meanwhile("scripts/build_graph.py", GRAPH_OF_LAB), below("build_graph")),
     Case("code of the log edited during a run",
-         edited_meanwhile("brainfed/runtime/devices/slots.py", GRAPH_OF_LAB, "\n"), REPORT),
+         edited_meanwhile("brainfed/runtime/devices/lease.py", GRAPH_OF_LAB, "\n"), REPORT),
     Case("code of a script", code("scripts/extract_series.py"), EXTRACTED_TWICE),
     Case("code of the scores", function("brainfed/evaluation/experiment.py", "score_experiment"),
          both(SCORED, below("score_experiment", cohort="demo"))),

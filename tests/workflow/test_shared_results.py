@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from brainfed.configuration.layout.layout import lock_files
-from brainfed.runtime.scheduling.one_run import hold
+from brainfed.runtime.scheduling import hold
 from workflow.project import Project
 
 pytestmark = pytest.mark.workflow

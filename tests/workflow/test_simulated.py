@@ -13,7 +13,7 @@ import pytest
 from brainfed.evaluation.patterns import read_patterns
 from brainfed.graphs.connectome import matrices
 from brainfed.runtime.artefacts import read_arrays
-from brainfed.samples.graphs import read_graph_samples
+from brainfed.samples.series import read_graph_samples
 from workflow.added_methods import COHORT, COMPARED, configure, with_added_methods
 from workflow.project import Project, participants_of
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from brainfed.checking.finding import as_text
 from brainfed.checking.project import check_project
 from brainfed.configuration.study_settings import COORDINATE, JOIN
-from brainfed.runtime.entry import resolve
 from brainfed.runtime.errors import UserError
+from brainfed.runtime.settings import resolve
 
 PREDICT = "brainfed.prediction.command:predict"
 """Named as a string: a check must not wait for torch."""

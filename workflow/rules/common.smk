@@ -94,15 +94,15 @@ from brainfed.configuration.study_settings import SITE_JOB
 from brainfed.configuration.twins import twins_of
 from brainfed.runtime.devices.driver import announce, gpus
 from brainfed.runtime.devices.lease import missing_gpu, unusable_gpu
-from brainfed.runtime.devices.slots import jobs_per_gpu
+from brainfed.runtime.devices.lease import jobs_per_gpu
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.provenance import versions
 from brainfed.runtime.records.digests import code_digest
 from brainfed.runtime.records.imported import state_sources
 from brainfed.runtime.records.records import Records, install
 from brainfed.runtime.records.source_tree import SourceTree
-from brainfed.runtime.scheduling.dates import keep_whatever_the_dates
-from brainfed.runtime.scheduling.one_run import run_alone
+from brainfed.runtime.scheduling import keep_whatever_the_dates
+from brainfed.runtime.scheduling import run_alone
 
 # Parsed files are remembered beside Snakemake's own records of the runs in this folder.
 PARSED = Path.cwd() / ".snakemake" / "brainfed-sources.json"

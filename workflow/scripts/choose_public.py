@@ -4,7 +4,7 @@ from brainfed.scripting.job import job
 
 with job(snakemake) as running:
     from brainfed.cohort.settings.splits import PublicSettings
-    from brainfed.cohort.splits.public import draw_public
+    from brainfed.cohort.splits.folds import draw_public
     from brainfed.runtime.artefacts import read_table, write_table
     from brainfed.runtime.streams import Streams
 

@@ -7,13 +7,11 @@ with job(snakemake, gpu=True) as running:
 
     from brainfed.graphs.settings import GraphSettings
     from brainfed.inpainting.fedni.drawing import warn_of_sites
-    from brainfed.inpainting.fusing import fuse
-    from brainfed.inpainting.new_nodes import crossings_of
+    from brainfed.inpainting.fusing import crossings_of, fuse
     from brainfed.inpainting.settings import FusingSettings
     from brainfed.runtime.artefacts import canonical_json, read_arrays, write_arrays, write_text
-    from brainfed.runtime.entry import resolve
     from brainfed.runtime.jobs.checkpoints import Run
-    from brainfed.runtime.settings import restore
+    from brainfed.runtime.settings import resolve, restore
     from brainfed.runtime.streams import Streams
     from brainfed.samples.inpainting import inpainting_inputs, read_cut
     from brainfed.scripting.joint import joint_job

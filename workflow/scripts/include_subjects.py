@@ -5,8 +5,7 @@ from brainfed.scripting.job import job
 with job(snakemake) as running:
     import pandas as pd
 
-    from brainfed.cohort.quality.inclusion import include, join_quality
-    from brainfed.cohort.quality.measures import crossings_of_inclusion
+    from brainfed.cohort.quality.inclusion import crossings_of_inclusion, include, join_quality
     from brainfed.cohort.settings.cohort import CohortSettings
     from brainfed.runtime.artefacts import canonical_json, read_table, write_table, write_text
     from brainfed.runtime.settings import restore

@@ -3,7 +3,7 @@
 from brainfed.scripting.job import job
 
 with job(snakemake) as running:
-    from brainfed.imaging.series.joined import write_series
+    from brainfed.imaging.series.shards import write_series
     from brainfed.imaging.settings import SeriesSettings
     from brainfed.runtime.artefacts import read_table
 

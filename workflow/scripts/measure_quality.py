@@ -3,7 +3,7 @@
 from brainfed.scripting.job import job
 
 with job(snakemake):
-    from brainfed.cohort.quality.measures import with_motion
+    from brainfed.cohort.quality.inclusion import with_motion
     from brainfed.runtime.artefacts import read_table, write_table
 
     motion = read_table(snakemake.input.participants, ["subject", "mean_fd", "fd_source"])

@@ -5,8 +5,8 @@ from brainfed.scripting.job import job
 with job(snakemake) as running:
     import pandas as pd
 
-    from brainfed.cohort.quality.measures import crossings_of_likeness, measure_scans
-    from brainfed.imaging.quality.typicality import typicality
+    from brainfed.cohort.quality.inclusion import crossings_of_likeness, measure_scans
+    from brainfed.imaging.quality import typicality
     from brainfed.imaging.series.shards import load_runs, load_series
     from brainfed.runtime.artefacts import canonical_json, read_table, write_table, write_text
 

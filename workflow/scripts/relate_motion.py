@@ -3,7 +3,7 @@
 from brainfed.scripting.job import job
 
 with job(snakemake) as running:
-    from brainfed.imaging.quality.qc_fc import relate_motion
+    from brainfed.imaging.quality import relate_motion
     from brainfed.imaging.series.shards import load_runs, load_series
     from brainfed.runtime.artefacts import read_table, write_table
 

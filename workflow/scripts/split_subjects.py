@@ -4,8 +4,8 @@ from brainfed.scripting.job import job
 
 with job(snakemake) as running:
     from brainfed.cohort.settings.splits import SplitSettings
+    from brainfed.cohort.splits.folds import require_own
     from brainfed.cohort.splits.institutions import split
-    from brainfed.cohort.splits.public import require_own
     from brainfed.cohort.splits.training_labels import require_agreement
     from brainfed.runtime.artefacts import read_table, write_table
     from brainfed.runtime.streams import Streams

@@ -7,9 +7,8 @@ with job(snakemake, gpu=True) as running:
 
     from brainfed.graphs.settings import GraphSettings
     from brainfed.runtime.artefacts import canonical_json, write_arrays, write_table, write_text
-    from brainfed.runtime.entry import resolve
     from brainfed.runtime.jobs.checkpoints import Run, inputs_digest
-    from brainfed.runtime.settings import restore
+    from brainfed.runtime.settings import resolve, restore
     from brainfed.runtime.streams import Streams
     from brainfed.samples.inpainting import inpainting_inputs
     from brainfed.scripting.joint import joint_job

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from brainfed.cohort.quality.measures import MEASURES
+from brainfed.cohort.quality.inclusion import QUALITY_MEASURES
 from brainfed.graphs.population import PopulationGraph
-from brainfed.reporting.tables.homophily import ShownGraph
+from brainfed.reporting.tables.confounds import ShownGraph
 
 
 def people(sites=20):
@@ -65,7 +65,7 @@ def with_reasons(count):
 
 
 def unmeasured():
-    return people().assign(**dict.fromkeys([*MEASURES], np.nan))
+    return people().assign(**dict.fromkeys([*QUALITY_MEASURES], np.nan))
 
 
 def shown_graph():

@@ -1,7 +1,7 @@
 """Made-up scores of methods without poison, with it, and with a defence."""
 
 from brainfed.evaluation.scores import INSTITUTION, POOLED
-from brainfed.reporting.intervals import Interval
+from brainfed.reporting.scored import Interval
 from brainfed.reporting.variants import ShownVariant
 
 SCORES = {

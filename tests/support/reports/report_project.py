@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from brainfed.cohort.classes import ClassWords, class_words
-from brainfed.cohort.quality.measures import crossings_of_likeness
+from brainfed.cohort.quality.inclusion import crossings_of_likeness
 from brainfed.cohort.settings.cohort import FlagSettings
 from brainfed.configuration.loading import shipped_settings
 from brainfed.configuration.outline import EXPERIMENT_FIGURES
@@ -22,8 +22,7 @@ from brainfed.configuration.stages.registry import stage_settings
 from brainfed.evaluation.audit import audit_experiment
 from brainfed.evaluation.experiment import score_experiment
 from brainfed.graphs.settings import GraphSettings
-from brainfed.imaging.quality.qc_fc import relate_motion
-from brainfed.imaging.quality.typicality import typicality
+from brainfed.imaging.quality import relate_motion, typicality
 from brainfed.imaging.settings import FeatureSettings
 from brainfed.inpainting.settings import FedSageSettings, FusingSettings, InpaintingSettings
 from brainfed.methods.registry import METHODS as KNOWN

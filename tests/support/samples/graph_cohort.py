@@ -6,8 +6,8 @@ import numpy as np
 
 from brainfed.graphs.connectome import adjacency, matrices, strongest
 from brainfed.graphs.settings import ConnectomeSettings
-from brainfed.samples.graphs import GraphInputs, GraphSamples
 from brainfed.samples.labelled_subjects import LabelledSubjects
+from brainfed.samples.series import GraphInputs, GraphSamples
 from support.samples.method_inputs import diagnosis_of, method_inputs
 
 FEATURES = 6

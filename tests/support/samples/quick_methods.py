@@ -7,10 +7,10 @@ import pytest
 
 from brainfed.methods.method import inpainter_of
 from brainfed.methods.registry import METHODS
-from brainfed.runtime.entry import resolve
 from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.runtime.records.digests import import_closure
 from brainfed.runtime.records.source_tree import SourceTree
+from brainfed.runtime.settings import resolve
 from support.samples.fused_inputs import with_fused
 from support.samples.graph_cohort import connectome_inputs
 from support.samples.series_cohort import inputs_for, with_series

@@ -2,10 +2,10 @@
 
 import torch
 
-from brainfed.federation.ledger import Ledger
 from brainfed.federation.loop import federate
 from brainfed.federation.message import Message
 from brainfed.federation.noise import WeightNoise
+from brainfed.federation.sharing import Ledger
 from brainfed.federation.strategies.fedavg import Alone, FedAvg
 from brainfed.federation.strategies.similarity_weighted import SimilarityWeighted
 from brainfed.federation.wire import Wire

@@ -2,10 +2,10 @@
 
 import torch
 
-from brainfed.federation.ledger import Ledger
 from brainfed.federation.loop import federate
 from brainfed.federation.message import Message
 from brainfed.federation.noise import WeightNoise
+from brainfed.federation.sharing import Ledger
 from brainfed.federation.strategies.gcfl import GCFL, GRADIENT_NORM, GradientNorms, UpdateCosine
 from brainfed.federation.wire import Wire
 from brainfed.runtime.jobs.checkpoints import Checkpoint

@@ -6,7 +6,7 @@ import pytest
 from brainfed.checking.files import read_roster, remarks
 from brainfed.cohort.classes import DIAGNOSIS_WORDS, class_words
 from brainfed.cohort.phenotype.ingest import ingest
-from brainfed.cohort.quality.differences import classes_by_site
+from brainfed.cohort.quality.issues import classes_by_site
 from brainfed.cohort.settings.cohort import CodeSettings, CohortSettings
 from brainfed.cohort.settings.splits import SplitSettings
 from brainfed.cohort.splits.institutions import split

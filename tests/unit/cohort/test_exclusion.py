@@ -9,19 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from brainfed.cohort.quality.inclusion import RULES, exclusion, exclusion_kind
+from brainfed.cohort.quality.inclusion import QUALITY_MEASURES, RULES, exclusion, exclusion_kind
 from brainfed.cohort.quality.issues import reason_kind
-from brainfed.cohort.quality.measures import MEASURES
 from brainfed.cohort.settings.cohort import CohortSettings, ExclusionSettings
 from brainfed.cohort.settings.splits import SplitSettings
 from brainfed.cohort.sources.files import Absence
 from brainfed.cohort.splits.institutions import split
-from brainfed.reporting.tables.flow import flow_steps
+from brainfed.reporting.tables.subjects import flow_steps
 from brainfed.runtime.streams import Streams
 from support.files.quality_tables import measure, people_table, quality_table
 from support.files.run_of_cohort import decide
 
-GOOD = dict.fromkeys(MEASURES, 0.0) | {
+GOOD = dict.fromkeys(QUALITY_MEASURES, 0.0) | {
     "mean_fd": 0.1, "timepoints": 200.0, "kept_seconds": 400.0, "kept_share": 1.0, "coverage": 1.0, "tsnr": 60.0
 }  # fmt: skip
 LIMITS = {
@@ -42,7 +41,7 @@ BROKEN = {
 
 
 def test_by_default_nobody_is_left_out():
-    worst = dict.fromkeys(MEASURES, 1e9) | dict.fromkeys(("timepoints", "kept_share", "coverage", "tsnr"), 0.0)
+    worst = dict.fromkeys(QUALITY_MEASURES, 1e9) | dict.fromkeys(("timepoints", "kept_share", "coverage", "tsnr"), 0.0)
     assert exclusion(worst, ExclusionSettings()) == ""
     assert CohortSettings(source="timeseries").exclude == ExclusionSettings()
 
@@ -181,7 +180,7 @@ def test_measures_of_a_scan_replace_missing_motion_of_the_table():
     assert (row["coverage"], row["unseen_regions"], row["barely_seen_regions"]) == (0.6, 1, 2)
     assert row["silent_regions"] == 3
     assert np.isnan(found.loc["007", "kept_seconds"])
-    assert found.loc["009", list(MEASURES)].isna().all()
+    assert found.loc["009", list(QUALITY_MEASURES)].isna().all()
     assert found["alike"].to_dict() == {"007": "007", "008": "008", "009": "009"}
 
 
@@ -189,4 +188,4 @@ def test_a_cohort_without_any_scan_has_no_measures():
     people = pd.DataFrame({"subject": ["1", "2"], "mean_fd": np.nan, "fd_source": ""})
     scans = pd.DataFrame({"subject": ["1", "2"], "problem": ""})
     nothing = pd.DataFrame({"subject": pd.Series(dtype="str"), "region": "", "coverage": pd.Series(dtype="float64")})
-    assert measure(people, scans, nothing, 0.5)[list(MEASURES)].isna().all(axis=None)
+    assert measure(people, scans, nothing, 0.5)[list(QUALITY_MEASURES)].isna().all(axis=None)

@@ -10,8 +10,8 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from brainfed.cohort.settings.splits import PublicSettings, SplitSettings
+from brainfed.cohort.splits.folds import draw_public
 from brainfed.cohort.splits.institutions import split
-from brainfed.cohort.splits.public import draw_public
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
 from support.files.split_tables import split_tables

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.cohort.quality.measures import coverage_without_scan, quality_without_scan
+from brainfed.cohort.quality.inclusion import coverage_without_scan, quality_without_scan
 from brainfed.cohort.settings.cohort import CohortSettings, ExclusionSettings
 from brainfed.imaging.series.shards import read_shard
 from brainfed.runtime.errors import UserError

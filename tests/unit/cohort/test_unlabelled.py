@@ -14,8 +14,8 @@ from brainfed.graphs.settings import GraphSettings
 from brainfed.methods.method import inpainter_of
 from brainfed.methods.registry import METHODS
 from brainfed.runtime.artefacts import read_table, write_arrays, write_table
-from brainfed.runtime.entry import resolve
 from brainfed.runtime.jobs.checkpoints import Run
+from brainfed.runtime.settings import resolve
 from brainfed.runtime.streams import Streams
 from brainfed.samples.assemble import assemble
 from brainfed.samples.inpainting import inpainting_inputs

@@ -11,7 +11,7 @@ import yaml
 
 from brainfed.configuration.loading import extended, load_plan, read_config
 from brainfed.configuration.project import ProjectSettings
-from brainfed.configuration.schema import schema
+from brainfed.configuration.prune import schema
 from brainfed.configuration.validation import mistakes
 from brainfed.runtime.errors import UserError
 

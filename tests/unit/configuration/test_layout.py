@@ -18,7 +18,7 @@ from brainfed.configuration.layout.cohort_inputs import (
 from brainfed.configuration.layout.layout import Layout, covariance_pattern, lock_files, stage_pattern, timing_of
 from brainfed.configuration.loading import load_plan, overlay
 from brainfed.runtime.errors import UserError
-from brainfed.runtime.scheduling.one_run import hold
+from brainfed.runtime.scheduling import hold
 
 CONFIG = """
 project: study

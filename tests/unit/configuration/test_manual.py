@@ -7,7 +7,7 @@ import yaml
 
 from brainfed.configuration.loading import load_plan
 from brainfed.configuration.manual import manual
-from brainfed.configuration.schema import schema
+from brainfed.configuration.prune import schema
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 

@@ -10,7 +10,7 @@ import yaml
 from brainfed.configuration.layout.layout import lock_files
 from brainfed.configuration.loading import load_plan, overlay
 from brainfed.configuration.prune import kept_folders, stale_folders
-from brainfed.runtime.scheduling.one_run import hold
+from brainfed.runtime.scheduling import hold
 
 CONFIG = """
 project: study

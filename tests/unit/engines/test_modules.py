@@ -8,10 +8,10 @@ import torch
 
 from brainfed.engines.clients import parameters_by_wire_name
 from brainfed.engines.stacked.training import StackedClients, StackedTraining
-from brainfed.federation.ledger import Ledger
 from brainfed.federation.loop import federate
 from brainfed.federation.noise import WeightNoise
 from brainfed.federation.settings import FederationSettings
+from brainfed.federation.sharing import Ledger
 from brainfed.federation.strategies.fedavg import Alone, FedAvg
 from brainfed.federation.wire import Wire
 from brainfed.graphs.propagation import normalised_adjacency

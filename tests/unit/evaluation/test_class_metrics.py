@@ -5,9 +5,8 @@ import pandas as pd
 import pytest
 import sklearn.metrics as sk
 
-from brainfed.evaluation.class_metrics import class_metrics, confusion_table
 from brainfed.evaluation.metrics import METRICS, against_rest, class_names, class_scores, predicted, read_predictions
-from brainfed.evaluation.scores import score_runs
+from brainfed.evaluation.scores import class_metrics, confusion_table, score_runs
 from brainfed.runtime.artefacts import write_table
 from brainfed.runtime.errors import UserError
 

@@ -6,10 +6,9 @@ import pytest
 
 from brainfed.evaluation.experiment import compare_with_reference, ratio_of_splits, score_experiment
 from brainfed.evaluation.experiment import test_train_ratio as ratio
-from brainfed.evaluation.holm import holm
 from brainfed.evaluation.metrics import read_predictions
 from brainfed.evaluation.scores import GAIN_COLUMNS
-from brainfed.evaluation.statistics import TEST_COLUMNS
+from brainfed.evaluation.statistics import TEST_COLUMNS, holm
 from brainfed.runtime.artefacts import write_table
 from brainfed.runtime.errors import UserError
 

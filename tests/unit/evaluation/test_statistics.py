@@ -6,11 +6,11 @@ import pytest
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from brainfed.evaluation.holm import holm
 from brainfed.evaluation.statistics import (
     TEST_COLUMNS,
     compare,
     corrected_t_test,
+    holm,
     paired_difference,
     paired_effect_size,
     two_sample_t_test,

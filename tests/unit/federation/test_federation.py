@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from brainfed.engines.stacked import training
-from brainfed.federation.ledger import Ledger, UndeclaredCrossing
 from brainfed.federation.link import Pace
 from brainfed.federation.message import Message
 from brainfed.federation.noise import WeightNoise, normal
+from brainfed.federation.sharing import Ledger, UndeclaredCrossing
 from brainfed.federation.strategies.fedavg import FedAvg, average, choose, institution_weights
 from brainfed.methods.classifier_settings import SoloSettings
 from brainfed.methods.gcn.declaration import FEDGCN, FedGCNSettings

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from brainfed.federation.ledger import UndeclaredCrossing
 from brainfed.federation.message import Message
+from brainfed.federation.sharing import UndeclaredCrossing
 from brainfed.federation.strategies.fedavg import FedAvg
 from brainfed.federation.strategies.gcfl import GCFL, GRADIENT_NORM, GradientNorms, UpdateCosine
 from brainfed.runtime.errors import UserError

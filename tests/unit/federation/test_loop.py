@@ -6,11 +6,11 @@ import torch
 
 from brainfed.engines.clients import axes_of
 from brainfed.engines.stacked.training import StackedTraining
-from brainfed.federation.ledger import Ledger
 from brainfed.federation.link import Pace
 from brainfed.federation.loop import federate
 from brainfed.federation.message import Message
 from brainfed.federation.noise import WeightNoise
+from brainfed.federation.sharing import Ledger
 from brainfed.federation.strategies.fedavg import FedAvg
 from brainfed.federation.wire import Wire
 from brainfed.graphs.propagation import normalised_adjacency

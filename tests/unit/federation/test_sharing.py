@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from brainfed.federation.ledger import Ledger, UndeclaredCrossing
 from brainfed.federation.link import Together
-from brainfed.federation.sharing import add_up
+from brainfed.federation.sharing import Ledger, UndeclaredCrossing, add_up
 
 SUBJECTS = 9
 LEDGER = Ledger({"moments": ("width", "columns"), "count": ()}, {"columns": 3})

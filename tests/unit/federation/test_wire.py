@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from brainfed.federation.ledger import Ledger, UndeclaredCrossing
 from brainfed.federation.message import Message
 from brainfed.federation.noise import WeightNoise
+from brainfed.federation.sharing import Ledger, UndeclaredCrossing
 from brainfed.federation.wire import Wire
 from brainfed.runtime.streams import Streams
 from support.sites.toy_federation import AXES, CODES, PEOPLE, run

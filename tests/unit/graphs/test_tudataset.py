@@ -10,7 +10,7 @@ from brainfed.graphs.connectome import contents
 from brainfed.graphs.tudataset import GraphFiles, read_data_set, write_graphs
 from brainfed.runtime.artefacts import read_arrays, read_table
 from brainfed.runtime.errors import UserError
-from brainfed.samples.graphs import read_graph_samples
+from brainfed.samples.series import read_graph_samples
 from reference.tu_graphs import read_plainly
 from support.files.tu_data_set import write_data_set, write_lines
 

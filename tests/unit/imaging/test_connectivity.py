@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from brainfed.imaging.connectivity import connectivity, to_matrices
-from brainfed.imaging.series.joined import standardised
+from brainfed.imaging.series.shards import standardised
 from brainfed.imaging.settings import FeatureSettings
 from brainfed.runtime.errors import UserError
 

@@ -15,9 +15,9 @@ from brainfed.graphs.embedding import fit_projection, fit_scaled_projection
 from brainfed.graphs.population import build_graph
 from brainfed.graphs.settings import GraphSettings
 from brainfed.methods.registry import METHODS
-from brainfed.runtime.entry import resolve
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.checkpoints import Run
+from brainfed.runtime.settings import resolve
 from brainfed.runtime.streams import Streams
 from support.samples.method_inputs import method_inputs
 

@@ -8,9 +8,8 @@ from hypothesis.extra.numpy import arrays
 from scipy.linalg import expm
 from sklearn.covariance import LedoitWolf
 
-from brainfed.federation.ledger import Ledger
-from brainfed.federation.sharing import of_institutions
-from brainfed.imaging.series.joined import standardised
+from brainfed.federation.sharing import Ledger, of_institutions
+from brainfed.imaging.series.shards import standardised
 from brainfed.imaging.tangent import (
     BLOCK,
     Covariances,

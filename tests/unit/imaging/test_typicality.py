@@ -9,9 +9,8 @@ import pytest
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from brainfed.cohort.quality.differences import cohen, group_difference, site_differences
-from brainfed.imaging.quality.qc_fc import qc_fc, relate_motion
-from brainfed.imaging.quality.typicality import defined_connectivity, robust_z, typicality
+from brainfed.cohort.quality.issues import cohen, group_difference, site_differences
+from brainfed.imaging.quality import defined_connectivity, qc_fc, relate_motion, robust_z, typicality
 
 REGIONS = 14
 

@@ -8,9 +8,8 @@ import pytest
 from brainfed.configuration.loading import load_plan
 from brainfed.graphs.neighbours import Edges
 from brainfed.graphs.population import build_graph
-from brainfed.inpainting.fusing import fuse, neighbours_of_a_node
+from brainfed.inpainting.fusing import crossings_of, fuse, neighbours_of_a_node
 from brainfed.inpainting.inputs import Generated
-from brainfed.inpainting.new_nodes import crossings_of
 from brainfed.inpainting.settings import FusingSettings
 from brainfed.runtime.errors import UserError
 from support.samples.fake_generator import NO_CAP, FakeGenerator, dense, inputs_of, line

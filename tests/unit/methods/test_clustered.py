@@ -11,8 +11,8 @@ from brainfed.federation.settings import FederationSettings
 from brainfed.models.gcfl import GIN
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
-from brainfed.samples.graphs import GraphSamples
 from brainfed.samples.results import check
+from brainfed.samples.series import GraphSamples
 from reference.module_clients import ModuleClients
 from reference.plain_graphs import plain_cohort
 from support.samples.graph_cohort import FEATURES, graph_inputs, with_labels

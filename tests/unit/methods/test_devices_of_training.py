@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from brainfed.engines.stacked.training import StackedTraining
-from brainfed.federation.ledger import Ledger
 from brainfed.federation.settings import FederationSettings
+from brainfed.federation.sharing import Ledger
 from brainfed.graphs.propagation import normalised_adjacency
 from brainfed.models.fedni import GCN
 from brainfed.runtime.jobs.checkpoints import Run

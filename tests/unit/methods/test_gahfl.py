@@ -10,14 +10,14 @@ from sklearn.metrics import roc_auc_score
 
 from brainfed.engines.distilling.clients import RecurrentClients, logit_defence
 from brainfed.federation.distillation.fedgems import variance_weighted
-from brainfed.federation.ledger import Ledger
 from brainfed.federation.settings import RobustnessSettings
+from brainfed.federation.sharing import Ledger
 from brainfed.methods.gahfl.declaration import KINDS, AssignmentSettings
 from brainfed.methods.registry import METHODS, SHIPPED_VARIANTS
 from brainfed.models.gahfl import KINDS as KNOWN
-from brainfed.runtime.entry import resolve
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.checkpoints import Run
+from brainfed.runtime.settings import resolve
 from brainfed.samples.results import check, members_table
 from reference.distilled_federation import scores
 from support.samples.method_inputs import diagnosis_of

@@ -7,11 +7,11 @@ import pytest
 
 from brainfed.methods.gcfl.declaration import CONVOLUTIONS
 from brainfed.methods.registry import METHODS, SHIPPED_VARIANTS
-from brainfed.runtime.entry import resolve
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.samples.graphs import GraphSamples
+from brainfed.runtime.settings import resolve
 from brainfed.samples.results import check
+from brainfed.samples.series import GraphSamples
 from support.samples.graph_cohort import graph_inputs, random_graphs, with_labels
 from support.samples.method_inputs import diagnosis_of
 

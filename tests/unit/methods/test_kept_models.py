@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from brainfed.methods.registry import METHODS
-from brainfed.runtime.entry import resolve
 from brainfed.runtime.jobs.checkpoints import Run
+from brainfed.runtime.settings import resolve
 from brainfed.samples.inputs import FittedModel, score_at
 from support.samples.method_inputs import method_inputs
 from support.samples.quick_methods import fields_of

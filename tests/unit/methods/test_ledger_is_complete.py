@@ -11,16 +11,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.cohort.quality.measures import crossings_of_inclusion, crossings_of_likeness
+from brainfed.cohort.quality.inclusion import crossings_of_inclusion, crossings_of_likeness
 from brainfed.engines.crossings import in_order, sizes_of
-from brainfed.federation.ledger import ENTRY_BYTES, OF_SUBJECTS, Ledger, UndeclaredCrossing
-from brainfed.federation.sharing import of_institutions
+from brainfed.federation.sharing import ENTRY_BYTES, OF_SUBJECTS, Ledger, UndeclaredCrossing, of_institutions
 from brainfed.graphs.population import build_graph
 from brainfed.graphs.settings import GraphSettings
 from brainfed.imaging.connectivity import connectivity
 from brainfed.imaging.fitted.combat import harmonised
 from brainfed.imaging.fitted.rfe import select_features
-from brainfed.imaging.quality.typicality import typicality
+from brainfed.imaging.quality import typicality
 from brainfed.imaging.settings import FeatureSettings
 from brainfed.imaging.tangent import (
     covariances,

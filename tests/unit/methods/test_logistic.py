@@ -10,8 +10,8 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from brainfed.federation.ledger import Ledger
 from brainfed.federation.link import Pace
+from brainfed.federation.sharing import Ledger
 from brainfed.methods.linear import train
 from brainfed.methods.linear.declaration import LogisticSettings
 from brainfed.methods.linear.dual import Fits, training_span

@@ -10,8 +10,8 @@ import pytest
 
 from brainfed.evaluation.audit import audit, shadow_runs
 from brainfed.methods.registry import METHODS
-from brainfed.runtime.entry import resolve
 from brainfed.runtime.jobs.checkpoints import Run
+from brainfed.runtime.settings import resolve
 from brainfed.samples.labelled_subjects import LabelledSubjects, hidden_labels
 from brainfed.samples.results import check, members_table, predictions_table
 from brainfed.samples.series import SeriesInputs

@@ -10,8 +10,8 @@ from brainfed.methods.linear.declaration import LogisticSettings, RidgeSettings,
 from brainfed.methods.linear.dual import training_span
 from brainfed.methods.linear.fitting import TrainingSet
 from brainfed.methods.registry import METHODS
-from brainfed.runtime.entry import resolve
 from brainfed.runtime.jobs.checkpoints import Run
+from brainfed.runtime.settings import resolve
 from reference.haufe import dense_pattern
 from support.samples.method_inputs import diagnosis_of, method_inputs, relabelled, scrambled
 

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
 from brainfed.federation.accounting import epsilon_spent, noise_multiplier
-from brainfed.methods.private_linear.clients import GradientClients, Member, Noise, unit_rows
 from brainfed.methods.private_linear.declaration import PrivateRidgeSettings
-from brainfed.methods.private_linear.train import train_ridge_dp
+from brainfed.methods.private_linear.train import GradientClients, Member, Noise, train_ridge_dp, unit_rows
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.runtime.streams import Streams

@@ -30,13 +30,12 @@ from brainfed.methods.method import Inpainter, Method, inpainter_of
 from brainfed.methods.private_linear.declaration import PrivateNetworkSettings, PrivateRidgeSettings
 from brainfed.methods.registry import METHODS
 from brainfed.runtime.artefacts import ArrayFile
-from brainfed.runtime.entry import resolve
 from brainfed.runtime.jobs.checkpoints import Run
+from brainfed.runtime.settings import resolve
 from brainfed.runtime.streams import Streams
-from brainfed.samples.graphs import GraphInputs
 from brainfed.samples.inputs import MethodInputs
 from brainfed.samples.reading import Phenotypes
-from brainfed.samples.series import SeriesInputs
+from brainfed.samples.series import GraphInputs, SeriesInputs
 from support.samples.graph_cohort import connectome_inputs
 from support.samples.quick_methods import fields_of
 from support.samples.series_cohort import inputs_for as inputs_for_method

@@ -10,7 +10,7 @@ from sklearn.metrics import roc_auc_score
 from brainfed.engines.stacked import training
 from brainfed.engines.stacked.training import StackedTraining
 from brainfed.engines.training import train_networks
-from brainfed.federation.ledger import Ledger
+from brainfed.federation.sharing import Ledger
 from brainfed.graphs.propagation import Graph, normalised_adjacency
 from brainfed.methods.gcn.declaration import FEDGCN, FedGCNSettings
 from brainfed.methods.gcn.train import train_fedgcn

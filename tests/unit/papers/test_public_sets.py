@@ -19,7 +19,7 @@ from brainfed.papers.gahfl import (
     short_scans,
     silent,
 )
-from brainfed.reporting.intervals import Interval
+from brainfed.reporting.scored import Interval
 from brainfed.reporting.variants import ShownVariant
 
 AUCS = {"recurrent-public": 0.6, "gahfl": 0.7, "fedet": 0.61}

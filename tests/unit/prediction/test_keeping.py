@@ -12,8 +12,7 @@ from brainfed.methods.fedtangent.declaration import FederatedRidgeSettings
 from brainfed.methods.fedtangent.train import train_ridge_federated
 from brainfed.methods.linear.declaration import RIDGE, RidgeSettings
 from brainfed.methods.linear.train import train_ridge
-from brainfed.prediction.keeping import keep
-from brainfed.prediction.model_file import EVERYBODY, read_model
+from brainfed.prediction.model_file import EVERYBODY, keep, read_model
 from brainfed.runtime.artefacts import write_arrays
 from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.samples.scaling import training_moments

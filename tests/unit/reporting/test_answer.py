@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.reporting.intervals import Interval, interval
-from brainfed.reporting.scored import PageTests, Scored
+from brainfed.reporting.scored import Interval, PageTests, Scored, interval
 from brainfed.reporting.text.answer import (
     ALONE,
     NO_IMAGING,

@@ -20,7 +20,7 @@ from brainfed.reporting.charts.graphs import Sizes, degrees_chart, homophily_cha
 from brainfed.reporting.charts.style import save_chart
 from brainfed.reporting.contrasts import group_effects
 from brainfed.reporting.pictures import inline
-from brainfed.reporting.tables.homophily import distinct_titles, homophily_table, site_trace_table
+from brainfed.reporting.tables.confounds import distinct_titles, homophily_table, site_trace_table
 from support.reports.chart_rows import panel_of, rows_of
 from support.reports.made_up_cohort import (
     connections,

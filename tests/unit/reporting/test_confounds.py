@@ -8,10 +8,9 @@ import pandas as pd
 import pytest
 
 from brainfed.cohort.classes import DIAGNOSIS_WORDS
-from brainfed.cohort.quality.differences import ClassesBySite, GroupDifference, SiteDifferences, classes_by_site
+from brainfed.cohort.quality.issues import ClassesBySite, GroupDifference, SiteDifferences, classes_by_site
 from brainfed.cohort.settings.cohort import FlagSettings
-from brainfed.reporting.tables.confounds import Confounds, Identification, confound_sentences, find_confounds
-from brainfed.reporting.tables.homophily import SiteRow
+from brainfed.reporting.tables.confounds import Confounds, Identification, SiteRow, confound_sentences, find_confounds
 from brainfed.reporting.text.first_screen import quality_words
 
 P = (0.0001, 0.03, 0.049, 0.051, 0.4, 0.9987, 1.0)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.cohort.quality.measures import MEASURES
+from brainfed.cohort.quality.inclusion import QUALITY_MEASURES
 from brainfed.evaluation.experiment import compare_with_reference
 from brainfed.evaluation.metrics import METRICS
 from brainfed.evaluation.patterns import IMPORTANCE_COLUMNS as VIEW_COLUMNS
@@ -62,7 +62,7 @@ def test_the_page_answers_a_lab_about_its_data(text):
 
 
 def test_a_cohort_without_motion_or_series_lists_missing_measures(outline, tmp_path):
-    measures = pd.read_parquet(outline["cohorts"][0]["measures"]).assign(**dict.fromkeys(MEASURES, np.nan))
+    measures = pd.read_parquet(outline["cohorts"][0]["measures"]).assign(**dict.fromkeys(QUALITY_MEASURES, np.nan))
     connections = pd.read_parquet(outline["cohorts"][0]["connections"]).iloc[:0]
     write_table(tmp_path / "measures.parquet", measures)
     write_table(tmp_path / "connections.parquet", connections)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from brainfed.reporting.intervals import Interval
+from brainfed.reporting.scored import Interval
 from brainfed.reporting.tables.robustness import drop_table, poison_finding, read_drops
 from support.reports.paper_experiments import drawn_words
 from support.reports.poisoned_variants import VARIANTS, Scored, variant

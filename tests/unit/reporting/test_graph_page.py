@@ -9,8 +9,8 @@ import pytest
 from brainfed.cohort.classes import class_words
 from brainfed.cohort.settings.splits import SplitSettings
 from brainfed.evaluation.scores import COLUMNS
-from brainfed.reporting.experiment_section import _protocol
 from brainfed.reporting.outline import read_outline
+from brainfed.reporting.sections import _protocol
 from brainfed.runtime.artefacts import canonical_json, write_text, write_tsv
 from support.reports import report_project
 

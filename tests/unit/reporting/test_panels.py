@@ -13,12 +13,12 @@ from brainfed.methods.registry import METHODS
 from brainfed.papers.pages import PAPERS
 from brainfed.reporting.citations import Citation
 from brainfed.reporting.document import render
-from brainfed.reporting.experiment_section import experiment_section
 from brainfed.reporting.outline import read_outline
 from brainfed.reporting.panels.generic import GENERIC
 from brainfed.reporting.panels.known import Panel, Place
 from brainfed.reporting.papers import Cited, Paper
 from brainfed.reporting.pictures import read_captions
+from brainfed.reporting.sections import experiment_section
 from brainfed.runtime.artefacts import read_table, write_arrays, write_table
 from support.reports.report_project import CAPTIONS, page_of, read
 

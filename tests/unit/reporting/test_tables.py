@@ -9,7 +9,7 @@ import pytest
 
 from brainfed.cohort.quality.issues import reason_kind
 from brainfed.imaging.fitted.combat import harmonised
-from brainfed.reporting.people import attrition, site_table, twin_groups
+from brainfed.reporting.outline import attrition, site_table, twin_groups
 from brainfed.reporting.scored import Scored
 from brainfed.reporting.tables.exchanges import read_costs, read_exchanges, readable, readable_bytes, readable_seconds
 from brainfed.reporting.tables.scores import difference_rows, score_rows, significant_counts, without_effect

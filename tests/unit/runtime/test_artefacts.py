@@ -281,9 +281,9 @@ LIBRARIES = {"nib", "np", "torch", "json", "pickle", "plt", "nibabel", "numpy"}
 # a name in /proc; a sentence on a job's end goes below what stands in its log.
 NO_RESULTS = {
     Path("brainfed/configuration/manual.py"),
-    Path("brainfed/runtime/devices/slots.py"),
+    Path("brainfed/runtime/devices/lease.py"),
     Path("brainfed/runtime/forking/client.py"),
-    Path("brainfed/runtime/devices/slots.py"),
+    Path("brainfed/runtime/devices/lease.py"),
     Path("brainfed/runtime/jobs/memory.py"),
     Path("brainfed/runtime/parts.py"),
 }

@@ -11,8 +11,8 @@ import sys
 import pytest
 
 from brainfed.runtime.artefacts import write_text
+from brainfed.runtime.disk import folder_lock
 from brainfed.runtime.errors import UserError
-from brainfed.runtime.folder_lock import folder_lock
 from brainfed.runtime.jobs.checkpoints import Checkpoint, checkpoint_path
 from brainfed.runtime.parts import DAY, _begun, part_of
 from brainfed.sites.flower.certificates import write_private
@@ -111,7 +111,7 @@ def test_a_state_that_a_living_process_writes_is_not_forgotten_with_the_others(t
 HOLD = """
 import sys, time
 from pathlib import Path
-from brainfed.runtime.folder_lock import folder_lock
+from brainfed.runtime.disk import folder_lock
 with folder_lock(Path(sys.argv[1]), "run", "stop it"):
     print("held", flush=True)
     time.sleep(3600)

@@ -12,9 +12,9 @@ from brainfed.runtime.artefacts import write_arrays, write_table
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
 from brainfed.samples.assemble import assemble_graphs
-from brainfed.samples.graphs import ARRAYS, GraphSamples, read_graph_samples
 from brainfed.samples.inputs import Outcome
 from brainfed.samples.results import check, history_table, predictions_table
+from brainfed.samples.series import ARRAYS, GraphSamples, read_graph_samples
 from support.files.connectome_files import built, correlations, edges_of, ids
 
 SIZES, EDGES = (3, 1, 4, 2), ([(0, 1), (1, 0), (1, 2), (2, 1)], [], [(0, 3), (3, 0)], [(0, 1), (1, 0)])

@@ -21,8 +21,8 @@ from brainfed.methods.gcfl.declaration import GCFLSettings
 from brainfed.methods.gcfl.train import train_gcfl
 from brainfed.methods.gcn.declaration import FedGCNSettings
 from brainfed.methods.registry import METHODS
-from brainfed.runtime.entry import resolve
 from brainfed.runtime.jobs.checkpoints import Run
+from brainfed.runtime.settings import resolve
 from brainfed.samples.reading import Phenotypes
 from brainfed.sites.packet import OPEN, TOTAL, Packet
 from support.samples.graph_cohort import graph_inputs

@@ -17,8 +17,8 @@ from federation.three_sites import COHORT, COHORT_OF_ALL, SITES, STUDY, write_da
 pytest.importorskip("flwr", reason="flwr is not installed: make install-sites")
 
 from brainfed.configuration.layout.at_a_site import all_predictions, joint_files
+from brainfed.runtime.disk import folder_lock
 from brainfed.runtime.errors import UserError
-from brainfed.runtime.folder_lock import folder_lock
 from brainfed.sites import coordinate as leading
 from brainfed.sites import join
 from brainfed.sites import join as joining

@@ -9,7 +9,7 @@ from scipy import stats
 
 from brainfed.reporting.charts.scores import by_site_chart
 from brainfed.reporting.charts.style import IntervalRow
-from brainfed.reporting.intervals import Interval
+from brainfed.reporting.scored import Interval
 from brainfed.reporting.variants import places
 from brainfed.sites.outcome import read_results
 from brainfed.sites.outcome_page import outcome_screen, render_outcome, score_table, site_table

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from brainfed.checking.files import list_table, read_table
 from brainfed.checking.finding import Finding, boundary, collected, failures, named, note, place_of
 from brainfed.checking.people import Checked, Content, Look, concluded, look_at_all, silent_regions
-from brainfed.cohort.quality.inclusion import RULES, active_rules
-from brainfed.cohort.quality.measures import measure_scans
+from brainfed.cohort.quality.inclusion import RULES, active_rules, measure_scans
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.sources.bids_tree import BidsRun
 from brainfed.cohort.sources.files import ListedSubject, atlas_files

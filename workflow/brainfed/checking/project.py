@@ -13,15 +13,15 @@ from brainfed.checking.finding import Finding, collected, failures, gathered, na
 from brainfed.checking.people import Checked
 from brainfed.checking.split import SplitCheck
 from brainfed.cohort.settings.cohort import CohortSettings
-from brainfed.cohort.splits.public import require_own
+from brainfed.cohort.splits.folds import require_own
 from brainfed.configuration.loading import extended, read_config
 from brainfed.configuration.planning.experiments import Experiment, check_definition, expand
 from brainfed.configuration.planning.plan import Plan, make_plan
 from brainfed.configuration.project import ExperimentSettings, ProjectSettings
 from brainfed.configuration.study_settings import STUDY_FILE, STUDY_KEPT
 from brainfed.configuration.validation import mistakes, validate
-from brainfed.runtime.entry import resolve
 from brainfed.runtime.errors import UserError
+from brainfed.runtime.settings import resolve
 
 CONFIG, DISK = "config", "disk"
 FLOAT = 4

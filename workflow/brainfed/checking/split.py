@@ -11,8 +11,8 @@ from brainfed.checking.finding import Finding, Severity, named, note, refusals
 from brainfed.checking.people import Checked, Person
 from brainfed.cohort.classes import Target, class_words
 from brainfed.cohort.settings.splits import SplitSettings, institution_of_site
+from brainfed.cohort.splits.folds import draw_public
 from brainfed.cohort.splits.institutions import draw_institutions, split
-from brainfed.cohort.splits.public import draw_public
 from brainfed.cohort.splits.training_labels import require_agreement
 from brainfed.configuration.planning.experiments import Experiment
 from brainfed.configuration.planning.plan import Plan, least_folds
@@ -21,8 +21,8 @@ from brainfed.configuration.stages.stage import Stage
 from brainfed.configuration.study_settings import RELEASED
 from brainfed.evaluation.metrics import sd_of_chance
 from brainfed.graphs.settings import require_connections
-from brainfed.runtime.entry import resolve
 from brainfed.runtime.errors import UserError
+from brainfed.runtime.settings import resolve
 from brainfed.runtime.streams import Streams
 
 FEW_PEOPLE, FEW_OF_ONE = 50, 10

@@ -23,7 +23,7 @@ from typing import Any, Literal, NamedTuple, Union, cast, get_args, get_origin
 import yaml
 
 from brainfed.configuration.project import ExperimentSettings, ProjectSettings
-from brainfed.configuration.schema import EXTENDS, schema
+from brainfed.configuration.prune import EXTENDS, schema
 from brainfed.configuration.stages import registry
 from brainfed.configuration.validation import type_hints
 from brainfed.methods.method import Method

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from brainfed.federation.ledger import STAGES, Ledger
-from brainfed.federation.sharing import Content, columns, of_institutions, record_pool
+from brainfed.federation.sharing import STAGES, Content, Ledger, columns, of_institutions, record_pool
 from brainfed.runtime.arrays import IntArray
 from brainfed.runtime.artefacts import read_arrays
 from brainfed.samples.inputs import MethodInputs

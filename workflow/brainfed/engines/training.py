@@ -19,12 +19,11 @@ from torch import Tensor
 from brainfed.engines.clients import NetworkClients, of_subjects
 from brainfed.federation.attacks import Federation, attack_of
 from brainfed.federation.defences import Defence
-from brainfed.federation.ledger import Ledger
 from brainfed.federation.link import Link, Pace
 from brainfed.federation.loop import Clients, federate
 from brainfed.federation.noise import WeightNoise
 from brainfed.federation.settings import FederationSettings, RobustnessSettings, Topology
-from brainfed.federation.sharing import record_downloads, record_help
+from brainfed.federation.sharing import Ledger, record_downloads, record_help
 from brainfed.federation.strategies.fedavg import Alone, EndingStrategy, FedAvg, Selection, Strategy
 from brainfed.federation.wire import Wire
 from brainfed.runtime.arrays import Float64, IntArray

@@ -6,11 +6,17 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from brainfed.evaluation.class_metrics import confusion_table
-from brainfed.evaluation.holm import holm
 from brainfed.evaluation.metrics import read_predictions
-from brainfed.evaluation.scores import INSTITUTION, POOLED, gain_over_twins, institutions_unseen, score_runs, summarise
-from brainfed.evaluation.statistics import compare
+from brainfed.evaluation.scores import (
+    INSTITUTION,
+    POOLED,
+    confusion_table,
+    gain_over_twins,
+    institutions_unseen,
+    score_runs,
+    summarise,
+)
+from brainfed.evaluation.statistics import compare, holm
 from brainfed.runtime.artefacts import read_table, write_tsv
 from brainfed.runtime.errors import UserError
 

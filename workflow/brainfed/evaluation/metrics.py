@@ -78,7 +78,7 @@ def against_rest(predictions: pd.DataFrame, code: int) -> pd.DataFrame:
 
 # Metrics of two classes: 1 patient, 0 control. Undefined values are NaN.
 #
-# Metrics of more classes are in `evaluation.class_metrics`.
+# Metrics of more classes are in `evaluation.scores`.
 
 METRICS = ("accuracy", "balanced_accuracy", "auc", "precision", "recall", "specificity", "f1")
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import torch
 
-from brainfed.federation.ledger import Direction, Ledger, UndeclaredCrossing
 from brainfed.federation.message import Message
 from brainfed.federation.noise import WeightNoise
+from brainfed.federation.sharing import Direction, Ledger, UndeclaredCrossing
 
 SIZE_BYTES = 4
 """An institution's number of training subjects, int32."""

@@ -189,7 +189,7 @@ def write_connectomes(
 ) -> None:
     """Write the graphs: regions are nodes with their rows of the matrix, both directions of every edge are stored.
 
-    The arrays are those of `samples.graphs.GraphSamples`. Edges are in order of (source, target).
+    The arrays are those of `samples.series.GraphSamples`. Edges are in order of (source, target).
 
     Raises:
         UserError: a feature is not finite, or a subject has no edge.

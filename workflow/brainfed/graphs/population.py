@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from brainfed.federation.ledger import Ledger
-from brainfed.federation.sharing import columns, record_pool
+from brainfed.federation.sharing import Ledger, columns, record_pool
 from brainfed.graphs.embedding import (
     Embedding,
     as_they_are,

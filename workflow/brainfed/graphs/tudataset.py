@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch_geometric.io import read_tu_data
 from torch_geometric.utils import one_hot
 
-from brainfed.cohort.quality.measures import coverage_without_scan, quality_without_scan
+from brainfed.cohort.quality.inclusion import coverage_without_scan, quality_without_scan
 from brainfed.graphs.connectome import contents
 from brainfed.runtime.arrays import Float32, IntArray
 from brainfed.runtime.artefacts import write_arrays, write_table
@@ -104,7 +104,7 @@ def _check(where: str, sizes: IntArray, edges: IntArray, source: IntArray, targe
 
 
 def joined(data_sets: Sequence[DataSet]) -> dict[str, NDArray[np.generic]]:
-    """The arrays of `samples.graphs.GraphSamples` of all data sets, one after the other.
+    """The arrays of `samples.series.GraphSamples` of all data sets, one after the other.
 
     Node features of different data sets mean different things in the same columns; narrow ones are filled up with
     zeros.
@@ -134,7 +134,7 @@ class GraphFiles:
 
 
 def write_graphs(folders: Mapping[str, str], subjects: Mapping[str, Sequence[str]], out: GraphFiles) -> None:
-    """Read and write all graphs; the arrays are those of `samples.graphs.GraphSamples`.
+    """Read and write all graphs; the arrays are those of `samples.series.GraphSamples`.
 
     Args:
         folders: data set -> folder of its text files.

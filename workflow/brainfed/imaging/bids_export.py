@@ -10,10 +10,9 @@ import numpy as np
 import pandas as pd
 
 from brainfed.imaging.connectivity import to_matrices
-from brainfed.imaging.quality.typicality import defined_connectivity
-from brainfed.imaging.series.joined import split_runs
+from brainfed.imaging.quality import defined_connectivity
 from brainfed.imaging.series.roi_series import varying_regions
-from brainfed.imaging.series.shards import load_runs, load_series
+from brainfed.imaging.series.shards import load_runs, load_series, split_runs
 from brainfed.runtime.arrays import Float32, Float64
 from brainfed.runtime.artefacts import read_table, write_text, write_tsv
 

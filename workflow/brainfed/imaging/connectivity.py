@@ -8,8 +8,8 @@ from nilearn.connectome import ConnectivityMeasure
 from numpy.typing import NDArray
 from sklearn.covariance import EmpiricalCovariance, LedoitWolf
 
-from brainfed.imaging.series.joined import split_runs, standardised
 from brainfed.imaging.series.roi_series import varying_regions
+from brainfed.imaging.series.shards import split_runs, standardised
 from brainfed.imaging.settings import FeatureSettings
 from brainfed.runtime.arrays import Float32, Float64
 from brainfed.runtime.errors import UserError

@@ -10,12 +10,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from brainfed.federation.ledger import Ledger
 from brainfed.federation.link import TOGETHER, Link
-from brainfed.federation.sharing import EVERY, add_up, record_downloads, record_help, record_uploads
-from brainfed.imaging.series.joined import split_runs, standardised
+from brainfed.federation.sharing import EVERY, Ledger, add_up, record_downloads, record_help, record_uploads
 from brainfed.imaging.series.roi_series import varying_regions
-from brainfed.imaging.series.shards import shared_regions
+from brainfed.imaging.series.shards import shared_regions, split_runs, standardised
 from brainfed.runtime.arrays import BoolArray, Float32, Float64, FloatArray
 from brainfed.runtime.artefacts import ArrayFile, read_arrays, write_arrays
 from brainfed.runtime.errors import UserError

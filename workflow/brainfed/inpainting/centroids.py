@@ -6,12 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from brainfed.federation.ledger import Ledger
-from brainfed.federation.sharing import record_summaries
+from brainfed.federation.sharing import Ledger, record_summaries
 from brainfed.graphs.neighbours import mean_pairwise_distance, nearest
 from brainfed.graphs.population import fit_parts
+from brainfed.inpainting.fusing import place
 from brainfed.inpainting.inputs import Generated, InpaintingInputs, TrainedGenerator, rank_among_equals
-from brainfed.inpainting.new_nodes import place
 from brainfed.inpainting.settings import CENTROIDS_TENSORS, CentroidSettings
 from brainfed.runtime.arrays import Float64, IntArray
 from brainfed.runtime.artefacts import ArrayFile

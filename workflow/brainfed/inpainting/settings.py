@@ -6,8 +6,7 @@ from itertools import pairwise
 from typing import Literal
 
 from brainfed.federation.settings import NOISE, NOISE_DESCRIPTION
-from brainfed.runtime.precision import PRECISION_DESCRIPTION, Precision
-from brainfed.runtime.settings import setting
+from brainfed.runtime.settings import PRECISION_DESCRIPTION, Precision, setting
 
 # Settings of FedNI's first phase: masking, generator, discriminator, federation, fusing (FedNI Sec. III-B, III-C).
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from brainfed.federation.settings import FederationSettings, RobustnessSettings
-from brainfed.runtime.precision import PRECISION_DESCRIPTION, Precision
-from brainfed.runtime.settings import setting
+from brainfed.runtime.settings import PRECISION_DESCRIPTION, Precision, setting
 
 NETWORK_TENSORS: Mapping[str, tuple[str, ...]] = {
     "weight-0": ("features", "hidden-0"),

@@ -3,9 +3,8 @@
 from dataclasses import replace
 from typing import TypeVar
 
-from brainfed.engines.stacked.choosing import train_chosen
 from brainfed.engines.stacked.first_layer import Propagate
-from brainfed.engines.stacked.training import StackedTraining
+from brainfed.engines.stacked.training import StackedTraining, train_chosen
 from brainfed.engines.training import train_networks
 from brainfed.federation.attacks import attacked_institutions, flipped_labels
 from brainfed.federation.settings import RobustnessSettings

@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 import torch
 from torch import Tensor
 
-from brainfed.runtime.precision import Precision
+from brainfed.runtime.settings import Precision
 from brainfed.runtime.streams import Streams
 
 # Large matrix products in a number format of their own.

@@ -37,10 +37,9 @@ from brainfed.reporting.charts.of_papers import Drawing
 from brainfed.reporting.charts.style import Chart, Line, Panel, apart, dot_rows, headed, note_chart, titled
 from brainfed.reporting.charts.sweeps import axis_title
 from brainfed.reporting.colours import GENERATED, INK, REAL, RULE, SERIES
-from brainfed.reporting.intervals import Interval
 from brainfed.reporting.outline import ExperimentOutline
 from brainfed.reporting.rounding import rounded, signed
-from brainfed.reporting.scored import Scored, read_scored
+from brainfed.reporting.scored import Interval, Scored, read_scored
 from brainfed.reporting.variants import ShownVariant
 from brainfed.runtime.artefacts import read_arrays
 

@@ -10,10 +10,9 @@ import numpy as np
 from brainfed.evaluation.scores import INSTITUTION
 from brainfed.evaluation.statistics import RecoveredShare, recovered_share
 from brainfed.papers.fedni_numbers import FEDNI_TABLE_V, PAPER_METRICS, as_in_the_paper, paper_cohort
-from brainfed.reporting.intervals import Interval
 from brainfed.reporting.outline import ExperimentOutline
 from brainfed.reporting.rounding import rounded, short
-from brainfed.reporting.scored import Scored
+from brainfed.reporting.scored import Interval, Scored
 from brainfed.reporting.text.answer import listed
 from brainfed.reporting.variants import ShownVariant, changed_settings, setting_in_words
 from brainfed.runtime.artefacts import canonical_json

@@ -10,12 +10,11 @@ import pandas as pd
 from jinja2 import PackageLoader
 
 from brainfed.reporting.citations import Citation
-from brainfed.reporting.intervals import Interval
 from brainfed.reporting.outline import ExperimentOutline
 from brainfed.reporting.panels.known import Known, Panel, Place
 from brainfed.reporting.papers import Cited, Paper
 from brainfed.reporting.rounding import NONE, short, significant_digits
-from brainfed.reporting.scored import Scored, significant
+from brainfed.reporting.scored import Interval, Scored, significant
 from brainfed.reporting.tables.robustness import spent
 from brainfed.reporting.tables.scores import Cell, Row
 from brainfed.reporting.text.answer import listed

@@ -1,6 +1,6 @@
 """What families add to the page of the report. A new one is one `Paper` in its module, and one line below."""
 
-from brainfed.papers.fedni import PAPER as FEDNI
+from brainfed.papers.fedni_tables import PAPER as FEDNI
 from brainfed.papers.fglbc import PAPER as FGLBC
 from brainfed.papers.gahfl import PAPER as GAHFL
 from brainfed.papers.gcfl import PAPER as GCFL

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from brainfed.evaluation.class_metrics import metrics_of
+from brainfed.evaluation.scores import metrics_of
 from brainfed.prediction.model_file import EVERYBODY, FAR, MADE_UP, KeptFile
 
 SHOWN = {"auc": "AUC", "accuracy": "accuracy", "balanced_accuracy": "balanced accuracy"}

@@ -28,10 +28,9 @@ from brainfed.prediction.model_file import (
     tangent_features,
 )
 from brainfed.runtime.artefacts import read_arrays, write_tsv
-from brainfed.runtime.entry import resolve
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.score_kinds import predicted_classes, score_columns
-from brainfed.runtime.settings import restore
+from brainfed.runtime.settings import resolve, restore
 from brainfed.samples.inputs import score_at
 
 SHARD = ".safetensors"

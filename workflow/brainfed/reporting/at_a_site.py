@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from brainfed.reporting.experiment_section import ExperimentSection
 from brainfed.reporting.outline import CohortOutline, ReportOutline, SharedStudy
+from brainfed.reporting.sections import ExperimentSection
 from brainfed.reporting.text.answer import listed
 from brainfed.reporting.text.first_screen import Fact, FirstScreen, question
 from brainfed.reporting.variants import ShownVariant

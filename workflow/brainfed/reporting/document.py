@@ -16,14 +16,13 @@ from brainfed.evaluation.site_trace import FEWEST
 from brainfed.reporting.at_a_site import at_a_site, study_sentences, titled
 from brainfed.reporting.charts.style import VERSION, config
 from brainfed.reporting.citations import Citation, bibtex, citations, software_of
-from brainfed.reporting.cohort_section import CohortSection, cohort_section
-from brainfed.reporting.experiment_section import ExperimentSection, experiment_section
 from brainfed.reporting.outline import CohortOutline, ExperimentOutline, ReportOutline, SharedStudy
 from brainfed.reporting.panels.generic import GENERIC
 from brainfed.reporting.panels.known import Panel, Place, ShownPanel
 from brainfed.reporting.papers import Paper, panels_of, templates_of, works_of
 from brainfed.reporting.pictures import read_captions
 from brainfed.reporting.rounding import METRIC_TITLES, rounded, short, signed, significant_digits
+from brainfed.reporting.sections import CohortSection, ExperimentSection, cohort_section, experiment_section
 from brainfed.reporting.tables.exchanges import readable, readable_bytes, readable_seconds
 from brainfed.reporting.tables.robustness import AuditTable
 from brainfed.reporting.text.answer import in_front, listed

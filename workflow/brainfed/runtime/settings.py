@@ -6,7 +6,8 @@ pydantic. `brainfed.configuration` derives the typed config, its JSON schema and
 
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, field, is_dataclass
-from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
+from importlib import import_module
+from typing import Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
 Settings = TypeVar("Settings")
 
@@ -46,3 +47,22 @@ def flat_settings(own: Mapping[str, Any], stages: Mapping[str, Mapping[str, Any]
     """A method's settings and its stages' as one mapping: `graph.k` is the setting k of the graph; tuples are lists."""
     staged = {f"{stage}.{name}": value for stage, held in stages.items() for name, value in held.items()}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in {**own, **staged}.items()}
+
+
+# Entry points by name: rules name them as strings, so that no edit of one reruns the jobs of another.
+
+
+def resolve(path: str) -> Any:
+    """`module:name` -> the object."""
+    module, name = path.split(":")
+    return getattr(import_module(module), name)
+
+
+# Number formats of large matrix products: a setting of a method, because it changes the method's numbers.
+
+Precision = Literal["float32", "tf32", "bfloat16"]
+
+PRECISION_DESCRIPTION = (
+    "Number format of the large matrix products; weights and sums stay float32. tf32 (factors rounded to 10 bits of "
+    "mantissa) exists on a GPU alone and is float32 elsewhere."
+)

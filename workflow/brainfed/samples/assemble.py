@@ -11,11 +11,10 @@ from brainfed.inpainting.inputs import read_fused
 from brainfed.runtime.arrays import IntArray
 from brainfed.runtime.artefacts import read_arrays
 from brainfed.runtime.streams import Streams
-from brainfed.samples.graphs import GraphInputs, read_graph_samples
 from brainfed.samples.inputs import MethodInputs, read_views
 from brainfed.samples.labelled_subjects import HIDDEN, hidden_labels
 from brainfed.samples.reading import phenotypes_of, read_features, read_graph, read_people, read_public
-from brainfed.samples.series import PublicSeriesInputs, SeriesInputs, read_series
+from brainfed.samples.series import GraphInputs, PublicSeriesInputs, SeriesInputs, read_graph_samples, read_series
 
 
 def true_labels(people: pd.DataFrame, labels: str, streams: Streams) -> IntArray:

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from brainfed.federation.ledger import Ledger
 from brainfed.federation.link import TOGETHER, Link
-from brainfed.federation.sharing import add_up
+from brainfed.federation.sharing import Ledger, add_up
 from brainfed.runtime.arrays import BoolArray, Float64, FloatArray, IntArray
 from brainfed.samples.inputs import MethodInputs, View
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Protocol, TypeVar
 
 from brainfed.federation.link import TOGETHER, Link
-from brainfed.runtime.entry import resolve
+from brainfed.runtime.settings import resolve
 
 Samples = TypeVar("Samples")
 

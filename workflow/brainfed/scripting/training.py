@@ -9,15 +9,14 @@ from typing import Any
 from brainfed.engines.crossings import Row, crossings_of_files, in_order, sizes_of
 from brainfed.runtime.arrays import IntArray
 from brainfed.runtime.artefacts import canonical_json, write_arrays, write_table, write_text
-from brainfed.runtime.entry import resolve
 from brainfed.runtime.jobs.checkpoints import Run, inputs_digest
 from brainfed.runtime.jobs.job import Job, NamedFiles
+from brainfed.runtime.settings import resolve
 from brainfed.runtime.streams import Streams
 from brainfed.samples.assemble import assemble, assemble_graphs, assemble_series
-from brainfed.samples.graphs import GraphInputs
 from brainfed.samples.inputs import MethodInputs, Outcome
 from brainfed.samples.results import check, history_table, members_table, named_patterns, predictions_table
-from brainfed.samples.series import SeriesInputs
+from brainfed.samples.series import GraphInputs, SeriesInputs
 from brainfed.scripting.joint import joint_job
 
 Samples = MethodInputs | GraphInputs | SeriesInputs

@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from brainfed.cohort.splits.public import require_own
+from brainfed.cohort.splits.folds import require_own
 from brainfed.federation.link import Arrays, EveryRound, Link, Pace
 from brainfed.federation.message import Message
 from brainfed.federation.strategies.fedavg import EndingStrategy, Strategy

@@ -20,8 +20,8 @@ from threading import Event, Thread
 
 from brainfed.configuration.layout.at_a_site import all_predictions, joint_files
 from brainfed.runtime.artefacts import write_text
+from brainfed.runtime.disk import folder_lock
 from brainfed.runtime.errors import UserError
-from brainfed.runtime.folder_lock import folder_lock
 from brainfed.sites.flower.certificates import make_key_pair, require_certificate, site_key, write_private, write_public
 from brainfed.sites.flower.connection import Connection, Outward
 from brainfed.sites.flower.processes import FlowerFolder, together

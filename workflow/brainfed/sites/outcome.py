@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from brainfed.cohort.classes import ClassWords
-from brainfed.reporting.intervals import Interval
+from brainfed.reporting.scored import Interval
 from brainfed.reporting.text.first_screen import TestedPeople, count_tested
 from brainfed.reporting.variants import ShownVariant
 from brainfed.sites.scores import (

@@ -15,9 +15,9 @@ from brainfed.configuration.planning.experiments import Experiment
 from brainfed.reporting.charts.scores import SHAPES, by_site_chart
 from brainfed.reporting.charts.style import IntervalRow, save_chart
 from brainfed.reporting.document import chart_styles, environment, vega
-from brainfed.reporting.intervals import FEWEST, Interval
 from brainfed.reporting.pictures import Picture, read_pictures
 from brainfed.reporting.rounding import NONE, rounded, signed
+from brainfed.reporting.scored import FEWEST, Interval
 from brainfed.reporting.tables.scores import Cell, Row
 from brainfed.reporting.text.first_screen import NUMERALS, Fact, FirstScreen, question
 from brainfed.reporting.variants import places, read_variant

@@ -10,7 +10,7 @@ from brainfed.engines.graphs import batch
 from brainfed.engines.graphs.batch import Bags, Graphs, Wiring, distinct_bags, distinct_rows, in_order
 from brainfed.engines.graphs.network import KeyedDropout
 from brainfed.runtime.streams import Streams
-from brainfed.samples.graphs import GraphSamples
+from brainfed.samples.series import GraphSamples
 from reference.graph_cohorts import random_graphs
 from reference.graph_federation import matrices
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from brainfed.engines.graphs.clients import GraphCohort
-from brainfed.samples.graphs import GraphSamples
+from brainfed.samples.series import GraphSamples
 from reference.graph_cohorts import random_cohort, random_graphs
 from reference.graph_federation import train_by_loops
 

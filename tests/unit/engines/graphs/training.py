@@ -6,10 +6,10 @@ from dataclasses import replace
 import torch
 
 from brainfed.engines.graphs.clients import GraphClients
-from brainfed.federation.ledger import Ledger
 from brainfed.federation.loop import federate
 from brainfed.federation.noise import WeightNoise
 from brainfed.federation.settings import FederationSettings
+from brainfed.federation.sharing import Ledger
 from brainfed.federation.strategies.fedavg import Alone, FedAvg
 from brainfed.federation.wire import Wire
 from brainfed.models.gcfl import GIN, SHARED

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from opacus.optimizers import DPOptimizer
 from torch.nn.functional import cross_entropy
 
-from brainfed.engines.private.cohort import Moment, Poisson
-from brainfed.engines.private.steps import (
+from brainfed.engines.private.cohort import (
+    Moment,
+    Poisson,
     add_noise,
     apply,
     clip_factors,

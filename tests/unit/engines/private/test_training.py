@@ -10,8 +10,7 @@ from torch.nn.functional import cross_entropy
 from brainfed.engines.private.cohort import PrivateCohort
 from brainfed.engines.private.training import POOLED, PrivateClients, PrivateTraining
 from brainfed.engines.training import train_networks
-from brainfed.federation.ledger import UndeclaredCrossing
-from brainfed.federation.sharing import columns, record_pool
+from brainfed.federation.sharing import UndeclaredCrossing, columns, record_pool
 from brainfed.federation.strategies.fedavg import FedAvg
 from brainfed.models.classifier import LogisticRegression
 from brainfed.runtime.errors import UserError

@@ -10,8 +10,7 @@ import torch
 from scipy.stats import multivariate_normal
 
 from brainfed.engines.private import training as engine
-from brainfed.engines.private.cohort import Moment, Poisson
-from brainfed.engines.private.steps import add_noise
+from brainfed.engines.private.cohort import Moment, Poisson, add_noise
 from brainfed.federation.accounting import epsilon_spent
 from brainfed.federation.settings import PrivateSchedule
 from brainfed.runtime.streams import Streams

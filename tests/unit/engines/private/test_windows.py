@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from brainfed.engines.private.cohort import Moment, SeriesWindows, mean_adjacencies
-from brainfed.federation.ledger import Ledger
+from brainfed.federation.sharing import Ledger
 from brainfed.graphs.connectome import normalised, normalised_adjacency, positive_correlations
 from brainfed.methods.fglbc.declaration import MEAN_ADJACENCY
 from support.samples.series_cohort import WINDOW, series_inputs

@@ -8,10 +8,10 @@ import torch
 
 from brainfed.engines.private.cohort import PrivateCohort
 from brainfed.engines.private.training import PrivateClients
-from brainfed.federation.ledger import Ledger
 from brainfed.federation.loop import federate
 from brainfed.federation.noise import WeightNoise
 from brainfed.federation.settings import PrivateSchedule
+from brainfed.federation.sharing import Ledger
 from brainfed.federation.strategies.fedavg import Alone, FedAvg
 from brainfed.federation.wire import Wire
 from brainfed.models.classifier import LogisticRegression

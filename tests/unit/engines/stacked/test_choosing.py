@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import log_loss
 
-from brainfed.engines.stacked.choosing import chosen_candidates, held_out_losses, inner_inputs
+from brainfed.engines.stacked.training import chosen_candidates, held_out_losses, inner_inputs
 from brainfed.methods.classifier_settings import FederatedClassifierSettings, SoloSettings
 from brainfed.methods.gcn.declaration import FEDGCN, FedGCNSettings
 from brainfed.methods.gcn.train import train_centralgcn, train_fedgcn, train_localgcn

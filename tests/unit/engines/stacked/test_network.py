@@ -10,8 +10,8 @@ from torch.nn.functional import cross_entropy
 from brainfed.engines.clients import wire_name
 from brainfed.engines.stacked.training import StackedTraining
 from brainfed.federation.adam import Adam
-from brainfed.federation.ledger import Ledger
 from brainfed.federation.settings import FederationSettings
+from brainfed.federation.sharing import Ledger
 from brainfed.graphs.propagation import neighbour_mean, normalised_adjacency
 from brainfed.models.classifier import LogisticRegression
 from brainfed.models.fedni import GCN, MLP

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from brainfed.imaging.series.joined import scaled, write_series
+from brainfed.imaging.series.shards import scaled, write_series
 from brainfed.imaging.settings import SeriesSettings
 from brainfed.runtime.artefacts import read_arrays, write_arrays
 from brainfed.runtime.errors import UserError

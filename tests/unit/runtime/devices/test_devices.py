@@ -12,8 +12,7 @@ import pytest
 
 from brainfed.runtime.devices import driver
 from brainfed.runtime.devices.driver import VISIBLE
-from brainfed.runtime.devices.lease import lease, missing_gpu, unusable_gpu
-from brainfed.runtime.devices.slots import JOBS_PER_GPU, lock_folder
+from brainfed.runtime.devices.lease import JOBS_PER_GPU, lease, lock_folder, missing_gpu, unusable_gpu
 from brainfed.runtime.errors import UserError
 from support.processes.awaited import HANGS_AFTER_S
 from support.processes.fake_driver import FakeDriver, refused

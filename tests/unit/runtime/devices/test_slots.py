@@ -9,15 +9,15 @@ from select import select
 
 import pytest
 
-from brainfed.runtime.devices import slots
+from brainfed.runtime.devices import lease as slots
 from brainfed.runtime.devices.driver import VISIBLE
-from brainfed.runtime.devices.lease import lease
-from brainfed.runtime.devices.slots import (
+from brainfed.runtime.devices.lease import (
     JOBS_PER_GPU,
     UNKNOWN,
     Holder,
     holders_of,
     jobs_per_gpu,
+    lease,
     lock_folder,
     locked,
     take,

@@ -102,7 +102,7 @@ LINEAR = ("majority", "phenotype", "motion", "ridge", "svm", "logistic")
 UNUSED = {"torch_geometric", "nilearn", "nibabel", "statsmodels", "matplotlib", "networkx", "pydantic", "opacus"}
 BY_A_JOB = """
 import json, sys
-from brainfed.runtime.entry import resolve
+from brainfed.runtime.settings import resolve
 
 exec(sys.argv[1])
 found = []

@@ -14,7 +14,7 @@ import torch
 import brainfed
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.memory import LEAST_MB, LEAST_OF_A_THREAD_MB, is_out_of_memory, out_of_memory, require_room
-from brainfed.scripting.remedies import REMEDIES, smaller
+from brainfed.scripting.job import REMEDIES, smaller
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits of other systems are others")
 

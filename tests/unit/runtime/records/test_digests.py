@@ -20,8 +20,7 @@ from brainfed.runtime.errors import UserError
 from brainfed.runtime.records.digests import code_digest, import_closure
 from brainfed.runtime.records.imported import NEUTRAL_MODULES, is_neutral
 from brainfed.runtime.records.links import Links
-from brainfed.runtime.records.source_tree import SourceTree
-from brainfed.runtime.records.sources import source_of
+from brainfed.runtime.records.source_tree import SourceTree, source_of
 
 SOURCES = {
     "scripts/train.py": "from brainfed.training import federated\nfederated.train()\n",
@@ -260,7 +259,7 @@ DIGEST_OF_UNLIKE = "b0b152297ea49317"
 DIGESTS = """
 import json, sys
 from pathlib import Path
-from brainfed.runtime.records.sources import source_of
+from brainfed.runtime.records.source_tree import source_of
 print(json.dumps([source_of(text.encode(), Path("a.py")) for text in json.load(sys.stdin)]))
 """
 
@@ -409,6 +408,6 @@ def test_an_edit_of_a_panel_draws_nothing_anew():
     for script in ("draw_experiment", "draw_paper_figure", "draw_leakage", "draw_clusters", "draw_patterns"):
         found = reached(f"scripts/{script}.py")
         assert not {name for name in found if ".panels." in name or re.fullmatch(r"papers\..*:PAPER", name)}
-    assert "papers.fedni:PANELS" in reached("scripts/write_report.py")
+    assert "papers.fedni_tables:PANELS" in reached("scripts/write_report.py")
     papers = {name for name in reached("scripts/draw_experiment.py") if name.startswith("papers.")}
     assert papers == {"papers.beside:BESIDE", "papers.beside:COMPARED"}

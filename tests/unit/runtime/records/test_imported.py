@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from brainfed.runtime.errors import UserError
-from brainfed.runtime.records import sources
+from brainfed.runtime.records import source_tree as sources
 from brainfed.runtime.records.digests import code_digest
 from brainfed.runtime.records.imported import VARIABLE, state_sources
 from brainfed.runtime.records.source_tree import SourceTree

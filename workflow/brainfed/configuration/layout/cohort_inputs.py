@@ -233,7 +233,7 @@ def atlases_to_fetch(cohorts: Mapping[str, CohortSettings]) -> list[str]:
     return sorted(named) or list(KNOWN_ATLASES)
 
 
-KEEP = "brainfed.prediction.keeping:keep"
+KEEP = "brainfed.prediction.model_file:keep"
 """Named as a string, so that an edit of predictions trains no method again whose models nobody keeps."""
 
 

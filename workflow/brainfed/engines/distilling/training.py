@@ -13,8 +13,7 @@ from brainfed.engines.distilling.clients import DistillingServer, RecurrentClien
 from brainfed.engines.distilling.network import Crops, FoldNetwork, Pool, Trainer
 from brainfed.engines.training import Server, Training
 from brainfed.federation.distillation.objective import Objective
-from brainfed.federation.ledger import Ledger
-from brainfed.federation.sharing import record_downloads, record_pools, record_uploads
+from brainfed.federation.sharing import Ledger, record_downloads, record_pools, record_uploads
 from brainfed.models.gahfl import KINDS, Kind, RecurrentClassifier
 from brainfed.runtime.arrays import BoolArray, IntArray
 from brainfed.runtime.errors import UserError

@@ -11,8 +11,8 @@ from torch import Tensor
 from torch.nn.functional import embedding_bag
 
 from brainfed.runtime.arrays import IntArray
-from brainfed.samples.graphs import GraphSamples
 from brainfed.samples.reading import rows_of
+from brainfed.samples.series import GraphSamples
 
 
 @dataclass(frozen=True)

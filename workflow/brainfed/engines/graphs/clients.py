@@ -38,7 +38,7 @@ from brainfed.models.gcfl import GIN
 from brainfed.runtime.arrays import Float64, IntArray
 from brainfed.runtime.artefacts import below
 from brainfed.runtime.streams import Streams
-from brainfed.samples.graphs import GraphSamples
+from brainfed.samples.series import GraphSamples
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,11 @@ import torch
 from brainfed.engines.clients import wire_name
 from brainfed.engines.graphs.clients import GraphClients, GraphCohort
 from brainfed.engines.training import Server, Training, averaging
-from brainfed.federation.ledger import Ledger
 from brainfed.federation.noise import WeightNoise
 from brainfed.federation.settings import FederationSettings
-from brainfed.federation.sharing import record_pools
+from brainfed.federation.sharing import Ledger, record_pools
 from brainfed.models.gcfl import GIN, SHARED
-from brainfed.samples.graphs import GraphInputs
+from brainfed.samples.series import GraphInputs
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from brainfed.engines.crossings import sizes_of
-from brainfed.federation.ledger import Ledger
 from brainfed.federation.settings import RobustnessSettings
+from brainfed.federation.sharing import Ledger
 from brainfed.runtime.arrays import BoolArray, Float64
 from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.samples.inner_folds import INNER_FOLDS, institution_folds

@@ -10,8 +10,7 @@ from brainfed.engines.crossings import sizes_of
 from brainfed.engines.linear import averaging, conjugate_gradient
 from brainfed.engines.linear.design import Curves, FoldTask, LinearDesign, RidgeTask
 from brainfed.engines.linear.kept import kept_ridge
-from brainfed.federation.ledger import Ledger
-from brainfed.federation.sharing import record_downloads, record_uploads
+from brainfed.federation.sharing import Ledger, record_downloads, record_uploads
 from brainfed.runtime.arrays import Float64
 from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.samples.inner_folds import INNER_FOLDS

@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from brainfed.engines.clients import Curves, NetworkClients, content_of, parameters_by_wire_name, require_finite
-from brainfed.engines.private.cohort import Moment, Poisson, PrivateCohort
-from brainfed.engines.private.steps import (
+from brainfed.engines.private.cohort import (
+    Moment,
+    Poisson,
+    PrivateCohort,
     add_noise,
     apply,
     clipped_sum,
@@ -28,11 +30,10 @@ from brainfed.engines.private.steps import (
 )
 from brainfed.engines.training import Training
 from brainfed.federation.accounting import Spending, planned_steps, spending_row
-from brainfed.federation.ledger import Ledger
 from brainfed.federation.loop import Arrays
 from brainfed.federation.message import Message
 from brainfed.federation.settings import PrivateSchedule
-from brainfed.federation.sharing import Content
+from brainfed.federation.sharing import Content, Ledger
 from brainfed.models.classifier import class_probabilities
 from brainfed.runtime.arrays import Float64, IntArray
 from brainfed.runtime.artefacts import below

@@ -25,7 +25,7 @@ from torch import Tensor
 from brainfed.graphs.propagation import Graph
 from brainfed.models.classifier import Products
 from brainfed.runtime.arrays import Float64, IntArray
-from brainfed.runtime.precision import Precision
+from brainfed.runtime.settings import Precision
 
 BlockEdges = tuple[IntArray, IntArray, Float64]
 """Row, column and value inside one institution."""

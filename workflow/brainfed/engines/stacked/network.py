@@ -18,7 +18,7 @@ from brainfed.engines.stacked.first_layer import FirstLayer
 from brainfed.engines.stacked.stack import Stack
 from brainfed.models.classifier import Classifier, class_probabilities
 from brainfed.runtime.arrays import Float64, FloatArray
-from brainfed.runtime.precision import Precision
+from brainfed.runtime.settings import Precision
 from brainfed.runtime.streams import Streams
 from brainfed.samples.inputs import Arrays, FittedModel, Scored, with_alike_shared
 

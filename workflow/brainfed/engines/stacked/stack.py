@@ -23,8 +23,7 @@ from brainfed.engines.stacked.first_layer import (
     institution_blocks,
     row_sums,
 )
-from brainfed.federation.ledger import Ledger
-from brainfed.federation.sharing import add_up, record_downloads, record_uploads
+from brainfed.federation.sharing import Ledger, add_up, record_downloads, record_uploads
 from brainfed.graphs.propagation import dense_block, edges_by_block
 from brainfed.models.classifier import Read
 from brainfed.runtime.arrays import Float64, IntArray

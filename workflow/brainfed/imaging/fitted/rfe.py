@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import solve
 
-from brainfed.federation.ledger import Ledger
-from brainfed.federation.sharing import record_downloads, record_uploads
+from brainfed.federation.sharing import Ledger, record_downloads, record_uploads
 from brainfed.runtime.arrays import FloatArray, IntArray
 from brainfed.runtime.errors import UserError
 

@@ -10,8 +10,7 @@ import pandas as pd
 
 from brainfed.cohort.phenotype.participant import plain_number
 from brainfed.cohort.phenotype.table import ALWAYS_MISSING
-from brainfed.cohort.quality.inclusion import MEASURES
-from brainfed.cohort.quality.measures import coverage_without_scan, quality_without_scan
+from brainfed.cohort.quality.inclusion import MEASURES, coverage_without_scan, quality_without_scan
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.settings.sources import FreeSurferSettings
 from brainfed.cohort.sources.files import spelling

@@ -7,9 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from brainfed.federation.ledger import Ledger
 from brainfed.federation.noise import normal
-from brainfed.federation.sharing import add_up
+from brainfed.federation.sharing import Ledger, add_up
 from brainfed.inpainting.fedni.adversarial_step import StackedModules, new_generator
 from brainfed.inpainting.fedni.masking import Institution, draw_mask, institution_of, normalised
 from brainfed.inpainting.inputs import Generated, InpaintingInputs

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from brainfed.federation.adam import Adam
-from brainfed.federation.ledger import Ledger
 from brainfed.federation.link import Pace
 from brainfed.federation.loop import Arrays, federate
 from brainfed.federation.message import Message
 from brainfed.federation.noise import DrawnAhead, WeightNoise, normal
+from brainfed.federation.sharing import Ledger
 from brainfed.federation.strategies.fedavg import FedAvg
 from brainfed.federation.wire import Wire
 from brainfed.inpainting.fedni.adversarial_step import (

@@ -8,10 +8,10 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from brainfed.federation.ledger import Ledger
 from brainfed.federation.link import Pace
 from brainfed.federation.loop import Clients, federate
 from brainfed.federation.noise import DrawnAhead, WeightNoise, normal
+from brainfed.federation.sharing import Ledger
 from brainfed.federation.strategies.fedavg import Alone, Strategy
 from brainfed.federation.wire import Wire
 from brainfed.inpainting.fedni.drawing import foreign_subjects, hidden_and_visible, odds_ratio

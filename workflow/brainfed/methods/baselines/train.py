@@ -12,8 +12,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from brainfed.engines.crossings import record_pooling, sizes_of
-from brainfed.federation.ledger import Ledger
-from brainfed.federation.sharing import record_help
+from brainfed.federation.sharing import Ledger, record_help
 from brainfed.methods.baselines.declaration import (
     MAJORITY,
     MOTION,

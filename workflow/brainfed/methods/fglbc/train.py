@@ -12,8 +12,7 @@ from brainfed.engines.crossings import series_content, sizes_of
 from brainfed.engines.private.cohort import PrivateCohort, SeriesWindows, mean_adjacencies
 from brainfed.engines.private.training import PrivateTraining
 from brainfed.engines.training import Server, train_networks
-from brainfed.federation.ledger import Ledger
-from brainfed.federation.sharing import record_downloads, record_help, record_pools, record_uploads
+from brainfed.federation.sharing import Ledger, record_downloads, record_help, record_pools, record_uploads
 from brainfed.federation.strategies.similarity_weighted import SimilarityWeighted
 from brainfed.federation.wire import SIZE_BYTES
 from brainfed.methods.fglbc.declaration import (

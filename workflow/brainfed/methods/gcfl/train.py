@@ -21,8 +21,8 @@ from brainfed.methods.gcfl.declaration import GCFL as GCFL_METHOD
 from brainfed.methods.method import Method
 from brainfed.models.gcfl import GIN
 from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.samples.graphs import GraphInputs
 from brainfed.samples.inputs import Outcome
+from brainfed.samples.series import GraphInputs
 
 
 def train_gcfl(inputs: GraphInputs, settings: GCFLSettings, run: Run) -> Outcome:

@@ -18,8 +18,7 @@ import numpy as np
 from scipy.special import logit
 
 from brainfed.engines.crossings import record_pooling, sizes_of
-from brainfed.federation.ledger import Ledger
-from brainfed.federation.sharing import record_help
+from brainfed.federation.sharing import Ledger, record_help
 from brainfed.methods.linear.dual import LinearModel, TrainingSpan, training_span
 from brainfed.methods.linear.kept import kept_linear, scores_of_models
 from brainfed.runtime.arrays import BoolArray, Float64, FloatArray, IntArray

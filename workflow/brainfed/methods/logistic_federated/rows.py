@@ -15,8 +15,7 @@ from torch import Tensor
 
 from brainfed.engines.stacked.network import score_alone
 from brainfed.engines.stacked.stack import members, record_moments
-from brainfed.federation.ledger import Ledger
-from brainfed.federation.sharing import add_up, record_downloads, record_uploads
+from brainfed.federation.sharing import Ledger, add_up, record_downloads, record_uploads
 from brainfed.models.classifier import LogisticRegression
 from brainfed.runtime.arrays import BoolArray, Float32, Float64, IntArray
 from brainfed.runtime.jobs.checkpoints import Run

@@ -13,11 +13,10 @@ from torch.nn.functional import softplus
 
 from brainfed.engines.stacked.training import StackedTraining
 from brainfed.engines.training import run_until_finished, train_networks
-from brainfed.federation.ledger import Ledger
 from brainfed.federation.loop import Arrays
 from brainfed.federation.message import Message
 from brainfed.federation.noise import WeightNoise
-from brainfed.federation.sharing import add_up, record_downloads, record_uploads
+from brainfed.federation.sharing import Ledger, add_up, record_downloads, record_uploads
 from brainfed.federation.strategies.quasi_newton import Objective, PenaltyPath, QuasiNewton
 from brainfed.federation.wire import Wire
 from brainfed.methods.logistic_federated.declaration import LOGISTIC_FEDERATED, FederatedLogisticSettings

@@ -1,25 +1,28 @@
 """The torch side of private methods: ridge, FedTangent, logistic regression, FedMLP."""
 
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from brainfed.engines.clients import axes_of
-from brainfed.engines.private.cohort import Moment, PrivateCohort
+from brainfed.engines.private.cohort import Moment, PrivateCohort, clip_factors
 from brainfed.engines.private.training import PrivateTraining
 from brainfed.engines.training import run_rounds, train_networks
 from brainfed.federation.accounting import Spending, noise_multiplier, spending_row
-from brainfed.federation.ledger import Ledger
-from brainfed.federation.noise import WeightNoise
-from brainfed.federation.sharing import record_downloads
+from brainfed.federation.loop import Arrays
+from brainfed.federation.message import Message
+from brainfed.federation.noise import WeightNoise, private_normal
+from brainfed.federation.sharing import Ledger, record_downloads
 from brainfed.federation.strategies.quasi_newton import GradientDescent
 from brainfed.federation.wire import Wire
 from brainfed.methods.method import Method
-from brainfed.methods.private_linear.clients import GradientClients, Member, Noise, own_rows
 from brainfed.methods.private_linear.declaration import (
     FEDMLP_DP,
     FEDTANGENT_DP,
@@ -31,9 +34,204 @@ from brainfed.methods.private_linear.declaration import (
 )
 from brainfed.models.classifier import Classifier, LogisticRegression
 from brainfed.models.fedni import MLP
+from brainfed.runtime.arrays import Float64, FloatArray
+from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.checkpoints import Run
+from brainfed.runtime.streams import Streams
 from brainfed.samples.inputs import MethodInputs, Outcome
 from brainfed.samples.labelled_subjects import of_two_classes, require_training_subjects
+from brainfed.samples.scaling import centred_subjects
+
+# Institutions of private ridge: rows of norm 1, and noised sums of clipped gradients.
+
+# Rows of norm 1, each made from one subject alone.
+#
+# A subject's gradient is a residual times its row, so a row of norm 1 bounds it without any fit to other subjects.
+
+MARGIN = 1e-6
+"""Relative; rounding to float32 then leaves no norm above 1."""
+
+
+def unit_rows(features: FloatArray, centre: Literal["none", "subject"]) -> FloatArray:
+    """Rows (n, d) of norm 1, by `MARGIN` less; a row without variation is zero under `subject`.
+
+    Args:
+        features: (n, d).
+        centre: `subject` subtracts the mean of each row first.
+    """
+    rows = centred_subjects(features) if centre == "subject" else features
+    norms = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64, casting="unsafe"))
+    constant = np.ptp(rows, axis=1) == 0 if centre == "subject" else norms == 0
+    scaled: FloatArray = rows / np.where(constant, np.inf, norms * (1 + MARGIN))[:, None].astype(rows.dtype)
+    return scaled
+
+
+def own_rows(inputs: MethodInputs, centre: Literal["none", "subject"]) -> FloatArray:
+    """Unit rows (n, d) that all folds share.
+
+    Raises:
+        UserError: the features of a fold are fitted on its training subjects.
+    """
+    if len(inputs.features) > 1:
+        raise UserError(
+            f"features: expected the same for all folds, as a fit to training subjects has no privacy, found "
+            f"{len(inputs.features)} fits; leave out harmonise, selection and a fitted reference."
+        )
+    return unit_rows(inputs.features[0], centre)
+
+
+# Institutions that send noised sums of clipped gradients of the squared loss.
+#
+# Subject i of class c has a row x_i of norm 1, targets t_i and a weight v_c <= 1. Its gradient of v_c |t_i - W x_i|^2 /
+# 2 is
+#
+#     -r_i x_i',    r_i = v_c (t_i - W x_i),
+#
+# of norm |r_i|: the clipped gradient needs no gradient of a single subject, and the sum is one product. The data of one
+# subject move it by at most C. An institution adds N(0, (z C)^2) to every entry with the noise multiplier z, before the
+# sum leaves it. A score x'w has noise of variance z^2 C^2 an institution and step then, for any number of features.
+
+
+@dataclass(frozen=True)
+class Member:
+    """The subjects of one institution.
+
+    Attributes:
+        rows: (n, d) of norm 1 or 0.
+        labels: (F, n) classes, -1 of subjects that do not train in the fold.
+    """
+
+    rows: Tensor
+    labels: Tensor
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Noise of all institutions and folds.
+
+    Attributes:
+        multiplier: standard deviation over the clipping norm; 0 neither clips nor draws.
+        clip: largest norm C of a subject's gradient.
+    """
+
+    multiplier: float
+    clip: float
+    streams: Streams
+
+    def clipped(self, residuals: Tensor) -> Tensor:
+        """Residuals (F, n, K) of rows of norm 1, each (K,) of norm C at most."""
+        if not self.multiplier:
+            return residuals
+        return residuals * clip_factors(residuals.norm(dim=2, keepdim=True), self.clip)
+
+    def add(self, sums: Tensor, sensitivity: float, trained: Tensor, name: str, place: int, number: int) -> Tensor:
+        """Sums (F, ...) with noise in the folds `trained` (F,), in which the institution has subjects."""
+        if not self.multiplier:
+            return sums
+        drawn = torch.zeros_like(sums)
+        for fold in torch.nonzero(trained)[:, 0].tolist():
+            drawn[fold] = private_normal(self.streams, sums.shape[1:], place, fold, number, name).to(sums)
+        return sums + self.multiplier * sensitivity * drawn
+
+
+class GradientClients:
+    """M institutions with one model of K scores, class against the rest; all folds in one product.
+
+    Args:
+        classes: C; two have one score, for the second.
+        counts: whether the first round sends the noised numbers of subjects of each class.
+    """
+
+    def __init__(self, members: Sequence[Member], classes: int, rounds: int, noise: Noise, *, counts: bool) -> None:
+        self.members, self.noise, self.first = members, noise, int(counts)
+        self.institutions = tuple(range(len(members)))
+        folds, features = len(members[0].labels), members[0].rows.shape[1]
+        models = 1 if classes == 2 else classes
+        self.weights = members[0].rows.new_zeros(folds, models, features)
+        self.class_weights = members[0].rows.new_ones(folds, classes)
+        self.samples = torch.stack([(member.labels >= 0).sum(dim=1).cpu() for member in members])
+        each = [member.labels.shape[1] for member in members]
+        self.curves = [np.zeros((rounds, folds, size, models)) for size in each]
+        self.losses = np.full((rounds, len(members), folds), np.nan)
+
+    def fit(self, number: int, chosen: Sequence[int]) -> Mapping[int, Message]:
+        """The counts of classes, or the gradient at the server's weights."""
+        return {place: self._reply(number, place) for place in chosen}
+
+    def receive(self, messages: Mapping[int, Message]) -> None:
+        """Copy the server's weights, which are the same for all institutions."""
+        for message in list(messages.values())[:1]:
+            self.weights = message.tensors.get("weights", self.weights).clone()
+            self.class_weights = message.tensors.get("class-weights", self.class_weights).clone()
+
+    def score(self, number: int) -> str:
+        """Score everybody by the model after the round; losses are for the report, and no institution sends them."""
+        if (step := number - self.first) < 0:
+            return "counts"
+        for place, member in enumerate(self.members):
+            scores = self._scores(member)
+            self.curves[place][step] = scores.double().cpu().numpy()
+            self.losses[step, place] = self._losses(member, scores)
+        return "squared loss"
+
+    def state(self, number: int) -> Arrays:
+        """The models, and the curves until this round."""
+        done = number - self.first + 1
+        curves = {f"curve-{place}": curve[:done] for place, curve in enumerate(self.curves)}
+        models = {"weights": self.weights, "class-weights": self.class_weights}
+        return {name: tensor.cpu().numpy() for name, tensor in models.items()} | curves | {"losses": self.losses[:done]}
+
+    def load(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Copy a state."""
+        done = number - self.first + 1
+        for place, curve in enumerate(self.curves):
+            curve[:done] = arrays[f"curve-{place}"]
+        self.losses[:done] = arrays["losses"]
+        self.weights.copy_(torch.from_numpy(arrays["weights"]))
+        self.class_weights.copy_(torch.from_numpy(arrays["class-weights"]))
+
+    def _reply(self, number: int, place: int) -> Message:
+        member, trained = self.members[place], self.samples[place] > 0
+        if number < self.first:
+            name, sums, sensitivity = "class-counts", self._one_hot(member).sum(dim=1), 1.0
+        else:
+            name, sums, sensitivity = "gradient", self._gradient(member), self.noise.clip
+        noised = self.noise.add(sums, sensitivity, trained, name, place, number)
+        return Message({name: noised}, self.samples[place], plain=frozenset({name}))
+
+    def _gradient(self, member: Member) -> Tensor:
+        """(F, K, d) sums of clipped gradients."""
+        weights = self._one_hot(member) @ self.class_weights[:, :, None]
+        residuals = weights * (self._targets(member) - self._scores(member))
+        clipped = self.noise.clipped(residuals)
+        flat = clipped.permute(0, 2, 1).flatten(0, 1)
+        return -(flat @ member.rows).reshape(self.weights.shape)
+
+    def _scores(self, member: Member) -> Tensor:
+        """(F, n, K) scores of all subjects."""
+        folds, models, features = self.weights.shape
+        scores = member.rows @ self.weights.reshape(-1, features).T
+        return scores.reshape(-1, folds, models).permute(1, 0, 2)
+
+    def _one_hot(self, member: Member) -> Tensor:
+        """(F, n, C) 1 in the class of a training subject."""
+        codes = torch.arange(self.class_weights.shape[1], device=member.labels.device)
+        return (member.labels[:, :, None] == codes).to(member.rows)
+
+    def _targets(self, member: Member) -> Tensor:
+        """(F, n, K) targets of norm 1, so that C = 1 clips no gradient of the first step; 0 for others."""
+        known = (member.labels >= 0)[:, :, None]
+        signs = 2 * self._one_hot(member) - known.to(member.rows)
+        return signs[:, :, 1:] if self.weights.shape[1] == 1 else signs / signs.shape[2] ** 0.5
+
+    def _losses(self, member: Member, scores: Tensor) -> Float64:
+        """(F,) mean squared error of the training subjects; NaN without any."""
+        known = (member.labels >= 0).to(scores)
+        squared = torch.square(self._targets(member) - scores).sum(dim=2) * known
+        return np.asarray((squared.sum(dim=1).double() / known.sum(dim=1).double()).cpu().numpy())
+
+
+# The torch side of private methods: ridge, FedTangent, logistic regression, FedMLP.
 
 LOUDEST = 0.4
 """Limit of the standard deviation of the noise in a score. Targets have norm 1: beyond it, residuals are noise that the

@@ -35,9 +35,9 @@ from brainfed.reporting.colours import (
     UNLABELLED,
     class_colours,
 )
-from brainfed.reporting.people import read_cohort, site_table, used
+from brainfed.reporting.outline import read_cohort, site_table, used
 from brainfed.reporting.rounding import rounded, significant_digits
-from brainfed.reporting.tables.flow import Count, flow_steps
+from brainfed.reporting.tables.subjects import Count, flow_steps
 from brainfed.runtime.artefacts import read_table
 
 Values = NDArray[np.float64]
@@ -319,7 +319,7 @@ def motion_chart(
 
     Args:
         people: the participants with their measures.
-        connections: table of `imaging.quality.qc_fc`; empty if nothing could be correlated.
+        connections: table of `imaging.quality`; empty if nothing could be correlated.
         limit: mean displacement in mm that marks strong motion.
         words: names of the classes.
     """

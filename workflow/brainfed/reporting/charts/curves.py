@@ -8,16 +8,14 @@ import numpy as np
 import pandas as pd
 
 from brainfed.cohort.classes import DIAGNOSIS_WORDS, ClassWords
-from brainfed.evaluation.class_metrics import confusion_table
 from brainfed.evaluation.metrics import against_rest, class_names
 from brainfed.evaluation.pooled import MeanRoc, brier_scores, calibration_curve, mean_roc, sensitivities
-from brainfed.evaluation.scores import INSTITUTION
+from brainfed.evaluation.scores import INSTITUTION, confusion_table
 from brainfed.reporting.charts.scores import DEFAULT, PANEL
 from brainfed.reporting.charts.style import IntervalRow, Panel, height_of, interval_panel, shown_ones, tooltip
 from brainfed.reporting.colours import COLD, class_colours
-from brainfed.reporting.intervals import interval
 from brainfed.reporting.rounding import rounded
-from brainfed.reporting.scored import Scored
+from brainfed.reporting.scored import Scored, interval
 from brainfed.reporting.variants import Groups, ShownVariant, by_family, places
 
 UNIT = alt.Scale(domain=[0, 1], nice=False)

@@ -19,8 +19,8 @@ from brainfed.reporting.charts.style import (
     note_chart,
     save_chart,
 )
-from brainfed.reporting.intervals import Interval
 from brainfed.reporting.rounding import rounded
+from brainfed.reporting.scored import Interval
 from brainfed.reporting.tables.exchanges import crossings_of, readable_bytes
 from brainfed.reporting.tables.robustness import ATTACK_TITLES, Leak, read_leaks
 from brainfed.reporting.variants import Groups, ShownVariant, places

@@ -14,7 +14,7 @@ from brainfed.reporting.charts.exchanges import traffic_chart
 from brainfed.reporting.charts.scores import differences_chart, forest_chart, headline_chart, subgroups_chart
 from brainfed.reporting.charts.style import note_chart, save_chart
 from brainfed.reporting.charts.training import gain_chart, learning_chart, read_history
-from brainfed.reporting.people import read_cohort
+from brainfed.reporting.outline import read_cohort
 from brainfed.reporting.scored import PageTests, Scored
 from brainfed.reporting.text.answer import find_answer, find_beside, in_front, strongest_by_place, verdict
 from brainfed.reporting.variants import Groups, ShownVariant, places

@@ -16,7 +16,7 @@ from brainfed.reporting.charts.distributions import box_rows, steps
 from brainfed.reporting.charts.style import Chart, Line, dot_rows, save_chart
 from brainfed.reporting.colours import GRAPHS, class_colours
 from brainfed.reporting.rounding import rounded, signed
-from brainfed.reporting.tables.homophily import ShownGraph, distinct_titles
+from brainfed.reporting.tables.confounds import ShownGraph, distinct_titles
 from brainfed.runtime.artefacts import ArrayFile, canonical_json, read_arrays, read_table, write_text
 from brainfed.runtime.provenance import file_digest
 

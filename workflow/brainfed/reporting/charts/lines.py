@@ -10,8 +10,8 @@ import pandas as pd
 
 from brainfed.reporting.charts.style import Panel, tooltip
 from brainfed.reporting.colours import FAINT, INK
-from brainfed.reporting.intervals import Interval
 from brainfed.reporting.rounding import rounded
+from brainfed.reporting.scored import Interval
 
 SOLID, DASHED = (1, 0), (5, 3)
 LEVELS = ((4, 2), (1, 2), (6, 2, 1, 2), (2, 2))

@@ -11,10 +11,9 @@ from brainfed.reporting.charts.style import Chart, headed, note_chart, save_char
 from brainfed.reporting.charts.sweeps import Printed, ablation_chart, axis_title, clients_chart, sweep_chart
 from brainfed.reporting.charts.training import MOST_POINTS, read_history
 from brainfed.reporting.colours import ORDERED
-from brainfed.reporting.intervals import Interval
 from brainfed.reporting.outline import ExperimentOutline
 from brainfed.reporting.rounding import rounded
-from brainfed.reporting.scored import read_scored
+from brainfed.reporting.scored import Interval, read_scored
 from brainfed.reporting.variants import ShownVariant
 from brainfed.runtime.errors import UserError
 

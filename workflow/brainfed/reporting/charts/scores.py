@@ -9,9 +9,8 @@ import pandas as pd
 from brainfed.cohort.classes import DIAGNOSIS_WORDS, ClassWords
 from brainfed.evaluation.scores import INSTITUTION
 from brainfed.reporting.charts.style import IntervalRow, Panel, interval_panel, shown_ones, tooltip
-from brainfed.reporting.intervals import Interval
 from brainfed.reporting.rounding import METRIC_TITLES, SHOWN_METRICS, SIGNIFICANT, rounded, signed
-from brainfed.reporting.scored import Scored
+from brainfed.reporting.scored import Interval, Scored
 from brainfed.reporting.text.answer import Answer, MethodBeside
 from brainfed.reporting.variants import Groups, ShownVariant, by_family, places
 

@@ -18,7 +18,7 @@ import vl_convert
 from altair.utils.schemapi import disable_debug_mode
 
 from brainfed.reporting.colours import FAINT, INK
-from brainfed.reporting.intervals import Interval
+from brainfed.reporting.scored import Interval
 from brainfed.reporting.variants import Groups, ShownVariant
 from brainfed.runtime.artefacts import atomic
 

@@ -13,12 +13,7 @@ from brainfed.reporting.charts.graphs import degrees_chart, homophily_chart
 from brainfed.reporting.charts.style import save_chart
 from brainfed.reporting.colours import SEX_COLOURS, UNLABELLED, class_colours
 from brainfed.reporting.figures.style import WIDE, bare, drawing, placed_figure, save_svg
-from brainfed.reporting.tables.homophily import (
-    ShownGraph,
-    homophily_table,
-    read_graph,
-    site_trace_table,
-)
+from brainfed.reporting.tables.confounds import ShownGraph, homophily_table, read_graph, site_trace_table
 from brainfed.runtime.artefacts import write_tsv
 
 LAYOUT_SEED = 0

@@ -9,8 +9,7 @@ import pandas as pd
 
 from brainfed.cohort.classes import ClassWords
 from brainfed.evaluation.scores import INSTITUTION
-from brainfed.reporting.outline import CohortOutline, ExperimentOutline
-from brainfed.reporting.people import read_cohort, used
+from brainfed.reporting.outline import CohortOutline, ExperimentOutline, read_cohort, used
 from brainfed.reporting.pictures import Picture, read_pictures
 from brainfed.reporting.scored import PageTests, Scored, read_scored, read_splits
 from brainfed.reporting.tables.exchanges import crossings_of

@@ -4,14 +4,17 @@ Every sentence gives its number. None claims that sites are alike: a single summ
 all sites while the pattern of connections identifies the site. One sentence reports both, the identification first.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from brainfed.cohort.classes import DIAGNOSIS_WORDS, ClassWords
-from brainfed.cohort.quality.differences import (
+from brainfed.cohort.quality.issues import (
     ClassesBySite,
     GroupDifference,
     SiteDifferences,
@@ -20,9 +23,217 @@ from brainfed.cohort.quality.differences import (
     group_difference,
     site_differences,
 )
-from brainfed.evaluation.site_trace import FEWEST
+from brainfed.evaluation.site_trace import FEWEST, SiteTrace, site_trace
+from brainfed.graphs.population import PopulationGraph, homophily
 from brainfed.reporting.rounding import p_value, rounded, signed
-from brainfed.reporting.tables.homophily import SiteRow
+from brainfed.reporting.variants import setting_in_words
+from brainfed.runtime.artefacts import read_arrays, read_table
+
+# Homophily of the population graphs of a cohort, and sites that can be told from their embedding.
+
+# Homophily of the population graphs of a cohort, compared with chance.
+
+LABELS = ("diagnosis", "sex", "site")
+"""Columns with counted agreement along edges; sex is left out if it is the target."""
+
+
+@dataclass(frozen=True)
+class ShownGraph:
+    """A population graph of one repeat with its subjects' phenotype.
+
+    Attributes:
+        name: name of its stage.
+        graph: the edges.
+        people: subject, institution, diagnosis, sex, site, age; rows in the order of the nodes.
+        scope: `local`, `global` or `global_cut`.
+        shuffled: whether it is the control with shuffled neighbours.
+        settings: the resolved settings of the graph.
+        words: names of the classes.
+    """
+
+    name: str
+    graph: PopulationGraph
+    people: pd.DataFrame
+    scope: str
+    shuffled: bool
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    words: ClassWords = DIAGNOSIS_WORDS
+
+    @property
+    def title(self) -> str:
+        """`inside institutions` or `over everybody`, and whether it is the shuffled control."""
+        where = {"local": "inside institutions", "global": "over everybody", "global_cut": "over everybody, cut"}
+        return where[self.scope] + (", shuffled control" if self.shuffled else "")
+
+    def codes(self, column: str) -> NDArray[np.int64]:
+        """(n,) codes of a column, -1 where unknown."""
+        return np.asarray(pd.factorize(self.people[column], sort=True)[0], dtype=np.int64)
+
+    def degrees(self) -> NDArray[np.int64]:
+        """(n,) number of neighbours that each subject receives from, itself not counted."""
+        apart = self.graph.row != self.graph.column
+        return np.bincount(self.graph.row[apart], minlength=len(self.people))
+
+
+def read_graph(
+    name: str,
+    path: str | Path,
+    split: str | Path,
+    participants: str | Path,
+    words: ClassWords = DIAGNOSIS_WORDS,
+) -> ShownGraph:
+    """Read a graph artefact and join its subjects' institution and phenotype."""
+    file = read_arrays(path, ["row", "column", "weight", "embedding"])
+    known = read_table(participants, ["subject", "site", "age", "sex", "diagnosis"])
+    drawn = read_table(split, ["subject", "institution"])
+    people = pd.DataFrame({"subject": list(file.subjects)}).merge(
+        drawn, on="subject", how="left", validate="one_to_one"
+    )
+    arrays, settings = file.arrays, file.metadata["settings"]
+    return ShownGraph(
+        name,
+        PopulationGraph(
+            arrays["row"], arrays["column"], arrays["weight"], arrays["embedding"], tuple(file.metadata["sigma"])
+        ),
+        people.merge(known, on="subject", how="left", validate="one_to_one"),
+        settings["scope"],
+        bool(settings["shuffle"]),
+        settings,
+        words,
+    )
+
+
+def distinct_titles(graphs: Sequence[ShownGraph], keys: Sequence[str] | None = None) -> list[str]:
+    """The title of every graph; stages with equal titles get the settings in which they differ: `..., k = 5`.
+
+    Args:
+        graphs: in the order of the titles.
+        keys: settings that may distinguish stages; None: all, and the stage's name if none differs.
+    """
+    return [_distinct(shown, [other for other in graphs if other.title == shown.title], keys) for shown in graphs]
+
+
+def _distinct(shown: ShownGraph, alike: Sequence[ShownGraph], keys: Sequence[str] | None) -> str:
+    if len({other.name for other in alike}) == 1:
+        return shown.title
+    settings = [key for key in shown.settings if keys is None or key in keys]
+    parts = [
+        setting_in_words(key, shown.settings[key])
+        for key in settings
+        if any(other.settings.get(key) != shown.settings[key] for other in alike)
+    ]
+    same = {other.name for other in alike if other.settings == shown.settings}
+    if keys is None and len(same) > 1:
+        parts.append(shown.name)
+    return ", ".join([shown.title, *parts])
+
+
+def homophily_table(graphs: Sequence[ShownGraph]) -> pd.DataFrame:
+    """Homophily of every graph and label: graph, title, label, found, chance, edges."""
+    rows = []
+    for shown, title in zip(graphs, distinct_titles(graphs), strict=True):
+        group = None if shown.scope == "global" else shown.codes("institution")
+        for label in [label for label in LABELS if label != shown.words.target or label == "diagnosis"]:
+            result = homophily(shown.graph, shown.codes(label), group)
+            name = shown.words.target if label == "diagnosis" else label
+            rows.append((shown.name, title, name, result.unweighted, result.chance, result.edges))
+    return pd.DataFrame(rows, columns=["graph", "title", "label", "found", "chance", "edges"])
+
+
+# Accuracy of the site predicted from the embedding of each kind of graph (`evaluation.site_trace`).
+
+COLUMNS = ("graph", "title", "group", "accuracy", "chance", "subjects", "sites", "left_out")
+
+
+def site_trace_table(graphs: Sequence[ShownGraph]) -> pd.DataFrame:
+    """One row an embedding of a group of subjects: an institution, or all.
+
+    Graphs that differ in their edges alone share an embedding and its row: shuffled controls, other numbers of
+    neighbours, a graph over all subjects before and after the cut, and the same graph in every repeat.
+    """
+    rows = []
+    seen: set[tuple[bytes, bytes]] = set()
+    apart = [_uncut(shown) for shown in graphs if not shown.shuffled]
+    for shown, title in zip(apart, distinct_titles(apart, ["embedding_dimensions"]), strict=True):
+        site = shown.codes("site")
+        for group, members in _groups(shown).items():
+            embedding = shown.graph.embedding[members]
+            points = (members.tobytes(), embedding.tobytes())
+            if points not in seen:
+                seen.add(points)
+                rows.append((shown.name, title, group, *_values(site_trace(embedding, site[members]))))
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def _uncut(shown: ShownGraph) -> ShownGraph:
+    """The graph before the cut; a cut removes edges and keeps the embedding."""
+    return replace(shown, scope="global") if shown.scope == "global_cut" else shown
+
+
+def _groups(shown: ShownGraph) -> dict[str, np.ndarray[tuple[int], np.dtype[np.int64]]]:
+    """Positions of the subjects that share one projection."""
+    if shown.scope != "local":
+        return {"everybody": np.arange(len(shown.people))}
+    institution = shown.people["institution"]
+    return {str(name): np.flatnonzero(institution == name) for name in sorted(institution.dropna().unique())}
+
+
+def _values(trace: SiteTrace) -> tuple[float, float, int, int, int]:
+    return trace.accuracy, trace.chance, trace.subjects, trace.sites, trace.left_out
+
+
+@dataclass(frozen=True)
+class SiteRow:
+    """One kind of graph: the mean over its embeddings with two sites or more.
+
+    Attributes:
+        title: `inside institutions` or `over everybody`.
+        accuracy: mean accuracy; NaN if no embedding has two sites.
+        chance: mean share of the largest site.
+        lowest: lowest accuracy of an embedding.
+        highest: highest accuracy of an embedding.
+        embeddings: number of these embeddings.
+        sites: fewest and most sites of an embedding.
+        subjects: fewest and most subjects of an embedding.
+        left_out: most sites that an embedding leaves out as too small.
+        fewest_subjects: fewest subjects of an embedding; 0 if no embedding has two sites.
+    """
+
+    title: str
+    accuracy: float
+    chance: float
+    lowest: float
+    highest: float
+    embeddings: int
+    sites: str
+    subjects: str
+    left_out: int
+    fewest_subjects: int = 0
+
+
+def site_rows(table: pd.DataFrame) -> list[SiteRow]:
+    """The rows of the page, one a kind of graph."""
+    return [_row(str(title), group) for title, group in table.groupby("title", sort=False)]
+
+
+def _row(title: str, group: pd.DataFrame) -> SiteRow:
+    scored = group.dropna(subset=["accuracy"])
+    if scored.empty:
+        return SiteRow(title, np.nan, np.nan, np.nan, np.nan, 0, "", "", 0)
+    accuracy = scored["accuracy"]
+    return SiteRow(
+        title, float(accuracy.mean()), float(scored["chance"].mean()), float(accuracy.min()), float(accuracy.max()),
+        len(scored), _range(scored["sites"]), _range(scored["subjects"]), int(scored["left_out"].max()),
+        int(scored["subjects"].min()),
+    )  # fmt: skip
+
+
+def _range(values: pd.Series) -> str:
+    low, high = int(values.min()), int(values.max())
+    return str(low) if low == high else f"{low}\u2013{high}"
+
+
+# Confounds of the diagnosis: one paragraph on motion and site, with all their measurements.
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from brainfed.federation.ledger import OF_SUBJECTS, STAGES
+from brainfed.federation.sharing import OF_SUBJECTS, STAGES
 from brainfed.reporting.rounding import rounded
 from brainfed.reporting.variants import ShownVariant, by_family
 

@@ -16,7 +16,7 @@ from brainfed.evaluation.metrics import class_scores, predicted, read_prediction
 from brainfed.imaging.connectivity import connectivity, to_matrices
 from brainfed.imaging.series.shards import load_runs, load_series
 from brainfed.imaging.settings import FeatureSettings
-from brainfed.reporting.people import read_cohort, used
+from brainfed.reporting.outline import read_cohort, used
 from brainfed.reporting.rounding import rounded
 from brainfed.runtime.artefacts import canonical_json, write_text
 
@@ -99,7 +99,7 @@ def follow_subjects(
     """What is known of every subject that an issue names, in ascending order of id.
 
     Args:
-        people: as `reporting.people.read_cohort` reads them.
+        people: as `reporting.outline.read_cohort` reads them.
         issues: subject, kind, detail, action; rows without a subject concern a site.
         series: the region series of all parts; empty without any.
         predictions: of all variants, as `evaluation.metrics.read_predictions` reads them.

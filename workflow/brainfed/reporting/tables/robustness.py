@@ -12,10 +12,9 @@ import pandas as pd
 from brainfed.evaluation.audit import LIRA, LOSS, OTHERS, PUBLIC
 from brainfed.evaluation.scores import INSTITUTION
 from brainfed.federation.settings import TRIMMING, share_of
-from brainfed.reporting.intervals import Interval
 from brainfed.reporting.outline import ExperimentOutline
 from brainfed.reporting.rounding import NONE, rounded, signed, significant_digits
-from brainfed.reporting.scored import Scored
+from brainfed.reporting.scored import Interval, Scored
 from brainfed.reporting.tables.exchanges import crossings_of
 from brainfed.reporting.tables.scores import Cell, Row
 from brainfed.reporting.variants import ShownVariant, by_family

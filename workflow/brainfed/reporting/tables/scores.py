@@ -8,9 +8,8 @@ import pandas as pd
 
 from brainfed.evaluation.metrics import METRICS
 from brainfed.evaluation.scores import INSTITUTION, POOLED
-from brainfed.reporting.intervals import Interval
 from brainfed.reporting.rounding import NONE, SIGNIFICANT, p_short, rounded, short, signed
-from brainfed.reporting.scored import Scored
+from brainfed.reporting.scored import Interval, Scored
 from brainfed.reporting.text.answer import METRIC, listed
 from brainfed.reporting.variants import ShownVariant, by_family
 from brainfed.runtime.artefacts import read_arrays

@@ -12,9 +12,8 @@ import pandas as pd
 
 from brainfed.evaluation.scores import INSTITUTION, institutions_unseen
 from brainfed.evaluation.statistics import corrected_t_test
-from brainfed.reporting.intervals import Interval, best, values
 from brainfed.reporting.rounding import EXACT, rounded, signed
-from brainfed.reporting.scored import PageTests
+from brainfed.reporting.scored import Interval, PageTests, best, values
 from brainfed.reporting.variants import ShownVariant
 
 METRIC = "auc"

@@ -11,9 +11,9 @@ from brainfed.cohort.classes import ClassWords
 from brainfed.cohort.settings.cohort import FlagSettings
 from brainfed.evaluation.metrics import sd_of_chance
 from brainfed.federation.settings import share_of
-from brainfed.reporting.intervals import Interval
-from brainfed.reporting.people import used
+from brainfed.reporting.outline import used
 from brainfed.reporting.rounding import EXACT, rounded, signed, significant_digits
+from brainfed.reporting.scored import Interval
 from brainfed.reporting.text.answer import (
     ALONE,
     NO_IMAGING,
@@ -53,7 +53,7 @@ def quality_words(
 
     Args:
         people: the participants with their measures.
-        connections: table of `imaging.quality.qc_fc`.
+        connections: table of `imaging.quality`.
         flag: limits beyond which a subject is listed.
         morphometry: whether the data are FreeSurfer measures, which have no time and no connectivity.
     """

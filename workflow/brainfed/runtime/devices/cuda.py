@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from brainfed.runtime.devices.driver import ON_CPU
-from brainfed.runtime.devices.slots import JOBS_PER_GPU
+from brainfed.runtime.devices.lease import JOBS_PER_GPU
 from brainfed.runtime.errors import UserError
 
 # Phrase in a message of CUDA or torch -> remedy. The first match counts.

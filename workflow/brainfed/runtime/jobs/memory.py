@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from brainfed.runtime.devices.slots import JOBS_PER_GPU
+from brainfed.runtime.devices.lease import JOBS_PER_GPU
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.forking.client import PASSED_ON
 

@@ -49,7 +49,7 @@ NEUTRAL_MODULES = frozenset(
         "runtime.provenance",
         "runtime.records",
         "scripting.job",
-        "scripting.remedies",
+        "scripting.job",
     )
 )
 

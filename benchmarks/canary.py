@@ -13,12 +13,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from brainfed.engines.clients import parameters_by_wire_name
-from brainfed.engines.private.cohort import Moment, Poisson, PrivateCohort, clip_factors, subject_gradients
-from brainfed.engines.private.training import PrivateClients
-from brainfed.federation.settings import PrivateSchedule
-from brainfed.models.classifier import Classifier
-from brainfed.runtime.streams import Streams
+from brainfed.engines import parameters_by_wire_name
+from brainfed.engines.private import Moment, Poisson, PrivateClients, PrivateCohort, clip_factors, subject_gradients
+from brainfed.federation import PrivateSchedule
+from brainfed.models import Classifier
+from brainfed.runtime import Streams
 
 WITHOUT, SUBJECT, WORST = "without", "subject", "worst case"
 CANARIES = (SUBJECT, WORST)

@@ -24,14 +24,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from graphs_speed import table
 
-from brainfed.engines.graphs.training import GraphTraining
-from brainfed.engines.training import train_networks
-from brainfed.federation.message import Message
-from brainfed.federation.strategies.gcfl import GCFL, GradientNorms, UpdateCosine
+from brainfed.engines import train_networks
+from brainfed.engines.graphs import GraphTraining
+from brainfed.federation import Message
+from brainfed.federation.strategies import GCFL, GradientNorms, UpdateCosine
 from brainfed.methods.gcfl.declaration import GCFL as METHOD
 from brainfed.methods.gcfl.declaration import LAYERS, GCFLSettings
-from brainfed.models.gcfl import GIN
-from brainfed.runtime.jobs.checkpoints import Run
+from brainfed.models import GIN
+from brainfed.runtime.jobs import Run
 from support.samples.kinds_of_graphs import ALIKE, EVEN, TURNED, TWO_KINDS, kinds_of_graphs, unmixed
 
 POPULATIONS = {

@@ -12,15 +12,11 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter1d
 
-from brainfed.cohort.settings.splits import SplitSettings
-from brainfed.cohort.splits.institutions import split
-from brainfed.graphs.population import build_graph
-from brainfed.graphs.propagation import Graph
-from brainfed.graphs.settings import GraphSettings
-from brainfed.runtime.streams import Streams
-from brainfed.samples.inputs import MethodInputs
-from brainfed.samples.labelled_subjects import hidden_labels
-from brainfed.samples.reading import Phenotypes
+from brainfed.cohort.settings import SplitSettings
+from brainfed.cohort.splits import split
+from brainfed.graphs import Graph, GraphSettings, build_graph
+from brainfed.runtime import Streams
+from brainfed.samples import MethodInputs, Phenotypes, hidden_labels
 
 STRENGTH, SPREAD_OF_SUBJECTS, SPREAD_OF_SITES = 0.8, 0.35, 0.15
 """Median strength of the signal beside a region's own, and standard deviations of its logarithm."""

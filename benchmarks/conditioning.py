@@ -21,12 +21,11 @@ from common_signal import correlations, drawn, read_series
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from brainfed.evaluation.metrics import auc
-from brainfed.methods.registry import METHODS, SHIPPED_VARIANTS
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.runtime.settings import restore
-from brainfed.samples.inputs import MethodInputs, Outcome
-from brainfed.samples.scaling import centred_subjects, training_moments
+from brainfed.evaluation import auc
+from brainfed.methods import METHODS, SHIPPED_VARIANTS
+from brainfed.runtime import restore
+from brainfed.runtime.jobs import Run
+from brainfed.samples import MethodInputs, Outcome, centred_subjects, training_moments
 
 KINDS = ("plain", "common")
 CENTRED = "-centred"

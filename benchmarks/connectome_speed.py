@@ -17,10 +17,9 @@ from pathlib import Path
 
 import numpy as np
 
-from brainfed.graphs.connectome import read_connectivity, write_connectomes
-from brainfed.graphs.settings import ConnectomeSettings
-from brainfed.runtime.artefacts import read_arrays, write_arrays
-from brainfed.samples.series import read_graph_samples
+from brainfed.graphs import ConnectomeSettings, read_connectivity, write_connectomes
+from brainfed.runtime import read_arrays, write_arrays
+from brainfed.samples import read_graph_samples
 
 SELECTED = 900
 CHOICES = (

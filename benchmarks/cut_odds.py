@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from brainfed.reporting.figures.scopes import read_scope_graphs
+from brainfed.reporting.figures import read_scope_graphs
 
 
 def main() -> None:

@@ -26,9 +26,9 @@ import numpy as np
 from nibabel.affines import apply_affine, from_matvec
 from nilearn.maskers import NiftiLabelsMasker
 
-from brainfed.cohort.settings.cohort import ExtractionSettings
-from brainfed.imaging.extraction.extraction import ScanFiles, extract
-from brainfed.imaging.scans.atlas import load_atlas
+from brainfed.cohort.settings import ExtractionSettings
+from brainfed.imaging.extraction import ScanFiles, extract
+from brainfed.imaging.scans import load_atlas
 
 TR = 2.0
 BOX = np.array([180.0, 216.0, 180.0])

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from brainfed.federation.settings import FederationSettings
-from brainfed.methods.classifier_settings import FederatedClassifierSettings
+from brainfed.federation import FederationSettings
+from brainfed.methods import FederatedClassifierSettings
 from brainfed.methods.gcn.declaration import FedGCNSettings
 from brainfed.methods.gcn.train import train_fedgcn
 from brainfed.methods.linear.declaration import LogisticSettings, RidgeSettings
@@ -13,8 +13,8 @@ from brainfed.methods.linear.train import train_logistic, train_ridge
 from brainfed.methods.logistic_federated import train as logistic_federated
 from brainfed.methods.logistic_federated.declaration import FederatedLogisticSettings
 from brainfed.methods.mlp.train import train_fedmlp
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.samples.inputs import MethodInputs, Outcome
+from brainfed.runtime.jobs import Run
+from brainfed.samples import MethodInputs, Outcome
 
 REFERENCE = "ridge-central"
 PENALTIES = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)

@@ -25,22 +25,12 @@ from federated_candidates import REFERENCE, Candidate, candidates, hastened
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from brainfed.configuration.project import ProjectSettings
-from brainfed.evaluation.experiment import test_train_ratio
-from brainfed.evaluation.metrics import auc
-from brainfed.evaluation.scores import INSTITUTION, score_runs, summarise
-from brainfed.evaluation.statistics import compare
-from brainfed.graphs.settings import GraphSettings
-from brainfed.runtime.arrays import IntArray
-from brainfed.runtime.artefacts import read_arrays, write_tsv
-from brainfed.runtime.errors import UserError
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.runtime.settings import restore
-from brainfed.runtime.streams import Streams
-from brainfed.samples.assemble import assemble
-from brainfed.samples.inputs import MethodInputs, Outcome
-from brainfed.samples.reading import read_people
-from brainfed.samples.results import check, predictions_table
+from brainfed.configuration import ProjectSettings
+from brainfed.evaluation import INSTITUTION, auc, compare, score_runs, summarise, test_train_ratio
+from brainfed.graphs import GraphSettings
+from brainfed.runtime import IntArray, Streams, UserError, read_arrays, restore, write_tsv
+from brainfed.runtime.jobs import Run
+from brainfed.samples import MethodInputs, Outcome, assemble, check, predictions_table, read_people
 
 FloatArray = NDArray[np.float64]
 

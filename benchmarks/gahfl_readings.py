@@ -20,11 +20,9 @@ from sklearn.metrics import roc_auc_score
 
 from brainfed.methods.gahfl.declaration import FedETSettings, FedGEMSSettings, GAHFLSettings, OneRecurrentSettings
 from brainfed.methods.gahfl.train import train_fedet, train_fedgems, train_gahfl, train_public
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.runtime.streams import Streams
-from brainfed.samples.inputs import Outcome
-from brainfed.samples.labelled_subjects import hidden_labels
-from brainfed.samples.series import PublicSeriesInputs
+from brainfed.runtime import Streams
+from brainfed.runtime.jobs import Run
+from brainfed.samples import Outcome, PublicSeriesInputs, hidden_labels
 
 INSTITUTIONS, FOLDS, REGIONS, TIMES = 4, 5, 12, 60
 READINGS = [(when, pool) for when in ("step", "round") for pool in ("training", "round")]

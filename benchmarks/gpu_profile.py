@@ -21,7 +21,7 @@ from table5_on_gpu import Table, options
 from torch.autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile
 
-from brainfed.runtime.jobs.checkpoints import Run
+from brainfed.runtime.jobs import Run
 
 LAUNCHES = ("cudaLaunchKernel", "cudaLaunchKernelExC", "cuLaunchKernel", "cuLaunchKernelEx")
 WAITS = ("cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize")

@@ -30,16 +30,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from matrix_rate import Stopwatch, clock_of
 from torch.overrides import TorchFunctionMode
 
-from brainfed.engines.clients import parameters_by_wire_name
-from brainfed.engines.graphs.clients import GraphClients, GraphCohort
-from brainfed.federation.settings import FederationSettings
-from brainfed.federation.strategies.fedavg import FedAvg
-from brainfed.graphs.connectome import adjacency, matrices, strongest
-from brainfed.graphs.settings import ConnectomeSettings
-from brainfed.graphs.tudataset import joined, read_data_set
-from brainfed.models.gcfl import GIN, SHARED
-from brainfed.runtime.streams import Streams
-from brainfed.samples.series import GraphSamples
+from brainfed.engines import parameters_by_wire_name
+from brainfed.engines.graphs import GraphClients, GraphCohort
+from brainfed.federation import FederationSettings
+from brainfed.federation.strategies import FedAvg
+from brainfed.graphs import ConnectomeSettings, adjacency, joined, matrices, read_data_set, strongest
+from brainfed.models import GIN, SHARED
+from brainfed.runtime import Streams
+from brainfed.samples import GraphSamples
 from reference.module_clients import ModuleClients
 from reference.plain_graphs import plain_cohort
 

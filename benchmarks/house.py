@@ -7,6 +7,7 @@ python benchmarks/house.py PACKAGE_FOLDER ...  # others, for comparison
 import ast
 import statistics
 import sys
+from functools import cache
 from pathlib import Path
 
 LIBRARY = Path(__file__).resolve().parents[1] / "workflow" / "brainfed"
@@ -15,15 +16,20 @@ COLUMNS = ("modules", "doors", "lines", "median", f"under {SHORT}", "imports", "
 
 
 def measured(folder: Path) -> tuple[str, ...]:
-    """One row: number of modules, of `__init__` with content, lines, median length, and shares in percent.
+    """One row: number of modules, of doors, lines with those of doors, median length, and shares in percent.
 
-    A module is imported once if one other file alone names it in an import statement.
+    A door is an `__init__` with code. Its stub is all imports. A module is imported once if one other file alone names
+    it in an import statement, or a name that a door has from it.
     """
     modules = {file: file.read_text(encoding="utf-8") for file in sorted(folder.rglob("*.py"))}
-    doors = [file for file, text in modules.items() if file.name == "__init__.py" and text.strip()]
+    begun = {file: text for file, text in modules.items() if file.name == "__init__.py" and text.strip()}
+    stubs = [stub.read_text(encoding="utf-8") for file in begun if (stub := file.with_suffix(".pyi")).exists()]
+    doors = [file for file, text in begun.items() if _has_code(text)]
     modules = {file: text for file, text in modules.items() if file.name != "__init__.py"}
     lengths = [len(text.splitlines()) for text in modules.values()]
-    imports = sum(_import_lines(text) for text in modules.values())
+    in_stubs = sum(len(text.splitlines()) for text in stubs)
+    lines = sum(lengths) + in_stubs + sum(len(text.splitlines()) for text in begun.values())
+    imports = in_stubs + sum(map(_import_lines, (*modules.values(), *begun.values())))
     importers: dict[str, set[Path]] = {}
     for file, text in modules.items():
         for name in _imported(text, folder, file):
@@ -32,9 +38,14 @@ def measured(folder: Path) -> tuple[str, ...]:
     once = sum(len(importers.get(name, ())) == 1 for name in names)
     short = sum(length < SHORT for length in lengths) / len(lengths)
     return (
-        f"{len(lengths)}", f"{len(doors)}", f"{sum(lengths)}", f"{statistics.median(lengths):.0f}", f"{short:.0%}",
-        f"{imports / sum(lengths):.1%}", f"{once}",
+        f"{len(lengths)}", f"{len(doors)}", f"{lines}", f"{statistics.median(lengths):.0f}", f"{short:.0%}",
+        f"{imports / lines:.1%}", f"{once}",
     )  # fmt: skip
+
+
+def _has_code(text: str) -> bool:
+    """Whether a file has a statement other than its docstring."""
+    return any(not isinstance(node, ast.Expr) for node in ast.parse(text).body)
 
 
 def _import_lines(text: str) -> int:
@@ -52,8 +63,19 @@ def _imported(text: str, folder: Path, file: Path) -> set[str]:
         elif isinstance(node, ast.ImportFrom):
             base = place[: len(place) - node.level + 1] if node.level else ()
             module = ".".join((*base, *([node.module] if node.module else [])))
-            found |= {module, *(f"{module}.{alias.name}" for alias in node.names)}
+            offered = _offered(folder.joinpath(*module.split(".")[1:]))
+            found |= {module, *(f"{module}.{offered.get(alias.name, alias.name)}" for alias in node.names)}
     return found
+
+
+@cache
+def _offered(package: Path) -> dict[str, str]:
+    """Name -> the module that defines it, of a package whose door has a stub."""
+    stub = package / "__init__.pyi"
+    statements = ast.parse(stub.read_text(encoding="utf-8")).body if stub.exists() else []
+    return {
+        alias.name: node.module or "" for node in statements if isinstance(node, ast.ImportFrom) for alias in node.names
+    }
 
 
 def main() -> None:

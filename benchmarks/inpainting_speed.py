@@ -23,10 +23,10 @@ import torch
 from made_up_cohort import CC200_FEATURES, MadeUpCohort
 from matrix_rate import Stopwatch
 
+from brainfed.inpainting import FedSageSettings, InpaintingSettings
 from brainfed.inpainting.fedni import training as fedni
 from brainfed.inpainting.fedsage import training as fedsage
-from brainfed.inpainting.settings import FedSageSettings, InpaintingSettings
-from brainfed.runtime.jobs.checkpoints import Run
+from brainfed.runtime.jobs import Run
 
 REPEATS = 5
 

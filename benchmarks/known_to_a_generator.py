@@ -20,16 +20,15 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.linear_model import Ridge
 
-from brainfed.configuration.loading import load_plan, read_config
-from brainfed.graphs.propagation import normalised_adjacency
-from brainfed.inpainting.inputs import FusedGraph
+from brainfed.configuration import load_plan, read_config
+from brainfed.graphs import normalised_adjacency
+from brainfed.inpainting import FusedGraph
 from brainfed.methods.fedni import train as fedni
 from brainfed.methods.gcn.declaration import FedGCNSettings
 from brainfed.methods.gcn.train import train_fedgcn
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.runtime.streams import Streams
-from brainfed.samples.assemble import assemble
-from brainfed.samples.inputs import MethodInputs, Outcome
+from brainfed.runtime import Streams
+from brainfed.runtime.jobs import Run
+from brainfed.samples import MethodInputs, Outcome, assemble
 
 VARIANT = "fedni-four-nodes"
 PENALTY = 3000.0

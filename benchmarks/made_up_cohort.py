@@ -6,13 +6,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from brainfed.graphs.population import build_graph
-from brainfed.graphs.propagation import Graph
-from brainfed.graphs.settings import GraphSettings
-from brainfed.inpainting.inputs import InpaintingInputs
-from brainfed.runtime.streams import Streams
-from brainfed.samples.inputs import MethodInputs
-from brainfed.samples.reading import Phenotypes
+from brainfed.graphs import Graph, GraphSettings, build_graph
+from brainfed.inpainting import InpaintingInputs
+from brainfed.runtime import Streams
+from brainfed.samples import MethodInputs, Phenotypes
 
 ABIDE_SUBJECTS, CC200_FEATURES, INSTITUTIONS, FOLDS = 1035, 19_900, 5, 5
 SOURCES = 30

@@ -20,9 +20,8 @@ from pathlib import Path
 import yaml
 from spending import Spent, adopt_orphans, spent, wait_for_orphans
 
-from brainfed.methods.registry import METHODS
-from brainfed.runtime.forking import client
-from brainfed.runtime.forking.shell import job_shell
+from brainfed.methods import METHODS
+from brainfed.runtime.forking import client, job_shell
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 SCRIPTS = REPOSITORY / "workflow" / "scripts"
@@ -107,7 +106,7 @@ def imports_of(script: str, entry: str = "") -> str:
     tree = ast.parse((SCRIPTS / f"{script}.py").read_text(encoding="utf-8"))
     imports = [ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
     if entry:
-        imports.append(f"from brainfed.runtime.settings import resolve\nresolve({entry!r})")
+        imports.append(f"from brainfed.runtime import resolve\nresolve({entry!r})")
     # Snakemake's own, and a line after them that the rest of a script takes the place of.
     first = ["import snakemake.logging", "import snakemake.iocontainers"]
     return "\n".join([*first, *imports, "import time", "print(time.process_time())"]) + "\n"

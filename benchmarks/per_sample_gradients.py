@@ -23,8 +23,8 @@ from torch.func import functional_call, grad, vmap
 from torch.nn.functional import cross_entropy
 from torch.utils.flop_counter import FlopCounterMode
 
-from brainfed.models.fglbc import STGCN, RegionGNN
-from brainfed.runtime.streams import Streams
+from brainfed.models import STGCN, RegionGNN
+from brainfed.runtime import Streams
 
 Gradients = dict[str, Tensor]
 CLIP = 1.0

@@ -16,11 +16,10 @@ import torch
 from made_up_cohort import MadeUpCohort
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, roc_auc_score
 
-from brainfed.methods.registry import METHODS
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.runtime.settings import resolve
-from brainfed.runtime.streams import Streams
-from brainfed.samples.inputs import MethodInputs
+from brainfed.methods import METHODS
+from brainfed.runtime import Streams, resolve
+from brainfed.runtime.jobs import Run
+from brainfed.samples import MethodInputs
 
 EFFECT, SHARE = 0.15, 0.05
 ROUNDED = np.float32(1 + 2**-22)

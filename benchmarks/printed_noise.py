@@ -6,8 +6,7 @@ this library does; `permuted` is of batches cut from a permutation, in which an 
 
 import argparse
 
-from brainfed.federation.accounting import epsilon_spent, noise_multiplier
-from brainfed.federation.settings import PrivacySettings
+from brainfed.federation import PrivacySettings, epsilon_spent, noise_multiplier
 
 BUDGETS = (2.0, 5.0, 10.0, 20.0)
 SUBJECTS = (166, 207)

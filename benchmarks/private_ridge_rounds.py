@@ -11,13 +11,12 @@ import argparse
 import numpy as np
 from numpy.typing import NDArray
 
-from brainfed.evaluation.metrics import auc
+from brainfed.evaluation import auc
 from brainfed.methods.private_linear.declaration import PrivateRidgeSettings
 from brainfed.methods.private_linear.train import train_ridge_dp
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.runtime.streams import Streams
-from brainfed.samples.inputs import MethodInputs
-from brainfed.samples.reading import Phenotypes
+from brainfed.runtime import Streams
+from brainfed.runtime.jobs import Run
+from brainfed.samples import MethodInputs, Phenotypes
 
 SUBJECTS, INSTITUTIONS, FOLDS, PATIENTS = 860, 4, 5, 0.46
 COMMON, SEPARATION = 0.4, 1.8

@@ -10,13 +10,10 @@ from collections.abc import Callable
 
 import torch
 
-from brainfed.engines.private.cohort import PrivateCohort
-from brainfed.engines.private.training import PrivateClients
-from brainfed.federation.settings import PrivateSchedule
-from brainfed.models.classifier import LogisticRegression
-from brainfed.models.fedni import MLP
-from brainfed.models.fglbc import STGCN, RegionGNN
-from brainfed.runtime.streams import Streams
+from brainfed.engines.private import PrivateClients, PrivateCohort
+from brainfed.federation import PrivateSchedule
+from brainfed.models import MLP, STGCN, LogisticRegression, RegionGNN
+from brainfed.runtime import Streams
 
 EPOCHS = 3
 

@@ -17,8 +17,8 @@ from collections.abc import Callable
 import torch
 from matrix_rate import clock_of
 
-from brainfed.models.gahfl import KINDS, Kind, RecurrentClassifier, Workspace, fold_logits
-from brainfed.runtime.streams import Streams
+from brainfed.models import KINDS, Kind, RecurrentClassifier, Workspace, fold_logits
+from brainfed.runtime import Streams
 
 HIDDEN, STEPS = 32, 90
 

@@ -17,16 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from brainfed.evaluation.metrics import auc
+from brainfed.evaluation import auc
 from brainfed.methods.fedtangent.declaration import FederatedRidgeSettings
 from brainfed.methods.fedtangent.train import train_ridge_federated
 from brainfed.methods.linear.declaration import RidgeSettings
 from brainfed.methods.linear.train import train_ridge
-from brainfed.runtime.arrays import IntArray
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.runtime.streams import Streams
-from brainfed.samples.assemble import assemble
-from brainfed.samples.inputs import MethodInputs, Outcome
+from brainfed.runtime import IntArray, Streams
+from brainfed.runtime.jobs import Run
+from brainfed.samples import MethodInputs, Outcome, assemble
 
 SHOWN = (1, 2, 3, 5, 10, 15, 20, 25, 30, 40, 50, 75, 100)
 

@@ -11,13 +11,12 @@ import argparse
 
 import numpy as np
 
-from brainfed.evaluation.metrics import auc
+from brainfed.evaluation import auc
 from brainfed.methods.fglbc.declaration import FederatedRegionGNNSettings, FederatedSTGCNSettings
 from brainfed.methods.fglbc.train import train_fedavg, train_fedgnn
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.runtime.streams import Streams
-from brainfed.samples.labelled_subjects import hidden_labels
-from brainfed.samples.series import SeriesInputs
+from brainfed.runtime import Streams
+from brainfed.runtime.jobs import Run
+from brainfed.samples import SeriesInputs, hidden_labels
 
 SUBJECTS, INSTITUTIONS, REGIONS, TIMES, SIGNALS, CHANGED = 800, 4, 40, 96, 12, 8
 EFFECT, OWN, NOISE, MEMORY = 0.5, 0.5, 2.0, 0.6

@@ -17,18 +17,13 @@ from typing import Any
 
 import torch
 
-from brainfed.federation.message import Message
-from brainfed.federation.strategies.fedavg import FedAvg
-from brainfed.runtime.artefacts import write_text
+from brainfed.federation import Message
+from brainfed.federation.strategies import FedAvg
+from brainfed.runtime import write_text
+from brainfed.sites import LEAVE, REPLY, Coordinator, Hub, KeptState, Packet, SiteClient, serve
 from brainfed.sites.conversation import Conversation
-from brainfed.sites.coordinator import Coordinator, KeptState
-from brainfed.sites.flower.connection import Outward
-from brainfed.sites.flower.secure_coordinator import SecureSums
-from brainfed.sites.flower.secure_site import STEPS
+from brainfed.sites.flower import STEPS, Outward, SecureSums
 from brainfed.sites.home import Home
-from brainfed.sites.ipc import serve
-from brainfed.sites.packet import LEAVE, REPLY, Hub, Packet
-from brainfed.sites.site_client import SiteClient
 
 PID, MARKS, COUNTED, STATE = "pid", "marks", "counted.json", "coordinator"
 """Files of the study's folder: the ServerApp's process; a line a step; packets' bytes; the coordinator's state."""

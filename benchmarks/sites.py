@@ -30,11 +30,12 @@ from site_ends import COUNTED, MARKS, PID
 from site_meters import Sockets, cpu, peak
 
 import brainfed
-from brainfed.sites.flower.certificates import make_certificate, make_key_pair
-from brainfed.sites.flower.processes import (
+from brainfed.sites.flower import (
     FlowerFolder,
     Running,
     free_port,
+    make_certificate,
+    make_key_pair,
     start,
     start_run,
     start_superlink,

@@ -32,14 +32,11 @@ import torch
 from made_up_cohort import CC200_FEATURES, MadeUpCohort
 from matrix_rate import Stopwatch, clock_of, synchronise
 
-from brainfed.inpainting.fusing import fuse
-from brainfed.inpainting.settings import FusingSettings
-from brainfed.methods.method import Inpainter, Method, inpainter_of
-from brainfed.methods.registry import METHODS
-from brainfed.runtime.artefacts import ArrayFile
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.runtime.settings import resolve
-from brainfed.samples.inputs import MethodInputs
+from brainfed.inpainting import FusingSettings, fuse
+from brainfed.methods import METHODS, Inpainter, Method, inpainter_of
+from brainfed.runtime import ArrayFile, resolve
+from brainfed.runtime.jobs import Run
+from brainfed.samples import MethodInputs
 
 TRAINED = ("localgcn", "centralgcn", "fedmlp", "fedgcn", "fedsage-plus", "fedni")
 REPEATS = 5

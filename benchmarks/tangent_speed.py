@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from brainfed.cohort.sources.files import shard_name
-from brainfed.imaging.tangent import (
+from brainfed.cohort.sources import shard_name
+from brainfed.imaging import (
     covariances,
     displacements,
     load_covariances,

@@ -19,12 +19,11 @@ import torch
 from made_up_cohort import CC200_FEATURES, MadeUpCohort
 from matrix_rate import Stopwatch
 
-from brainfed.inpainting.inputs import FusedGraph
-from brainfed.methods.method import inpainter_of
-from brainfed.methods.registry import METHODS, SHIPPED_VARIANTS
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.runtime.settings import resolve, restore
-from brainfed.samples.inputs import MethodInputs
+from brainfed.inpainting import FusedGraph
+from brainfed.methods import METHODS, SHIPPED_VARIANTS, inpainter_of
+from brainfed.runtime import resolve, restore
+from brainfed.runtime.jobs import Run
+from brainfed.samples import MethodInputs
 
 LINEAR = ("ridge-local", "ridge-central", "svm-local", "svm-central", "logistic-local", "logistic-central")
 TRAINED = ("logistic-federated", "localgcn", "centralgcn", "fedmlp", "fedgcn", "fedsage-plus", "fedni")

@@ -34,12 +34,10 @@ from graphs_speed import table
 from numpy.typing import NDArray
 from two_worlds import allowed_area, allowed_true_positives, area, epsilon_bound, gaussian_area, true_positives
 
-from brainfed.federation.accounting import epsilon_spent
-from brainfed.federation.settings import PrivateSchedule
-from brainfed.graphs.connectome import normalised_adjacency
-from brainfed.models.classifier import LogisticRegression
-from brainfed.models.fglbc import STGCN
-from brainfed.runtime.streams import Streams
+from brainfed.federation import PrivateSchedule, epsilon_spent
+from brainfed.graphs import correlation_adjacency
+from brainfed.models import STGCN, LogisticRegression
+from brainfed.runtime import Streams
 
 LOGISTIC, ST_GCN = "logistic", "st-gcn"
 RATES = {LOGISTIC: 0.5, ST_GCN: 0.1}
@@ -93,7 +91,7 @@ def institution(
     if model == LOGISTIC:
         rows = (torch.from_numpy(np.stack([(each.T @ each / volumes)[upper] for each in series])),)
     else:
-        adjacency = np.stack([normalised_adjacency(each) for each in series])
+        adjacency = np.stack([correlation_adjacency(each) for each in series])
         rows = (torch.from_numpy(series), torch.from_numpy(adjacency))
 
     def network() -> torch.nn.Module:

@@ -10,12 +10,12 @@ import numpy as np
 import torch
 from made_up_cohort import MadeUpCohort
 
-from brainfed.methods.classifier_settings import FederatedClassifierSettings
+from brainfed.methods import FederatedClassifierSettings
 from brainfed.methods.gcn.declaration import FedGCNSettings
 from brainfed.methods.gcn.train import train_fedgcn
 from brainfed.methods.mlp.train import train_fedmlp
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.samples.inputs import MethodInputs
+from brainfed.runtime.jobs import Run
+from brainfed.samples import MethodInputs
 from peers.comparison import Comparison, Result, agreed, compared, named, timed
 from peers.institution import State, institution_of, network_of
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 from extraction_speed import SETTINGS, masker_of, write_atlas, write_image
 
-from brainfed.imaging.extraction.extraction import ScanFiles, extract
-from brainfed.imaging.scans.atlas import load_atlas
+from brainfed.imaging.extraction import ScanFiles, extract
+from brainfed.imaging.scans import load_atlas
 from peers.comparison import Comparison, Result, compared, named, timed
 
 TOLERANCE = 1e-4

@@ -15,13 +15,12 @@ from made_up_cohort import MadeUpCohort
 from torch import Tensor
 from torch.nn.functional import smooth_l1_loss
 
-from brainfed.inpainting.fedsage.local import Draws, Owner, owners_of
+from brainfed.inpainting import FedSageSettings, InpaintingInputs
+from brainfed.inpainting.fedsage import Draws, Owner, owners_of
 from brainfed.inpainting.fedsage.training import train
-from brainfed.inpainting.inputs import InpaintingInputs
-from brainfed.inpainting.settings import FedSageSettings
-from brainfed.models.fedsage import FeatureGenerator, GeneratorShape, MissingNeighbourGenerator
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.runtime.seeded import seeded
+from brainfed.models import FeatureGenerator, GeneratorShape, MissingNeighbourGenerator
+from brainfed.runtime import seeded
+from brainfed.runtime.jobs import Run
 from peers.comparison import Comparison, Result, agreed, compared, named, timed
 
 TOLERANCE, EXACT = 1e-4, 1e-9

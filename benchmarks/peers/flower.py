@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from brainfed.samples.inputs import UNTESTED, MethodInputs
+from brainfed.samples import UNTESTED, MethodInputs
 from peers.classifiers import EXACT, TOLERANCE, by_brainfed, cohort, settings_of
 from peers.comparison import TIMES, Comparison, Result, agreed, compared, named, timed
 from peers.institution import Institution, State, TorchGCN, TorchMLP, institution_of, network_of

@@ -19,12 +19,10 @@ from torch_geometric.utils import to_torch_csr_tensor
 
 from brainfed.methods.gcfl.declaration import GCFLSettings
 from brainfed.methods.gcfl.train import train_gcfl
-from brainfed.models.gcfl import GIN
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.runtime.streams import Streams
-from brainfed.samples.inputs import UNTESTED
-from brainfed.samples.labelled_subjects import hidden_labels
-from brainfed.samples.series import GraphInputs, GraphSamples
+from brainfed.models import GIN
+from brainfed.runtime import Streams
+from brainfed.runtime.jobs import Run
+from brainfed.samples import UNTESTED, GraphInputs, GraphSamples, hidden_labels
 from peers.comparison import Comparison, Result, agreed, compared, named, timed
 
 TOLERANCE, EXACT = 1e-2, 1e-9

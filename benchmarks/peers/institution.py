@@ -10,9 +10,8 @@ from torch_geometric.nn import GCNConv
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 from torch_geometric.utils import subgraph
 
-from brainfed.models.classifier import Classifier
-from brainfed.models.fedni import GCN, MLP
-from brainfed.samples.inputs import MethodInputs
+from brainfed.models import GCN, MLP, Classifier
+from brainfed.samples import MethodInputs
 
 HIDDEN, CLASSES = (64, 32), 2
 State = dict[str, Tensor]

@@ -17,10 +17,8 @@ from sklearn.preprocessing import StandardScaler
 
 from brainfed.methods.linear.declaration import PENALTIES, RidgeSettings
 from brainfed.methods.linear.train import train_ridge
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.samples.inner_folds import institution_folds
-from brainfed.samples.inputs import MethodInputs
-from brainfed.samples.labelled_subjects import hidden_labels
+from brainfed.runtime.jobs import Run
+from brainfed.samples import MethodInputs, hidden_labels, institution_folds
 from peers.comparison import Comparison, Result, compared, named, timed
 
 TOLERANCE = 1e-8

@@ -1,4 +1,4 @@
-"""Tangent features at one reference: nilearn's `ConnectivityMeasure` and `imaging.tangent`.
+"""Tangent features at one reference: nilearn's `ConnectivityMeasure` and `imaging._tangent`.
 
 The two find different references: nilearn's is the geometric mean of the covariances, ours the exponential of the mean
 of their logarithms, which institutions can add up. Their features are therefore compared at nilearn's, which it fits to
@@ -12,8 +12,8 @@ from sklearn.covariance import LedoitWolf
 from tangent_speed import made_up
 from threadpoolctl import threadpool_limits
 
-from brainfed.imaging.series.shards import standardised
-from brainfed.imaging.tangent import covariances, tangent_at
+from brainfed.imaging import covariances, tangent_at
+from brainfed.imaging.series import standardised
 from peers.comparison import Comparison, Result, compared, named, timed
 
 TOLERANCE = 1e-5

@@ -6,10 +6,8 @@ Measured peaks are compared with them. n subjects, M institutions, d features, F
 from bisect import bisect_left
 from collections.abc import Callable, Mapping
 
-from brainfed.engines.stacked.first_layer import DENSE_NUMBERS
-from brainfed.engines.stacked.training import STACK_BYTES
-from brainfed.graphs.embedding import BLOCK_ENTRIES, EXACT_RANK, OVERSAMPLES
-from brainfed.graphs.settings import GraphSettings
+from brainfed.engines.stacked import DENSE_NUMBERS, STACK_BYTES
+from brainfed.graphs import BLOCK_ENTRIES, EXACT_RANK, OVERSAMPLES, GraphSettings
 from brainfed.methods.gcn.declaration import FedGCNSettings
 from scale.work import Axis, Changed, Work
 

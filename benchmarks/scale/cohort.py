@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from brainfed.runtime.artefacts import write_arrays, write_table
+from brainfed.runtime import write_arrays, write_table
 from scale.work import Work
 
 SOURCES = 30

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import brainfed
-from brainfed.runtime.artefacts import read_arrays
+from brainfed.runtime import read_arrays
 from scale.process import Costs, before_work
 from scale.work import Work
 
@@ -20,7 +20,7 @@ SCRIPTS = Path(brainfed.__file__).parents[1] / "scripts"
 
 def compute_connectivity(folder: Path, work: Work) -> Costs:
     """Pearson correlations of the made-up series."""
-    import brainfed.imaging.connectivity  # noqa: F401
+    from brainfed.imaging import connectivity  # noqa: F401
 
     found = before_work()
     files = {"series": [str(folder / "series.safetensors")], "quality": [str(folder / "quality.parquet")]}
@@ -31,9 +31,8 @@ def compute_connectivity(folder: Path, work: Work) -> Costs:
 
 def build_graph(folder: Path, work: Work) -> Costs:
     """The population graph; also its number of edges, in both directions."""
-    import brainfed.cohort.splits.training_labels
-    import brainfed.graphs.population
-    import brainfed.graphs.propagation  # noqa: F401
+    from brainfed.cohort.splits import training_labels  # noqa: F401
+    from brainfed.graphs import build_graph, known_phenotypes  # noqa: F401
 
     found = before_work()
     files = {name: str(folder / f"{name}.parquet") for name in ("split", "participants")}
@@ -57,9 +56,9 @@ def train(folder: Path, work: Work) -> Costs:
 
     from brainfed.methods.gcn.declaration import FedGCNSettings
     from brainfed.methods.gcn.train import train_fedgcn
-    from brainfed.runtime.jobs.checkpoints import Run
-    from brainfed.runtime.streams import Streams
-    from brainfed.samples.assemble import assemble
+    from brainfed.runtime import Streams
+    from brainfed.runtime.jobs import Run
+    from brainfed.samples import assemble
 
     torch.set_num_threads(work.threads)
     found = before_work()

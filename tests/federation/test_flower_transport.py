@@ -18,20 +18,23 @@ import pytest
 pytest.importorskip("flwr", reason="flwr is not installed: pip install flwr==1.41.0")
 pytest.importorskip("flwr", reason="flwr is not installed: make install-sites")
 
-from brainfed.runtime.errors import UserError
-from brainfed.sites.flower.certificates import fingerprint, make_certificate, make_key_pair, site_key, write_private
-from brainfed.sites.flower.processes import (
-    SECRET_HEADER,
+from brainfed.runtime import UserError
+from brainfed.sites.flower import (
     FlowerFolder,
     Running,
     free_port,
+    make_certificate,
+    make_key_pair,
+    site_key,
     start,
     start_run,
     start_superlink,
     start_supernode,
-    stop,
     together,
+    write_private,
 )
+from brainfed.sites.flower._certificates import fingerprint
+from brainfed.sites.flower._processes import SECRET_HEADER, stop
 from support.processes.awaited import until_true
 from support.sites.flower_sites import SITES, numbers, tensors
 from support.sites.flower_strangers import PROTOBUF, ask_another_site, private_key, raw, routes, signed, stranger

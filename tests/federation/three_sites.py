@@ -13,9 +13,8 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from brainfed.configuration.loading import load_plan, read_config
-from brainfed.sites.flower.certificates import make_certificate, make_key_pair
-from brainfed.sites.flower.processes import FlowerFolder, free_port
+from brainfed.configuration import load_plan, read_config
+from brainfed.sites.flower import FlowerFolder, free_port, make_certificate, make_key_pair
 from workflow.project import ALONE, Project, copy_workflow
 
 SITES = ("east", "north", "south")

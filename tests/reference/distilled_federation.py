@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import numpy as np
 import torch
 
-from brainfed.federation.distillation.gahfl import initial_weights
-from brainfed.models.gahfl import RecurrentClassifier
-from brainfed.samples.series import training_offset, window
+from brainfed.federation.distillation import initial_weights
+from brainfed.models import RecurrentClassifier
+from brainfed.samples import training_offset, window
 from reference.distillation import GAHFL, FedET, FedGEMS, cross_entropy, kl
 
 

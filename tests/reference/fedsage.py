@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch.nn.functional import cross_entropy
 
-from brainfed.federation.noise import normal
-from brainfed.models.fedsage import GraphSAGE
+from brainfed.federation import normal
+from brainfed.models import GraphSAGE
 from reference.loop_federation import adam, average_uploads, client_of
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import torch
 
-from brainfed.engines.graphs.clients import GraphCohort
-from brainfed.samples.series import GraphSamples
+from brainfed.engines.graphs import GraphCohort
+from brainfed.samples import GraphSamples
 
 
 def random_graphs(count, features=4, seed=0, *, one_hot=True, directed=False):

@@ -11,9 +11,8 @@ import numpy as np
 import torch
 from torch.nn.functional import cross_entropy
 
-from brainfed.federation.noise import normal
-from brainfed.models.classifier import LogisticRegression
-from brainfed.models.fedni import GCN, MLP
+from brainfed.federation import normal
+from brainfed.models import GCN, MLP, LogisticRegression
 
 
 def module_of(features, hidden, classes, graph, skip):

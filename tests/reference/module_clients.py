@@ -15,13 +15,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from brainfed.engines.clients import Batches, Curves, parameters_by_wire_name, wire_name
-from brainfed.federation.loop import Arrays
-from brainfed.federation.message import GRADIENT_NORM, Message
-from brainfed.federation.settings import FederationSettings
-from brainfed.models.classifier import class_probabilities
-from brainfed.runtime.seeded import seeded
-from brainfed.runtime.streams import Streams
+from brainfed.engines import Batches, Curves, parameters_by_wire_name, wire_name
+from brainfed.federation import GRADIENT_NORM, Arrays, FederationSettings, Message
+from brainfed.models import class_probabilities
+from brainfed.runtime import Streams, seeded
 
 MODEL, OPTIMISER = "model/", "optimiser/"
 

@@ -10,12 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from brainfed.engines.graphs.clients import GraphCohort
-from brainfed.engines.graphs.network import KeyedDropout
-from brainfed.models.gcfl import GIN
-from brainfed.runtime.arrays import IntArray
-from brainfed.runtime.streams import Streams
-from brainfed.samples.series import GraphSamples
+from brainfed.engines.graphs import GraphCohort
+from brainfed.engines.graphs._network import KeyedDropout
+from brainfed.models import GIN
+from brainfed.runtime import IntArray, Streams
+from brainfed.samples import GraphSamples
 from reference.module_clients import Cohort
 
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from brainfed.federation.noise import private_normal
-from brainfed.models.classifier import LogisticRegression
+from brainfed.federation import private_normal
+from brainfed.models import LogisticRegression
 from reference.private_ridge import unit_row
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from brainfed.federation.noise import private_normal
+from brainfed.federation import private_normal
 
 
 def unit_row(values, centre):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from brainfed.samples.inputs import MethodInputs
+from brainfed.samples import MethodInputs
 
 
 def scaled_plainly(inputs: MethodInputs, fold: int, rows: np.ndarray) -> np.ndarray:

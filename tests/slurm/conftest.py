@@ -94,7 +94,7 @@ def cluster(tmp_path_factory):
 def story(cluster, tmp_path_factory) -> Story:
     """The GPU jobs, the project on SLURM, with a cancelled job and a crash of the node, and the project locally."""
     on_slurm = new_project(tmp_path_factory.mktemp("on-slurm"), **SMALLEST)
-    on_slurm.edit("brainfed/federation/link.py", "CHECKPOINT_SECONDS = 20", "CHECKPOINT_SECONDS = 0")
+    on_slurm.edit("brainfed/federation/_link.py", "CHECKPOINT_SECONDS = 20", "CHECKPOINT_SECONDS = 0")
     locally = on_slurm.copy(tmp_path_factory.mktemp("locally"))
     folder = tmp_path_factory.mktemp("gpus")
     (folder / "workflow").symlink_to(REPOSITORY / "workflow")

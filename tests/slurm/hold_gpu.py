@@ -4,7 +4,7 @@ import json
 import time
 from pathlib import Path
 
-from brainfed.runtime.devices.lease import lease
+from brainfed.runtime.devices import lease
 
 with lease(snakemake.resources.gpu) as leased:
     begun = time.monotonic()

@@ -2,8 +2,9 @@
 
 import pytest
 
-from brainfed.federation.link import Pace
-from brainfed.runtime.jobs.checkpoints import Checkpoint, Run, checkpoint_path
+from brainfed.federation import Pace
+from brainfed.runtime.jobs import Checkpoint, Run
+from brainfed.runtime.jobs._checkpoints import checkpoint_path
 
 
 class CutOffError(Exception):

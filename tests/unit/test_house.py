@@ -19,7 +19,7 @@ def test_tests_lie_in_rooms_of_the_library_or_are_those_of_one_module():
     assert [
         folder
         for folder in folders
-        if not (LIBRARY / folder).is_dir() and not (LIBRARY / folder).with_suffix(".py").exists()
+        if not (LIBRARY / folder).is_dir() and not (LIBRARY / folder.parent / f"_{folder.name}.py").exists()
     ] == []
 
 
@@ -35,7 +35,7 @@ def test_only_sharing_asks_a_link_for_a_sum():
     outside = {file for file in rooms if inside.isdisjoint(file.parents)}
     assert {file for file in outside if re.search(r"\.total\(", rooms[file])} == set()
     askers = {file.name for file in rooms if re.search(r"\blink\.total\b", rooms[file])}
-    assert askers == {"sharing.py"}
+    assert askers == {"_sharing.py"}
 
 
 def test_the_runtime_names_no_rule():

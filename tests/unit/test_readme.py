@@ -8,7 +8,8 @@ import pytest
 import yaml
 from PIL import Image
 
-from brainfed.configuration.loading import load_plan, overlay
+from brainfed.configuration import load_plan
+from brainfed.configuration._loading import overlay
 from brainfed.configuration.stages.registry import KINDS
 from workflow.document_workplace import write_study
 

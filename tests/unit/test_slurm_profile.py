@@ -5,7 +5,7 @@ from pathlib import Path
 
 import yaml
 
-from brainfed.configuration.outline import PAPER_FIGURES
+from brainfed.configuration import PAPER_FIGURES
 
 WORKFLOW = Path(__file__).resolve().parents[2] / "workflow"
 RULES = {

@@ -19,8 +19,8 @@ QUICK = {"quick": {"method": "fedgcn", "rounds": 2, "local_epochs": 2}}
 HEAD = """
 from dataclasses import dataclass
 
-from brainfed.methods.method import Method
-from brainfed.runtime.settings import setting
+from brainfed.methods import Method
+from brainfed.runtime import setting
 """
 DECLARATION = """
 
@@ -41,10 +41,8 @@ NEEDS = {"centroids": ("connectomes",), "lags": ("series",), "share": ("series",
 IMPORTS = """
 import numpy as np
 
-from brainfed.graphs.connectome import normalised_adjacency
-from brainfed.samples.labelled_subjects import of_two_classes
-from brainfed.samples.inputs import Outcome
-from brainfed.samples.series import test_offsets, training_offset, window, wrapped
+from brainfed.graphs import correlation_adjacency
+from brainfed.samples import Outcome, of_two_classes, test_offsets, training_offset, window, wrapped
 """
 CENTRES = """
 
@@ -72,7 +70,7 @@ def train(inputs, settings, run):
         series = inputs.subject(number)
         offset = training_offset(inputs.streams, len(series), 64, subject)
         windows = [window(series, 64, start) for start in (offset, *test_offsets(len(series), 64))]
-        rows.append(np.mean([normalised_adjacency(held).ravel() for held in windows], axis=0))
+        rows.append(np.mean([correlation_adjacency(held).ravel() for held in windows], axis=0))
     for fold in range(inputs.folds):
         scores[fold, inputs.tested(fold)] = by_centres(inputs, np.stack(rows), fold)
     return Outcome(of_two_classes(scores, "margin"), "margin", counts={"wrapped": wrapped(inputs.lengths, 64)})

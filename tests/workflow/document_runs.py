@@ -13,7 +13,7 @@ from pathlib import Path
 
 import yaml
 
-from brainfed.configuration.loading import load_plan
+from brainfed.configuration import load_plan
 from support.documents.benchmark_options import OPTION, unknown_options
 from support.documents.document_commands import Command, commands_of
 from workflow.document_workplace import CHECKED, MINE, Workplace, new_workplace

@@ -7,7 +7,7 @@ from contextlib import chdir
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from brainfed.configuration.loading import load_plan
+from brainfed.configuration import load_plan
 from support.documents.document_commands import Command
 from support.files.fake_cohorts import write_cohorts
 from support.processes.awaited import HANGS_AFTER_S

@@ -15,8 +15,8 @@ from typing import IO, Any
 import nibabel as nib
 import numpy as np
 
-from brainfed.cohort.sources.files import shard_name
-from brainfed.runtime.records.contents import as_list, content
+from brainfed.cohort.sources import shard_name
+from brainfed.runtime.records._contents import as_list, content
 from workflow.hostile_project import CONFIG, SHARDS
 from workflow.project import Project
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import yaml
 
-from brainfed.configuration.project import TABLE_ENDINGS
+from brainfed.configuration import TABLE_ENDINGS
 from workflow.hostile_acts import (
     ATLAS,
     CONFOUNDS,
@@ -234,7 +234,7 @@ CASES = [
          "reference": "quick"}})), SCORED),
     Case("its memory deleted, an older scan put in", then(forget, older(SCAN, darker)), below(shard(ONE))),
     Case("its memory deleted, code edited", then(forget,
-         function("brainfed/graphs/neighbours.py", "similarity")), below("build_graph")),
+         function("brainfed/graphs/_neighbours.py", "similarity")), below("build_graph")),
     Case("results copied without times or memory", copy_results, NOTHING),
     Case("results copied, k changed", then(copy_results, config(graph={"k": 5})), below("build_graph")),
     Case("one record deleted", delete(record(PREDICTIONS["quick"])), below("train_method:quick")),
@@ -259,7 +259,7 @@ CASES = [
     Case("one output of several deleted, an older scan put in", then(delete(find(
          f"lab/timeseries/twenty/shard-0{shard(ONE)[-1]}-coverage.parquet")), older(SCAN, darker)), below(shard(ONE))),
     Case("series and Snakemake's memory deleted, their reader edited", then(delete_series, forget,
-         function("brainfed/imaging/scans/region_means.py", "average_regions")), EXTRACTED_TWICE),
+         function("brainfed/imaging/scans/_region_means.py", "average_regions")), EXTRACTED_TWICE),
     Case("the report deleted", delete(find("reports/hostile.html")), REPORT),
     Case("the report edited by hand", changed(find("reports/hostile.html"), one_digit), REPORT),
     # Copies with parts missing.
@@ -362,30 +362,31 @@ CASES = [
          config(library_versions="rerun")),
          below("train_method:quick")),
     # Code.
-    Case("code of graphs", function("brainfed/graphs/neighbours.py", "similarity"), below("build_graph")),
-    Case("code that no job reaches", then(code("brainfed/graphs/neighbours.py"),
-         code("brainfed/runtime/artefacts.py"), code("brainfed/federation/loop.py", "\ndef added(): ...\n")), NOTHING),
+    Case("code of graphs", function("brainfed/graphs/_neighbours.py", "similarity"), below("build_graph")),
+    Case("code that no job reaches", then(code("brainfed/graphs/_neighbours.py"),
+         code("brainfed/runtime/_artefacts.py"),
+         code("brainfed/federation/_loop.py", "\ndef added(): ...\n")), NOTHING),
     Case("code of one method", function("brainfed/methods/linear/train.py", "train_ridge"), RIDGE),
     Case("code of generated nodes", function("brainfed/inpainting/fedni/drawing.py", "load"), below("fuse_graph")),
     Case("code of graphs edited while they are built, and put back",
-         edited_meanwhile("brainfed/graphs/neighbours.py", GRAPH_OF_LAB), below("build_graph")),
+         edited_meanwhile("brainfed/graphs/_neighbours.py", GRAPH_OF_LAB), below("build_graph")),
     Case("a script edited before its job starts, and put back",
          edited_meanwhile("scripts/build_graph.py", GRAPH_OF_LAB), below("build_graph")),
     Case("code of the log edited during a run",
-         edited_meanwhile("brainfed/runtime/devices/lease.py", GRAPH_OF_LAB, "\n"), REPORT),
+         edited_meanwhile("brainfed/runtime/devices/_lease.py", GRAPH_OF_LAB, "\n"), REPORT),
     Case("code of a script", code("scripts/extract_series.py"), EXTRACTED_TWICE),
-    Case("code of the scores", function("brainfed/evaluation/experiment.py", "score_experiment"),
+    Case("code of the scores", function("brainfed/evaluation/_experiment.py", "score_experiment"),
          both(SCORED, below("score_experiment", cohort="demo"))),
-    Case("code of the page", function("brainfed/reporting/citations.py", "software_of"), REPORT),
+    Case("code of the page", function("brainfed/reporting/_citations.py", "software_of"), REPORT),
     Case("code of a panel that a family brings",
-         function("brainfed/papers/gcfl.py", "read_gains"), REPORT),
+         function("brainfed/papers/_gcfl.py", "read_gains"), REPORT),
     Case("a template of such a panel", code("brainfed/papers/templates/gcfl/gains.html.j2", "\n"), REPORT),
     Case("a template", code("brainfed/reporting/templates/style.css", "\n"), REPORT),
     Case("a caption", code("report/flow.rst", "\nMore.\n"), REPORT),
-    Case("code of the check before a run", function("brainfed/checking/finding.py", "boundary"), NOTHING),
-    Case("a comment and a docstring", then(code("brainfed/graphs/neighbours.py", "\n# A comment.\n"),
+    Case("code of the check before a run", function("brainfed/checking/_finding.py", "boundary"), NOTHING),
+    Case("a comment and a docstring", then(code("brainfed/graphs/_neighbours.py", "\n# A comment.\n"),
          lambda project: project.edit("brainfed/methods/linear/train.py", '"""', '"""Reworded. ')), NOTHING),
-    Case("code of logs", function("brainfed/runtime/logs.py", "configure"), NOTHING),
+    Case("code of logs", function("brainfed/runtime/_logs.py", "configure"), NOTHING),
     Case("all code touched", touch("workflow/**/*.py"), NOTHING),
     # The run itself.
     Case("another time zone and language", lambda _: None, NOTHING, {"TZ": "Asia/Tokyo", "LC_ALL": "C"}),

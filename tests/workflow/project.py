@@ -17,8 +17,7 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from brainfed.runtime.records.digests import code_digest
-from brainfed.runtime.records.source_tree import SourceTree
+from brainfed.runtime.records import SourceTree, code_digest
 from support.processes.forked_cli import LIBRARIES, OURS, ForkedCommands
 from support.processes.made_once import made_once
 

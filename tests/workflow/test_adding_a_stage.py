@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from brainfed.runtime.artefacts import read_arrays
+from brainfed.runtime import read_arrays
 from workflow.project import REPOSITORY, SIMULATE, Project, new_project
 
 pytestmark = [pytest.mark.full("Two stages are written and run as a document says."), pytest.mark.workflow]
@@ -25,8 +25,7 @@ def finished(tmp_path_factory) -> Project:
         path = project.folder / "workflow" / LIBRARY / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
-    for package in ("imaging/amplitudes", "methods/amplitudes"):
-        (project.folder / "workflow" / LIBRARY / package / "__init__.py").touch()
+    (project.folder / "workflow" / LIBRARY / "methods/amplitudes/__init__.py").write_text('"""Amplitudes."""\n')
     project.edit("Snakefile", 'include: "rules/public.smk"', f'{INCLUDED}\ninclude: "rules/public.smk"')
     configure(project)
     assert project.planned()["compute_amplitudes"] == 1
@@ -70,7 +69,7 @@ def test_a_setting_computes_one_stage_and_trains_its_variant(finished, tmp_path)
 
 def test_an_edit_of_the_computation_runs_it_again_and_one_of_a_docstring_does_not(finished, tmp_path):
     project = finished.copy(tmp_path / "project")
-    file = f"{LIBRARY}/imaging/amplitudes/amplitudes.py"
+    file = f"{LIBRARY}/imaging/amplitudes/_amplitudes.py"
     project.edit(file, "0 in a region without signal", "zero in a region without signal")
     assert not project.planned()
     project.edit(file, "series.std(axis=0, dtype=np.float64)", "series.std(axis=0, dtype=np.float64) * 2")

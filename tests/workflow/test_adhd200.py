@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from brainfed.runtime.artefacts import read_arrays
+from brainfed.runtime import read_arrays
 from support.files.adhd200_files import REGIONS, ROOT, TEST, TRAINING, series_path, write_series
 from workflow.project import REPOSITORY, Project, copy_workflow, participants_of
 

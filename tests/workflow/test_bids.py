@@ -13,7 +13,7 @@ from nilearn.interfaces.fmriprep import load_confounds_strategy
 from nilearn.maskers import NiftiLabelsMasker
 from sklearn.covariance import EmpiricalCovariance
 
-from brainfed.runtime.artefacts import read_arrays
+from brainfed.runtime import read_arrays
 from support.files.bids_dataset import Derivative, confounds
 from workflow.project import new_project, participants_of
 

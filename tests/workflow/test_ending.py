@@ -59,8 +59,8 @@ def test_a_request_to_end_while_jobs_are_chosen_is_heard(tmp_path: Path) -> None
 HANGS = """
 import ctypes
 from pathlib import Path
-from brainfed.runtime.jobs import stopping
-from brainfed.scripting.job import job
+from brainfed.runtime.jobs import _stopping as stopping
+from brainfed.scripting import job
 
 stopping.PATIENCE = 0.5
 with job(snakemake):
@@ -70,7 +70,7 @@ with job(snakemake):
     library.pthread_mutex_lock(mutex)
 """
 ONE_JOB = f"""
-from brainfed.runtime.scheduling import ending
+from brainfed.runtime._scheduling import ending
 
 ending.ECHO = 0.0
 

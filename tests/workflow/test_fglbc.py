@@ -12,8 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.runtime.artefacts import read_arrays
-from brainfed.runtime.errors import UserError
+from brainfed.runtime import UserError, read_arrays
 from workflow.project import SIMULATE, Project, new_project
 
 pytestmark = [
@@ -38,7 +37,7 @@ def configure(project: Project, **settings: object) -> None:
 def finished(tmp_path_factory) -> Project:
     """A whole run of the tables; states are kept as often as their cost allows."""
     project = new_project(tmp_path_factory.mktemp("fglbc"), subjects=0)
-    project.edit("brainfed/federation/link.py", "CHECKPOINT_SECONDS = 20", "CHECKPOINT_SECONDS = 0")
+    project.edit("brainfed/federation/_link.py", "CHECKPOINT_SECONDS = 20", "CHECKPOINT_SECONDS = 0")
     configure(project)
     project.snakemake("--cores", "1", "tables")
     return project

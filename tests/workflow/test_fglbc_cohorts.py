@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from brainfed.runtime.artefacts import read_arrays
+from brainfed.runtime import read_arrays
 from support.files.fglbc_cohorts import COHORTS, REGIONS
 from workflow.project import REPOSITORY, Project, copy_workflow
 

@@ -75,7 +75,7 @@ LONG = """
 import os
 import time
 from pathlib import Path
-from brainfed.runtime.jobs.stopping import stoppable
+from brainfed.runtime.jobs._stopping import stoppable
 
 try:
     with stoppable():

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from brainfed.runtime.artefacts import read_arrays
+from brainfed.runtime import read_arrays
 from support.files.freesurfer_project import write_subject, write_tables
 from workflow.project import Project, new_project
 

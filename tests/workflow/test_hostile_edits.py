@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from brainfed.runtime.records.made import SUFFIX, parts_of
+from brainfed.runtime.records._made import SUFFIX, parts_of
 from workflow.hostile_cases import CASES, Case
 from workflow.hostile_project import hostile_project, planned_jobs
 from workflow.project import REPOSITORY, Project

@@ -8,8 +8,7 @@ import time
 
 import pytest
 
-from brainfed.runtime.artefacts import read_arrays
-from brainfed.runtime.errors import UserError
+from brainfed.runtime import UserError, read_arrays
 from workflow.project import new_project
 
 pytestmark = [

@@ -8,7 +8,7 @@ import pytest
 
 from brainfed.__main__ import main
 from brainfed.prediction.model_file import EVERYBODY
-from brainfed.runtime.artefacts import read_arrays
+from brainfed.runtime import read_arrays
 from workflow.project import REGIONS, SIMULATE, VOLUMES, Project, new_project, participants_of
 
 pytestmark = pytest.mark.workflow

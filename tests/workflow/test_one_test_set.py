@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.runtime.artefacts import read_arrays
+from brainfed.runtime import read_arrays
 from workflow.project import SIMULATE, new_project
 
 pytestmark = [

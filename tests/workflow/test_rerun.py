@@ -58,7 +58,7 @@ def test_a_change_of_one_learning_rate_reruns_one_method(project):
 
 
 def test_an_edit_of_the_graph_module_reruns_graphs_and_their_readers(project):
-    project.edit_function("brainfed/graphs/neighbours.py", "similarity")
+    project.edit_function("brainfed/graphs/_neighbours.py", "similarity")
     assert project.planned() == Counter(build_graph=1, train_method=1, score_experiment=1)
 
 
@@ -68,12 +68,12 @@ def test_an_edit_of_one_methods_module_reruns_that_method(project):
 
 
 def test_an_edit_of_the_federated_rounds_reruns_the_federated_methods(project):
-    project.edit_function("brainfed/federation/loop.py", "federate")
+    project.edit_function("brainfed/federation/_loop.py", "federate")
     assert project.planned() == Counter(train_method=2, score_experiment=1)
 
 
 def test_code_that_no_job_reaches_reruns_nothing(project):
-    for file in ("graphs/neighbours", "federation/loop", "runtime/artefacts", "samples/assemble"):
+    for file in ("graphs/_neighbours", "federation/_loop", "runtime/_artefacts", "samples/_assemble"):
         project.edit(
             f"brainfed/{file}.py", "\n\ndef ", "\n\nUNUSED = 1\n\n\ndef unused():\n    return UNUSED\n\n\ndef "
         )
@@ -81,14 +81,14 @@ def test_code_that_no_job_reaches_reruns_nothing(project):
 
 
 def test_a_comment_or_docstring_reruns_nothing(project):
-    project.edit("brainfed/graphs/neighbours.py", '"""', '"""Reworded. ')
-    project.edit("brainfed/federation/loop.py", "\n\ndef ", "\n\n# A new comment.\ndef ")
+    project.edit("brainfed/graphs/_neighbours.py", '"""', '"""Reworded. ')
+    project.edit("brainfed/federation/_loop.py", "\n\ndef ", "\n\n# A new comment.\ndef ")
     assert project.planned() == Counter()
 
 
 def test_an_edit_of_logging_or_device_code_reruns_nothing(project):
-    project.edit_function("brainfed/runtime/logs.py", "configure")
-    project.edit_function("brainfed/runtime/devices/lease.py", "lease")
+    project.edit_function("brainfed/runtime/_logs.py", "configure")
+    project.edit_function("brainfed/runtime/devices/_lease.py", "lease")
     assert project.planned() == Counter()
 
 

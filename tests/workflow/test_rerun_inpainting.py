@@ -93,17 +93,17 @@ def test_the_inductive_protocol_trains_a_generator_a_fold(project):
 
 
 def test_an_edit_of_fusing_reruns_fused_graphs_and_their_readers(project):
-    project.edit_function("brainfed/inpainting/fusing.py", "fuse")
+    project.edit_function("brainfed/inpainting/_fusing.py", "fuse")
     assert project.planned() == Counter(fuse_graph=2, train_method=3, score_experiment=1)
 
 
 def test_an_edit_of_the_masks_reruns_the_generator_and_the_steps_after_it(project):
-    project.edit_function("brainfed/inpainting/fedni/masking.py", "draw_mask")
+    project.edit_function("brainfed/inpainting/fedni/_masking.py", "draw_mask")
     assert project.planned() == Counter(train_generator=1, fuse_graph=2, train_method=3, score_experiment=1)
 
 
 def test_an_edit_of_the_classifier_on_fused_graphs_reruns_it_alone(project):
-    project.edit_function("brainfed/samples/inputs.py", "with_generated")
+    project.edit_function("brainfed/samples/_inputs.py", "with_generated")
     assert project.planned() == Counter(train_method=3, score_experiment=1)
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from brainfed.configuration.layout.layout import lock_files
-from brainfed.runtime.scheduling import hold
+from brainfed.configuration.layout import lock_files
+from brainfed.runtime import hold
 from workflow.project import Project
 
 pytestmark = pytest.mark.workflow

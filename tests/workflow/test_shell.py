@@ -26,7 +26,8 @@ rule train:
 TRAIN = """
 import time
 from pathlib import Path
-from brainfed.runtime.jobs.stopping import stop_asked, stoppable, whole
+from brainfed.runtime.jobs import stop_asked, whole
+from brainfed.runtime.jobs._stopping import stoppable
 
 try:
     with stoppable():

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.evaluation.patterns import read_patterns
-from brainfed.graphs.connectome import matrices
-from brainfed.runtime.artefacts import read_arrays
-from brainfed.samples.series import read_graph_samples
+from brainfed.evaluation import read_patterns
+from brainfed.graphs import matrices
+from brainfed.runtime import read_arrays
+from brainfed.samples import read_graph_samples
 from workflow.added_methods import COHORT, COMPARED, configure, with_added_methods
 from workflow.project import Project, participants_of
 

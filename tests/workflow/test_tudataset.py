@@ -5,7 +5,7 @@ import json
 import pandas as pd
 import pytest
 
-from brainfed.runtime.artefacts import read_arrays
+from brainfed.runtime import read_arrays
 from support.files.tu_data_set import write_data_set, write_lines
 from workflow.project import Project, new_project
 

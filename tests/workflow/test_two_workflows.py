@@ -40,7 +40,7 @@ rule hold:
 SCRIPT = """
 import json, time
 from pathlib import Path
-from brainfed.scripting.job import job
+from brainfed.scripting import job
 
 begun = Path("..") / "begun"
 begun.mkdir(exist_ok=True)

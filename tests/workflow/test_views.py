@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.runtime.artefacts import read_arrays
+from brainfed.runtime import read_arrays
 from support.files.freesurfer_project import write_tables
 from workflow.project import CONFIG, Project, new_project
 

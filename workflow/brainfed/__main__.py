@@ -10,11 +10,9 @@ from importlib.metadata import PackageNotFoundError, version
 from io import TextIOWrapper
 from pathlib import Path
 
-from brainfed.checking.finding import as_text
-from brainfed.checking.project import check_project
-from brainfed.configuration.study_settings import COORDINATE, JOIN
-from brainfed.runtime.errors import UserError
-from brainfed.runtime.settings import resolve
+from brainfed.checking import as_text, check_project
+from brainfed.configuration import COORDINATE, JOIN
+from brainfed.runtime import UserError, resolve
 
 PREDICT = "brainfed.prediction.command:predict"
 """Named as a string: a check must not wait for torch."""

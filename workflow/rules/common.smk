@@ -34,42 +34,11 @@ if Path(brainfed.__file__).resolve().parents[1] != BASE.resolve():
         "run `make install` here and activate this .venv."
     )
 
-from brainfed.cohort.phenotype.participant import ALL, FIELDS
-from brainfed.cohort.sources.files import FOLDER
-from brainfed.cohort.sources.listing import list_cohort
-from brainfed.configuration.layout.at_a_site import is_joint, own_files, trains_jointly
-from brainfed.configuration.layout.cohort_inputs import (
-    CohortInputs,
-    atlases_to_fetch,
-    cohorts_from,
-    cohorts_yielding,
-    data_sets_to_fetch,
-    exported_folders,
-    kept_parameters,
-)
-from brainfed.configuration.layout.layout import (
-    BETWEEN,
-    Layout,
-    covariance_pattern,
-    graphs_file,
-    lock_files,
-    method_file,
-    model_file,
-    participants_file,
-    result_files,
-    split_file,
-    stage_pattern,
-    table_pattern,
-    timing_of,
-)
-from brainfed.configuration.loading import (
-    load_plan,
-    refuse_rewritten,
-    reports_of,
-    targets_of,
-)
-from brainfed.configuration.outline import (
+from brainfed.cohort.phenotype import ALL, FIELDS
+from brainfed.cohort.sources import FOLDER, list_cohort
+from brainfed.configuration import (
     PAPER_FIGURES,
+    SITE_JOB,
     clustered_variants,
     cuts,
     drawn_graphs,
@@ -78,31 +47,62 @@ from brainfed.configuration.outline import (
     figure_outline,
     groups_drawn_as,
     ledger_variants,
+    load_plan,
     local_counterparts,
     outline_files,
+    refuse_rewritten,
     report_files,
     report_outline,
+    reports_of,
     scope_inputs,
     shown_variant,
+    targets_of,
     truth_file,
+    twins_of,
 )
-from brainfed.configuration.planning.experiments import REPEAT
-from brainfed.configuration.planning.plan import split_content
+from brainfed.configuration.layout import (
+    BETWEEN,
+    CohortInputs,
+    Layout,
+    atlases_to_fetch,
+    cohorts_from,
+    cohorts_yielding,
+    covariance_pattern,
+    data_sets_to_fetch,
+    exported_folders,
+    graphs_file,
+    is_joint,
+    kept_parameters,
+    lock_files,
+    method_file,
+    model_file,
+    own_files,
+    participants_file,
+    result_files,
+    split_file,
+    stage_pattern,
+    table_pattern,
+    timing_of,
+    trains_jointly,
+)
+from brainfed.configuration.planning import REPEAT, split_content
 from brainfed.configuration.stages.graphs import max_generated
 from brainfed.configuration.stages.registry import KINDS
-from brainfed.configuration.study_settings import SITE_JOB
-from brainfed.configuration.twins import twins_of
-from brainfed.runtime.devices.driver import announce, gpus
-from brainfed.runtime.devices.lease import missing_gpu, unusable_gpu
-from brainfed.runtime.devices.lease import jobs_per_gpu
-from brainfed.runtime.errors import UserError
-from brainfed.runtime.provenance import versions
-from brainfed.runtime.records.digests import code_digest
-from brainfed.runtime.records.imported import state_sources
-from brainfed.runtime.records.records import Records, install
-from brainfed.runtime.records.source_tree import SourceTree
-from brainfed.runtime.scheduling import keep_whatever_the_dates
-from brainfed.runtime.scheduling import run_alone
+from brainfed.runtime import UserError, keep_whatever_the_dates, run_alone, versions
+from brainfed.runtime.devices import (
+    announce,
+    gpus,
+    jobs_per_gpu,
+    missing_gpu,
+    unusable_gpu,
+)
+from brainfed.runtime.records import (
+    Records,
+    SourceTree,
+    code_digest,
+    install,
+    state_sources,
+)
 
 # Parsed files are remembered beside Snakemake's own records of the runs in this folder.
 PARSED = Path.cwd() / ".snakemake" / "brainfed-sources.json"

@@ -2,12 +2,9 @@
 
 from snakemake.exceptions import WorkflowError
 
-from brainfed.runtime.errors import UserError
-from brainfed.runtime.forking.measured import measure_forked_jobs
-from brainfed.runtime.forking.shell import job_shell
-from brainfed.runtime.jobs.memory import require_room
-from brainfed.runtime.scheduling import end_when_asked
-from brainfed.runtime.scheduling import keep_one_timer
+from brainfed.runtime import UserError, end_when_asked, keep_one_timer
+from brainfed.runtime.forking import job_shell, measure_forked_jobs
+from brainfed.runtime.jobs import require_room
 
 # `job_needs` gives it to every rule with a script, as the resource `shell_exec`: a prefix would act on all rules,
 # those of a workflow that uses this one among them. A job of a cluster is not forked: it is alone on its machine.

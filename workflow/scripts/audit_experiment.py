@@ -1,9 +1,9 @@
 """Attack every variant of an experiment: find the subjects that trained it."""
 
-from brainfed.scripting.job import job
+from brainfed.scripting import job
 
 with job(snakemake) as running:
-    from brainfed.evaluation.audit import audit_experiment
+    from brainfed.evaluation import audit_experiment
 
     params, files = running.params, snakemake.input
     audit_experiment(

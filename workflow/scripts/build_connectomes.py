@@ -1,11 +1,10 @@
 """Build the connectome of every included subject as a graph of regions, of all or of one fold."""
 
-from brainfed.scripting.job import job
+from brainfed.scripting import job
 
 with job(snakemake) as running:
-    from brainfed.graphs.connectome import read_connectivity, write_connectomes
-    from brainfed.graphs.settings import ConnectomeSettings
-    from brainfed.runtime.artefacts import canonical_json, read_arrays, read_table, write_text
+    from brainfed.graphs import ConnectomeSettings, read_connectivity, write_connectomes
+    from brainfed.runtime import canonical_json, read_arrays, read_table, write_text
 
     files, settings = snakemake.input, running.params.settings
     included = read_table(files.included, ["subject", "included"])

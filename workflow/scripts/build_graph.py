@@ -1,17 +1,14 @@
 """Build the population graph of one repeat, or of one of its folds."""
 
-from brainfed.scripting.job import job
+from brainfed.scripting import job
 
 with job(snakemake) as running:
     import numpy as np
 
-    from brainfed.cohort.splits.training_labels import training_labels
-    from brainfed.graphs.population import build_graph
-    from brainfed.graphs.propagation import known_phenotypes
-    from brainfed.graphs.settings import GraphSettings
-    from brainfed.runtime.artefacts import canonical_json, write_arrays, write_text
-    from brainfed.runtime.streams import Streams
-    from brainfed.samples.reading import phenotypes_of, read_features, read_people
+    from brainfed.cohort.splits import training_labels
+    from brainfed.graphs import GraphSettings, build_graph, known_phenotypes
+    from brainfed.runtime import Streams, canonical_json, write_arrays, write_text
+    from brainfed.samples import phenotypes_of, read_features, read_people
 
     files, params = snakemake.input, running.params
     people = read_people(files.split, files.participants or None).drop(columns="diagnosis", errors="ignore")

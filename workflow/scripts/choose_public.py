@@ -1,12 +1,11 @@
 """Choose the public subjects of one repeat, in all its folds."""
 
-from brainfed.scripting.job import job
+from brainfed.scripting import job
 
 with job(snakemake) as running:
-    from brainfed.cohort.settings.splits import PublicSettings
-    from brainfed.cohort.splits.folds import draw_public
-    from brainfed.runtime.artefacts import read_table, write_table
-    from brainfed.runtime.streams import Streams
+    from brainfed.cohort.settings import PublicSettings
+    from brainfed.cohort.splits import draw_public
+    from brainfed.runtime import Streams, read_table, write_table
 
     files, params = snakemake.input, running.params
     drawn = draw_public(

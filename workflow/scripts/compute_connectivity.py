@@ -1,15 +1,13 @@
 """Compute the label-free connectivity features of every subject with a usable series."""
 
-from brainfed.scripting.job import job
+from brainfed.scripting import job
 
 with job(snakemake) as running:
     import pandas as pd
 
-    from brainfed.imaging.connectivity import connectivity
-    from brainfed.imaging.series.shards import load_runs, load_series
-    from brainfed.imaging.settings import FeatureSettings
-    from brainfed.runtime.artefacts import read_table, write_arrays
-    from brainfed.runtime.errors import UserError
+    from brainfed.imaging import FeatureSettings, connectivity
+    from brainfed.imaging.series import load_runs, load_series
+    from brainfed.runtime import UserError, read_table, write_arrays
 
     quality = pd.concat([read_table(path, ["subject", "problem"]) for path in snakemake.input.quality])
     subjects = sorted(quality.loc[quality["problem"] == "", "subject"])

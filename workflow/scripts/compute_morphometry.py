@@ -1,9 +1,9 @@
 """Write the FreeSurfer measures of every subject that has them as features."""
 
-from brainfed.scripting.job import job
+from brainfed.scripting import job
 
 with job(snakemake) as running:
-    from brainfed.runtime.artefacts import read_arrays, write_arrays
+    from brainfed.runtime import read_arrays, write_arrays
 
     measured = read_arrays(snakemake.input.measures, ["measures"])
     write_arrays(

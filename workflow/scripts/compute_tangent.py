@@ -1,11 +1,11 @@
 """Compute tangent features of every included subject, at the reference of all of them or at the identity."""
 
-from brainfed.scripting.job import job
+from brainfed.scripting import job
 
 with job(snakemake) as running:
-    from brainfed.imaging.tangent import crossings_of_all, load_covariances, tangent_at_identity, tangent_of_all
-    from brainfed.runtime.artefacts import read_table, write_arrays
-    from brainfed.scripting.joint import joint_job
+    from brainfed.imaging import crossings_of_all, load_covariances, tangent_at_identity, tangent_of_all
+    from brainfed.runtime import read_table, write_arrays
+    from brainfed.scripting import joint_job
 
     included = read_table(snakemake.input.included, ["subject", "included"])
     found = load_covariances(snakemake.input.covariances, sorted(included.loc[included["included"], "subject"]))

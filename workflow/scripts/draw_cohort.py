@@ -1,11 +1,11 @@
 """Draw the figures that describe a cohort."""
 
-from brainfed.scripting.job import job
+from brainfed.scripting import job
 
 with job(snakemake) as running:
-    from brainfed.cohort.classes import class_words
-    from brainfed.cohort.settings.cohort import FlagSettings
-    from brainfed.reporting.charts.cohort import draw_cohort
+    from brainfed.cohort import class_words
+    from brainfed.cohort.settings import FlagSettings
+    from brainfed.reporting.charts import draw_cohort
 
     draw_cohort(
         snakemake.input.participants,

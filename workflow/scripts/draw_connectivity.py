@@ -1,10 +1,10 @@
 """Draw how the connectivity of patients and controls differs."""
 
-from brainfed.scripting.job import job
+from brainfed.scripting import job
 
 with job(snakemake) as running:
-    from brainfed.cohort.classes import class_words
-    from brainfed.reporting.figures.connectivity import draw_connectivity
+    from brainfed.cohort import class_words
+    from brainfed.reporting.figures import draw_connectivity
 
     files = snakemake.input
     draw_connectivity(

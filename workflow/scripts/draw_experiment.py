@@ -1,12 +1,12 @@
 """Draw the learning curves and scores of an experiment."""
 
-from brainfed.scripting.job import job
+from brainfed.scripting import job
 
 with job(snakemake) as running:
-    from brainfed.cohort.classes import class_words
-    from brainfed.papers.beside import BESIDE
-    from brainfed.reporting.charts.gallery import draw_experiment
-    from brainfed.reporting.variants import read_variant
+    from brainfed.cohort import class_words
+    from brainfed.papers import BESIDE
+    from brainfed.reporting import read_variant
+    from brainfed.reporting.charts import draw_experiment
 
     files, params = snakemake.input, running.params
     draw_experiment(

@@ -1,10 +1,10 @@
 """Draw the sizes of the graphs of a cohort."""
 
-from brainfed.scripting.job import job
+from brainfed.scripting import job
 
 with job(snakemake) as running:
-    from brainfed.cohort.classes import class_words
-    from brainfed.reporting.charts.graphs import draw_sizes
+    from brainfed.cohort import class_words
+    from brainfed.reporting.charts import draw_sizes
 
     files = snakemake.input
     draw_sizes(

@@ -1,10 +1,10 @@
 """Draw the population graphs of a cohort."""
 
-from brainfed.scripting.job import job
+from brainfed.scripting import job
 
 with job(snakemake) as running:
-    from brainfed.cohort.classes import class_words
-    from brainfed.reporting.figures.graphs import draw_graphs
+    from brainfed.cohort import class_words
+    from brainfed.reporting.figures import draw_graphs
 
     draw_graphs(
         running.params.stages,

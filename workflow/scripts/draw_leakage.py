@@ -1,11 +1,11 @@
 """Draw accuracy against leakage against bytes."""
 
-from brainfed.scripting.job import job
+from brainfed.scripting import job
 
 with job(snakemake) as running:
-    from brainfed.cohort.classes import class_words
-    from brainfed.reporting.charts.exchanges import draw_leakage
-    from brainfed.reporting.variants import read_variant
+    from brainfed.cohort import class_words
+    from brainfed.reporting import read_variant
+    from brainfed.reporting.charts import draw_leakage
 
     files, params = snakemake.input, running.params
     draw_leakage(

@@ -1,10 +1,10 @@
 """Draw how the FreeSurfer measures of patients and controls differ."""
 
-from brainfed.scripting.job import job
+from brainfed.scripting import job
 
 with job(snakemake) as running:
-    from brainfed.cohort.classes import class_words
-    from brainfed.reporting.charts.effects import draw_measures
+    from brainfed.cohort import class_words
+    from brainfed.reporting.charts import draw_measures
 
     files = snakemake.input
     draw_measures(

@@ -1,12 +1,11 @@
 """Draw a figure of the paper from one experiment or a sweep of splits."""
 
-from brainfed.scripting.job import job
+from brainfed.scripting import job
 
 with job(snakemake) as running:
-    from brainfed.papers.beside import BESIDE
-    from brainfed.papers.figures import FIGURES, PRINTINGS
-    from brainfed.reporting.charts.of_papers import draw
-    from brainfed.reporting.outline import read_experiment
+    from brainfed.papers import BESIDE, FIGURES, PRINTINGS
+    from brainfed.reporting import read_experiment
+    from brainfed.reporting.charts import draw
 
     outline = read_experiment(running.params.experiment, BESIDE)
     draw(running.params.kind, outline, snakemake.output.figure, FIGURES, PRINTINGS)

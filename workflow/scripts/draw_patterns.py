@@ -1,11 +1,11 @@
 """Draw what changes with the score of the linear models of an experiment."""
 
-from brainfed.scripting.job import job
+from brainfed.scripting import job
 
 with job(snakemake) as running:
-    from brainfed.cohort.classes import class_words
-    from brainfed.reporting.figures.patterns import draw_patterns
-    from brainfed.reporting.variants import read_variant
+    from brainfed.cohort import class_words
+    from brainfed.reporting import read_variant
+    from brainfed.reporting.figures import draw_patterns
 
     files = snakemake.input
     draw_patterns(

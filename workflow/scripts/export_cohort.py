@@ -1,9 +1,9 @@
 """Write the series, correlations and coverage of a cohort as BIDS files."""
 
-from brainfed.scripting.job import job
+from brainfed.scripting import job
 
 with job(snakemake) as running:
-    from brainfed.imaging.bids_export import ExportFiles, export_bids
+    from brainfed.imaging import ExportFiles, export_bids
 
     files, params = snakemake.input, running.params
     export_bids(

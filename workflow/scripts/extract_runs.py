@@ -1,14 +1,14 @@
 """Extract the region series of one shard's BIDS images, all runs of each subject."""
 
-from brainfed.scripting.job import job
+from brainfed.scripting import job
 
 with job(snakemake) as running:
-    from brainfed.cohort.settings.cohort import CohortSettings
-    from brainfed.cohort.sources.bids_tree import BidsRun
-    from brainfed.imaging.extraction.bids_extraction import SubjectRuns, extract_bids_shard
-    from brainfed.imaging.scans.atlas import load_atlas
-    from brainfed.imaging.series.shards import ShardFiles
-    from brainfed.runtime.settings import restore
+    from brainfed.cohort.settings import CohortSettings
+    from brainfed.cohort.sources import BidsRun
+    from brainfed.imaging.extraction import SubjectRuns, extract_bids_shard
+    from brainfed.imaging.scans import load_atlas
+    from brainfed.imaging.series import ShardFiles
+    from brainfed.runtime import restore
 
     settings = restore(CohortSettings, {"source": "bids", **running.params.settings})
     extract_bids_shard(

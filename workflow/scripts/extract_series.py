@@ -1,14 +1,13 @@
 """Extract the region series of one shard's NIfTI images."""
 
-from brainfed.scripting.job import job
+from brainfed.scripting import job
 
 with job(snakemake) as running:
-    from brainfed.cohort.settings.cohort import CohortSettings
-    from brainfed.imaging.extraction.bids_extraction import extract_shard
-    from brainfed.imaging.extraction.extraction import ScanFiles
-    from brainfed.imaging.scans.atlas import load_atlas
-    from brainfed.imaging.series.shards import ShardFiles
-    from brainfed.runtime.settings import restore
+    from brainfed.cohort.settings import CohortSettings
+    from brainfed.imaging.extraction import ScanFiles, extract_shard
+    from brainfed.imaging.scans import load_atlas
+    from brainfed.imaging.series import ShardFiles
+    from brainfed.runtime import restore
 
     settings = restore(CohortSettings, {"source": "nifti", **running.params.settings})
     extract_shard(

@@ -1,9 +1,9 @@
 """Download data sets of graphs of the TU Dortmund collection."""
 
-from brainfed.scripting.job import job
+from brainfed.scripting import job
 
 with job(snakemake) as running:
-    from brainfed.cohort.sources.tudataset_download import fetch_data_sets
+    from brainfed.cohort.sources import fetch_data_sets
 
     for folder, names in running.params.data_sets.items():
         fetch_data_sets(names, folder, running.progress)

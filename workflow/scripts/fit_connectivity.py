@@ -1,14 +1,13 @@
 """Compute features that are fitted on the training subjects of one fold."""
 
-from brainfed.scripting.job import job
+from brainfed.scripting import job
 
 with job(snakemake) as running:
-    from brainfed.cohort.splits.training_labels import read_acquisition, training_labels
-    from brainfed.imaging.settings import FeatureSettings
-    from brainfed.imaging.tangent import load_covariances, tangent_ledger, tangent_of_fold
-    from brainfed.runtime.artefacts import canonical_json, read_arrays, read_table, write_arrays, write_text
-    from brainfed.samples.reading import read_features
-    from brainfed.scripting.joint import joint_job
+    from brainfed.cohort.splits import read_acquisition, training_labels
+    from brainfed.imaging import FeatureSettings, load_covariances, tangent_ledger, tangent_of_fold
+    from brainfed.runtime import canonical_json, read_arrays, read_table, write_arrays, write_text
+    from brainfed.samples import read_features
+    from brainfed.scripting import joint_job
 
     files, params = snakemake.input, running.params
     settings = FeatureSettings(**params.settings)
@@ -30,7 +29,7 @@ with job(snakemake) as running:
         crossings = list(ledger.rows())
     metadata = {"subjects": subjects, "regions": list(regions), "settings": params.settings}
     if settings.harmonise == "combat":
-        from brainfed.imaging.fitted.combat import harmonised
+        from brainfed.imaging.fitted import harmonised
 
         scanned = read_acquisition(files.participants, subjects, settings.harmonise_covariates)
         even = harmonised(
@@ -39,7 +38,7 @@ with job(snakemake) as running:
         features = even.features
         metadata |= {"harmonised": even.sites}
     if settings.reads_labels:
-        from brainfed.imaging.fitted.rfe import select_features
+        from brainfed.imaging.fitted import select_features
 
         labels = training_labels(files.split, files.participants, subjects, params.fold)
         selection = select_features(features, labels, institution.factorize()[0], settings.selected)

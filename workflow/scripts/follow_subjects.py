@@ -1,10 +1,10 @@
 """Follow the subjects that issues name, from their scans to their scores."""
 
-from brainfed.scripting.job import job
+from brainfed.scripting import job
 
 with job(snakemake) as running:
-    from brainfed.cohort.classes import class_words
-    from brainfed.reporting.tables.follow import write_followed
+    from brainfed.cohort import class_words
+    from brainfed.reporting.tables import write_followed
 
     files, params = snakemake.input, running.params
     runs = [(variant, repeat) for variant in params.variants for repeat in range(params.repeats)]

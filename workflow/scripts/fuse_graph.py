@@ -1,20 +1,17 @@
 """Generate missing neighbours and join them to the population graph."""
 
-from brainfed.scripting.job import job
+from brainfed.scripting import job
 
 with job(snakemake, gpu=True) as running:
     from dataclasses import fields
 
-    from brainfed.graphs.settings import GraphSettings
+    from brainfed.graphs import GraphSettings
+    from brainfed.inpainting import FusingSettings, crossings_of, fuse
     from brainfed.inpainting.fedni.drawing import warn_of_sites
-    from brainfed.inpainting.fusing import crossings_of, fuse
-    from brainfed.inpainting.settings import FusingSettings
-    from brainfed.runtime.artefacts import canonical_json, read_arrays, write_arrays, write_text
-    from brainfed.runtime.jobs.checkpoints import Run
-    from brainfed.runtime.settings import resolve, restore
-    from brainfed.runtime.streams import Streams
-    from brainfed.samples.inpainting import inpainting_inputs, read_cut
-    from brainfed.scripting.joint import joint_job
+    from brainfed.runtime import Streams, canonical_json, read_arrays, resolve, restore, write_arrays, write_text
+    from brainfed.runtime.jobs import Run
+    from brainfed.samples import inpainting_inputs, read_cut
+    from brainfed.scripting import joint_job
 
     params, files = running.params, snakemake.input
     inputs = inpainting_inputs(

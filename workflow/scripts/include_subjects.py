@@ -1,14 +1,13 @@
 """Select the included subjects, and find twins."""
 
-from brainfed.scripting.job import job
+from brainfed.scripting import job
 
 with job(snakemake) as running:
     import pandas as pd
 
-    from brainfed.cohort.quality.inclusion import crossings_of_inclusion, include, join_quality
-    from brainfed.cohort.settings.cohort import CohortSettings
-    from brainfed.runtime.artefacts import canonical_json, read_table, write_table, write_text
-    from brainfed.runtime.settings import restore
+    from brainfed.cohort.quality import crossings_of_inclusion, include, join_quality
+    from brainfed.cohort.settings import CohortSettings
+    from brainfed.runtime import canonical_json, read_table, restore, write_table, write_text
 
     measured = join_quality(
         read_table(snakemake.input.participants),

@@ -1,13 +1,11 @@
 """Write the phenotype of the listed subjects, or some columns of it, as a table with one row a participant."""
 
-from brainfed.scripting.job import job
+from brainfed.scripting import job
 
 with job(snakemake) as running:
-    from brainfed.cohort.phenotype.ingest import participants_table, people_of_table
-    from brainfed.cohort.phenotype.participant import values_of
-    from brainfed.cohort.settings.cohort import CohortSettings
-    from brainfed.runtime.artefacts import write_table
-    from brainfed.runtime.settings import restore
+    from brainfed.cohort.phenotype import participants_table, people_of_table, values_of
+    from brainfed.cohort.settings import CohortSettings
+    from brainfed.runtime import restore, write_table
 
     given, simulated = running.params.ingested, snakemake.input.simulated
     if simulated:

@@ -1,11 +1,11 @@
 """Join the standardised region series of every included subject."""
 
-from brainfed.scripting.job import job
+from brainfed.scripting import job
 
 with job(snakemake) as running:
-    from brainfed.imaging.series.shards import write_series
-    from brainfed.imaging.settings import SeriesSettings
-    from brainfed.runtime.artefacts import read_table
+    from brainfed.imaging import SeriesSettings
+    from brainfed.imaging.series import write_series
+    from brainfed.runtime import read_table
 
     files, settings = snakemake.input, running.params.settings
     included = read_table(files.included, ["subject", "included"])

@@ -1,12 +1,10 @@
 """Join the features of several views of every subject."""
 
-from brainfed.scripting.job import job
+from brainfed.scripting import job
 
 with job(snakemake) as running:
-    from brainfed.imaging.settings import FeatureSettings
-    from brainfed.imaging.views import join_views
-    from brainfed.runtime.artefacts import canonical_json, write_arrays, write_text
-    from brainfed.runtime.settings import restore
+    from brainfed.imaging import FeatureSettings, join_views
+    from brainfed.runtime import canonical_json, restore, write_arrays, write_text
 
     settings = running.params.settings
     joined = join_views(snakemake.input.views, restore(FeatureSettings, settings).views)

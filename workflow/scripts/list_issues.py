@@ -1,15 +1,13 @@
 """List the issues of a cohort's data."""
 
-from brainfed.scripting.job import job
+from brainfed.scripting import job
 
 with job(snakemake) as running:
     import pandas as pd
 
-    from brainfed.cohort.quality.inclusion import join_quality
-    from brainfed.cohort.quality.issues import list_issues
-    from brainfed.cohort.settings.cohort import CohortSettings
-    from brainfed.runtime.artefacts import read_table, write_tsv
-    from brainfed.runtime.settings import restore
+    from brainfed.cohort.quality import join_quality, list_issues
+    from brainfed.cohort.settings import CohortSettings
+    from brainfed.runtime import read_table, restore, write_tsv
 
     measured = join_quality(
         read_table(snakemake.input.participants),

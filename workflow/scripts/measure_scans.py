@@ -1,14 +1,14 @@
 """Join the measures of every subject's scan, and compare the subjects' connectivity."""
 
-from brainfed.scripting.job import job
+from brainfed.scripting import job
 
 with job(snakemake) as running:
     import pandas as pd
 
-    from brainfed.cohort.quality.inclusion import crossings_of_likeness, measure_scans
-    from brainfed.imaging.quality import typicality
-    from brainfed.imaging.series.shards import load_runs, load_series
-    from brainfed.runtime.artefacts import canonical_json, read_table, write_table, write_text
+    from brainfed.cohort.quality import crossings_of_likeness, measure_scans
+    from brainfed.imaging import typicality
+    from brainfed.imaging.series import load_runs, load_series
+    from brainfed.runtime import canonical_json, read_table, write_table, write_text
 
     files, params = snakemake.input, running.params
     quality = pd.concat([read_table(path, ["subject", "problem"]) for path in files.quality], ignore_index=True)

@@ -1,9 +1,9 @@
 """Read the public graphs of a cohort."""
 
-from brainfed.scripting.job import job
+from brainfed.scripting import job
 
 with job(snakemake) as running:
-    from brainfed.graphs.tudataset import GraphFiles, write_graphs
+    from brainfed.graphs import GraphFiles, write_graphs
 
     write_graphs(
         running.params.folders,

@@ -1,12 +1,12 @@
 """Read the FreeSurfer measures of a cohort."""
 
-from brainfed.scripting.job import job
+from brainfed.scripting import job
 
 with job(snakemake) as running:
-    from brainfed.cohort.settings.cohort import CohortSettings
-    from brainfed.imaging.morphometry.features import write_measures
-    from brainfed.imaging.series.shards import ShardFiles
-    from brainfed.runtime.settings import restore
+    from brainfed.cohort.settings import CohortSettings
+    from brainfed.imaging.morphometry import write_measures
+    from brainfed.imaging.series import ShardFiles
+    from brainfed.runtime import restore
 
     write_measures(
         dict(running.params.subjects),

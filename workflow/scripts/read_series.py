@@ -1,11 +1,11 @@
 """Read the region series of one shard's text files."""
 
-from brainfed.scripting.job import job
+from brainfed.scripting import job
 
 with job(snakemake) as running:
-    from brainfed.cohort.settings.cohort import CohortSettings
-    from brainfed.imaging.series.shards import ShardFiles, read_shard
-    from brainfed.runtime.settings import restore
+    from brainfed.cohort.settings import CohortSettings
+    from brainfed.imaging.series import ShardFiles, read_shard
+    from brainfed.runtime import restore
 
     listed = running.params.subjects
     read_shard(

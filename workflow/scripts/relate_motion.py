@@ -1,11 +1,11 @@
 """Correlate every connection with motion over the included subjects."""
 
-from brainfed.scripting.job import job
+from brainfed.scripting import job
 
 with job(snakemake) as running:
-    from brainfed.imaging.quality import relate_motion
-    from brainfed.imaging.series.shards import load_runs, load_series
-    from brainfed.runtime.artefacts import read_table, write_table
+    from brainfed.imaging import relate_motion
+    from brainfed.imaging.series import load_runs, load_series
+    from brainfed.runtime import read_table, write_table
 
     files = snakemake.input
     included = read_table(files.included, ["subject", "included"])

@@ -1,9 +1,9 @@
 """Score every run of an experiment and test every variant against the reference."""
 
-from brainfed.scripting.job import job
+from brainfed.scripting import job
 
 with job(snakemake) as running:
-    from brainfed.evaluation.experiment import score_experiment
+    from brainfed.evaluation import score_experiment
 
     params = running.params
     score_experiment(

@@ -2,16 +2,13 @@
 
 from dataclasses import asdict
 
-from brainfed.scripting.job import job
+from brainfed.scripting import job
 
 with job(snakemake) as running:
-    from brainfed.graphs.settings import GraphSettings
-    from brainfed.inpainting.fidelity import fidelity
-    from brainfed.inpainting.inputs import read_fused
-    from brainfed.runtime.artefacts import canonical_json, write_text
-    from brainfed.runtime.settings import restore
-    from brainfed.runtime.streams import Streams
-    from brainfed.samples.inpainting import inpainting_inputs, read_cut
+    from brainfed.graphs import GraphSettings
+    from brainfed.inpainting import fidelity, read_fused
+    from brainfed.runtime import Streams, canonical_json, restore, write_text
+    from brainfed.samples import inpainting_inputs, read_cut
 
     params, files = running.params, snakemake.input
     inputs = inpainting_inputs(

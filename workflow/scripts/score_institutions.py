@@ -1,9 +1,9 @@
 """Score the institutions of a clustered federation by the last model and as the paper does."""
 
-from brainfed.scripting.job import job
+from brainfed.scripting import job
 
 with job(snakemake) as running:
-    from brainfed.evaluation.scores import score_institutions
+    from brainfed.evaluation import score_institutions
 
     params, files = running.params, snakemake.input
     histories = iter(files.histories)

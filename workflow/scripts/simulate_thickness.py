@@ -1,10 +1,10 @@
 """Write the table of cortical thickness of a simulated cohort."""
 
-from brainfed.scripting.job import job
+from brainfed.scripting import job
 
 with job(snakemake) as running:
-    from brainfed.cohort.settings.cohort import CohortSettings
-    from brainfed.cohort.sources.simulated_subjects import write_thickness
-    from brainfed.runtime.settings import restore
+    from brainfed.cohort.settings import CohortSettings
+    from brainfed.cohort.sources import write_thickness
+    from brainfed.runtime import restore
 
     write_thickness(snakemake.output.thickness, restore(CohortSettings, running.params.settings))

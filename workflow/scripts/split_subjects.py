@@ -1,14 +1,11 @@
 """Draw the institutions and folds of one repeat."""
 
-from brainfed.scripting.job import job
+from brainfed.scripting import job
 
 with job(snakemake) as running:
-    from brainfed.cohort.settings.splits import SplitSettings
-    from brainfed.cohort.splits.folds import require_own
-    from brainfed.cohort.splits.institutions import split
-    from brainfed.cohort.splits.training_labels import require_agreement
-    from brainfed.runtime.artefacts import read_table, write_table
-    from brainfed.runtime.streams import Streams
+    from brainfed.cohort.settings import SplitSettings
+    from brainfed.cohort.splits import require_agreement, require_own, split
+    from brainfed.runtime import Streams, read_table, write_table
 
     included = read_table(snakemake.input.included, ["subject", "included", "twin_group", "reason"])
     participants = read_table(snakemake.input.participants, ["subject", "site", "diagnosis"])

@@ -1,17 +1,15 @@
 """Train a generator of missing neighbours on one repeat, or on one of its folds."""
 
-from brainfed.scripting.job import job
+from brainfed.scripting import job
 
 with job(snakemake, gpu=True) as running:
     from importlib.metadata import version
 
-    from brainfed.graphs.settings import GraphSettings
-    from brainfed.runtime.artefacts import canonical_json, write_arrays, write_table, write_text
-    from brainfed.runtime.jobs.checkpoints import Run, inputs_digest
-    from brainfed.runtime.settings import resolve, restore
-    from brainfed.runtime.streams import Streams
-    from brainfed.samples.inpainting import inpainting_inputs
-    from brainfed.scripting.joint import joint_job
+    from brainfed.graphs import GraphSettings
+    from brainfed.runtime import Streams, canonical_json, resolve, restore, write_arrays, write_table, write_text
+    from brainfed.runtime.jobs import Run, inputs_digest
+    from brainfed.samples import inpainting_inputs
+    from brainfed.scripting import joint_job
 
     params, files = running.params, snakemake.input
     inputs = inpainting_inputs(

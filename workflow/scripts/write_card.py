@@ -1,14 +1,14 @@
 """Copy a kept model into a folder of its own, with a card."""
 
-from brainfed.scripting.job import job
+from brainfed.scripting import job
 
 with job(snakemake) as running:
     from shutil import copyfile
 
-    from brainfed.prediction.card import card
+    from brainfed.prediction import card
     from brainfed.prediction.model_file import read_model
-    from brainfed.runtime.artefacts import atomic, read_table, write_text
-    from brainfed.samples.reading import read_people
+    from brainfed.runtime import atomic, read_table, write_text
+    from brainfed.samples import read_people
 
     files = snakemake.input
     people = read_people(files.split, files.participants)

@@ -1,12 +1,10 @@
 """Write the report: one HTML file."""
 
-from brainfed.scripting.job import job
+from brainfed.scripting import job
 
 with job(snakemake) as running:
-    from brainfed.papers.beside import BESIDE
-    from brainfed.papers.pages import PAPERS
-    from brainfed.reporting.document import write_report
-    from brainfed.reporting.outline import read_outline
+    from brainfed.papers import BESIDE, PAPERS
+    from brainfed.reporting import read_outline, write_report
 
     write_report(
         read_outline(running.params.outline, BESIDE),

@@ -10,7 +10,8 @@ import nibabel as nib
 import numpy as np
 import yaml
 
-from brainfed.checking.project import check_config, check_project
+from brainfed.checking import check_project
+from brainfed.checking._project import check_config
 
 HEADER = ["participant_id", "site", "age", "sex", "diagnosis"]
 REGIONS, VOLUMES, TR = 4, 60, 2.0

@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from brainfed.cohort.settings.cohort import CohortSettings
-from brainfed.cohort.settings.sources import BidsSettings
-from brainfed.cohort.sources.listing import list_cohort
-from brainfed.runtime.errors import UserError
+from brainfed.cohort.settings import BidsSettings, CohortSettings
+from brainfed.cohort.sources import list_cohort
+from brainfed.runtime import UserError
 from support.files.bids_dataset import Derivative, write_atlas
 
 

@@ -4,10 +4,9 @@ from pathlib import Path
 
 import numpy as np
 
-from brainfed.graphs.connectome import read_connectivity, write_connectomes
-from brainfed.graphs.settings import ConnectomeSettings
-from brainfed.runtime.artefacts import write_arrays
-from brainfed.samples.series import GraphSamples, read_graph_samples
+from brainfed.graphs import ConnectomeSettings, read_connectivity, write_connectomes
+from brainfed.runtime import write_arrays
+from brainfed.samples import GraphSamples, read_graph_samples
 
 
 def ids(subjects: int) -> list[str]:

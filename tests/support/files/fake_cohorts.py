@@ -7,9 +7,9 @@ from pathlib import Path
 import nibabel as nib
 import numpy as np
 
-from brainfed.cohort.settings.cohort import CohortSettings
-from brainfed.cohort.sources.files import filled
-from brainfed.configuration.project import ProjectSettings
+from brainfed.cohort.settings import CohortSettings
+from brainfed.cohort.sources._files import filled
+from brainfed.configuration import ProjectSettings
 from support.files.bids_dataset import AFFINE, MOTION, SHAPE, Derivative, confounds, write_atlas
 from support.files.freesurfer_project import REGIONS, write_table
 from support.files.tu_data_set import write_data_set

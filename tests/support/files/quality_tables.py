@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from brainfed.cohort.quality.inclusion import crossings_of_inclusion, measure_scans, with_motion
+from brainfed.cohort.quality import crossings_of_inclusion, measure_scans, with_motion
 
 
 def people_table(subjects, diagnosis, **columns):

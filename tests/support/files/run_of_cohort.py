@@ -1,16 +1,13 @@
 """What the jobs of a run make of a cohort, in one process and as one part."""
 
-from brainfed.cohort.phenotype.ingest import ingest
-from brainfed.cohort.quality.inclusion import include, join_quality
-from brainfed.cohort.quality.issues import list_issues
-from brainfed.cohort.sources.listing import list_cohort
-from brainfed.imaging.extraction.bids_extraction import SubjectRuns, extract_bids_shard, extract_shard
-from brainfed.imaging.extraction.extraction import ScanFiles
-from brainfed.imaging.morphometry.features import write_measures
-from brainfed.imaging.scans.atlas import load_atlas
-from brainfed.imaging.series.shards import ShardFiles, read_shard
-from brainfed.runtime.artefacts import read_arrays, read_table
-from brainfed.runtime.errors import UserError
+from brainfed.cohort.phenotype import ingest
+from brainfed.cohort.quality import include, join_quality, list_issues
+from brainfed.cohort.sources import list_cohort
+from brainfed.imaging.extraction import ScanFiles, SubjectRuns, extract_bids_shard, extract_shard
+from brainfed.imaging.morphometry import write_measures
+from brainfed.imaging.scans import load_atlas
+from brainfed.imaging.series import ShardFiles, read_shard
+from brainfed.runtime import UserError, read_arrays, read_table
 from support.files.quality_tables import measure
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from brainfed.runtime.artefacts import write_arrays, write_table
+from brainfed.runtime import write_arrays, write_table
 
 
 def drawn_series(lengths: Sequence[int], regions: int = 4, seed: int = 0) -> list[np.ndarray]:

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from brainfed.runtime.devices.lease import Patience, lease
-from brainfed.runtime.errors import UserError
+from brainfed.runtime import UserError
+from brainfed.runtime.devices import lease
+from brainfed.runtime.devices._lease import Patience
 
 QUICK = Patience(poll=0.02, remind=60.0, grace=0.1)
 

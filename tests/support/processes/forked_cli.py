@@ -47,9 +47,9 @@ LIBRARIES = (
 """What a start imports that is not of this project: a project under test may have its own copy of the workflow."""
 OURS = (
     "brainfed.__main__",
-    "brainfed.checking.images",
-    "brainfed.configuration.layout.layout",
-    "brainfed.configuration.outline",
+    "brainfed.checking._images",
+    "brainfed.configuration.layout._layout",
+    "brainfed.configuration._outline",
 )
 SECONDS = 3600
 """After which a command is ended, as by `timeout`."""

@@ -17,8 +17,8 @@ PACKAGE = Path(brainfed.__file__).parents[1]
 PREAMBLE = """
 import json, os, sys
 from types import SimpleNamespace
-from brainfed.scripting.job import job
-from brainfed.runtime.errors import UserError
+from brainfed.runtime import UserError
+from brainfed.scripting import job
 given = json.loads(sys.argv[1])
 snakemake = SimpleNamespace(
     log=given["log"], params={"given": given["params"]}, resources=given["resources"], scriptdir=given["scriptdir"],

@@ -22,7 +22,8 @@ PLACES = 2
 JOB = f"""
 import fcntl, os, sys, time
 from pathlib import Path
-from brainfed.runtime.devices.lease import Patience, lease
+from brainfed.runtime.devices._lease import Patience
+from brainfed.runtime.devices import lease
 
 folder, name, fate, seconds = Path(sys.argv[1]), sys.argv[2], sys.argv[3], float(sys.argv[4])
 alone = os.environ["BRAINFED_JOBS_PER_GPU"] == "1"
@@ -178,7 +179,7 @@ class Storm:
     def lease_all(self) -> list[str]:
         """Lease every device at once, whole, and name them: possible only where nothing is left over."""
         source = (
-            "import sys\nfrom brainfed.runtime.devices.lease import lease\n"
+            "import sys\nfrom brainfed.runtime.devices import lease\n"
             "with lease(int(sys.argv[1])) as leased:\n    print(*leased.uuids)\n"
         )
         done = subprocess.run(

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from brainfed.cohort.quality.inclusion import QUALITY_MEASURES
-from brainfed.graphs.population import PopulationGraph
-from brainfed.reporting.tables.confounds import ShownGraph
+from brainfed.cohort.quality import QUALITY_MEASURES
+from brainfed.graphs import PopulationGraph
+from brainfed.reporting.tables import ShownGraph
 
 
 def people(sites=20):

@@ -1,10 +1,9 @@
 """Made-up experiments that repeat a paper's figure, one for each kind of figure, and their charts."""
 
-from brainfed.papers.figures import FIGURES, PRINTINGS
-from brainfed.reporting.charts import of_papers
-from brainfed.reporting.charts.style import Chart
-from brainfed.reporting.outline import ExperimentOutline
-from brainfed.reporting.scored import PageTests, read_scored
+from brainfed.papers import FIGURES, PRINTINGS
+from brainfed.reporting import ExperimentOutline, PageTests, read_scored
+from brainfed.reporting.charts import Chart
+from brainfed.reporting.charts import _of_papers as of_papers
 from support.reports.report_experiments import experiment, some_readings, variant_outline, write_fidelity
 
 KS = (3, 5, 10, 40)

@@ -1,8 +1,7 @@
 """Made-up scores of methods without poison, with it, and with a defence."""
 
-from brainfed.evaluation.scores import INSTITUTION, POOLED
-from brainfed.reporting.scored import Interval
-from brainfed.reporting.variants import ShownVariant
+from brainfed.evaluation import INSTITUTION, POOLED
+from brainfed.reporting import Interval, ShownVariant
 
 SCORES = {
     "gahfl": 0.70,

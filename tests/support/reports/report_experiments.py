@@ -9,16 +9,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from brainfed.configuration.loading import shipped_settings
+from brainfed.configuration._loading import shipped_settings
 from brainfed.configuration.stages.registry import stage_settings
-from brainfed.graphs.settings import GraphSettings
-from brainfed.imaging.settings import FeatureSettings
-from brainfed.inpainting.settings import FusingSettings
-from brainfed.methods.method import inpainter_of
-from brainfed.methods.registry import METHODS
-from brainfed.papers.beside import BESIDE
-from brainfed.reporting.outline import ExperimentOutline, read_experiment
-from brainfed.runtime.artefacts import canonical_json, read_arrays, write_arrays, write_table, write_text, write_tsv
+from brainfed.graphs import GraphSettings
+from brainfed.imaging import FeatureSettings
+from brainfed.inpainting import FusingSettings
+from brainfed.methods import METHODS, inpainter_of
+from brainfed.papers import BESIDE
+from brainfed.reporting import ExperimentOutline, read_experiment
+from brainfed.runtime import canonical_json, read_arrays, write_arrays, write_table, write_text, write_tsv
 
 REPEATS, FOLDS, SUBJECTS, FEATURES, GENERATED = 2, 5, 200, 66, 100
 SENT = 10_137_600

@@ -13,34 +13,26 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.cohort.classes import ClassWords, class_words
-from brainfed.cohort.quality.inclusion import crossings_of_likeness
-from brainfed.cohort.settings.cohort import FlagSettings
-from brainfed.configuration.loading import shipped_settings
-from brainfed.configuration.outline import EXPERIMENT_FIGURES
+from brainfed.cohort import ClassWords, class_words
+from brainfed.cohort.quality import crossings_of_likeness
+from brainfed.cohort.settings import FlagSettings
+from brainfed.configuration._loading import shipped_settings
+from brainfed.configuration._outline import EXPERIMENT_FIGURES
 from brainfed.configuration.stages.registry import stage_settings
-from brainfed.evaluation.audit import audit_experiment
-from brainfed.evaluation.experiment import score_experiment
-from brainfed.graphs.settings import GraphSettings
-from brainfed.imaging.quality import relate_motion, typicality
-from brainfed.imaging.settings import FeatureSettings
-from brainfed.inpainting.settings import FedSageSettings, FusingSettings, InpaintingSettings
-from brainfed.methods.registry import METHODS as KNOWN
-from brainfed.papers.beside import BESIDE
-from brainfed.papers.figures import FIGURES as PAPER_FIGURES
-from brainfed.papers.figures import PRINTINGS
-from brainfed.papers.pages import PAPERS
-from brainfed.reporting.charts.cohort import draw_cohort
-from brainfed.reporting.charts.exchanges import draw_leakage
-from brainfed.reporting.charts.gallery import draw_experiment
-from brainfed.reporting.charts.of_papers import draw
-from brainfed.reporting.document import render, write_report
-from brainfed.reporting.figures.connectivity import draw_connectivity
-from brainfed.reporting.figures.graphs import draw_graphs
-from brainfed.reporting.outline import ReportOutline, read_experiment, read_outline
-from brainfed.reporting.tables.follow import write_followed
-from brainfed.reporting.variants import read_variant
-from brainfed.runtime.artefacts import canonical_json, write_arrays, write_table, write_text, write_tsv
+from brainfed.evaluation import audit_experiment, score_experiment
+from brainfed.graphs import GraphSettings
+from brainfed.imaging import FeatureSettings, relate_motion, typicality
+from brainfed.inpainting import FedSageSettings, FusingSettings, InpaintingSettings
+from brainfed.methods import METHODS as KNOWN
+from brainfed.papers import BESIDE, PAPERS, PRINTINGS
+from brainfed.papers import FIGURES as PAPER_FIGURES
+from brainfed.reporting import read_experiment, read_outline, read_variant, write_report
+from brainfed.reporting._document import render
+from brainfed.reporting._outline import ReportOutline
+from brainfed.reporting.charts import draw, draw_cohort, draw_experiment, draw_leakage
+from brainfed.reporting.figures import draw_connectivity, draw_graphs
+from brainfed.reporting.tables import write_followed
+from brainfed.runtime import canonical_json, write_arrays, write_table, write_text, write_tsv
 from support.files.quality_tables import crossings_of_checksums, measure
 from support.processes.made_once import made_once
 from support.reports.report_experiments import crossing, write_fused
@@ -371,7 +363,7 @@ def _stages(name: str, method: str) -> dict[str, Any]:
 
 
 def twins_of(name: str) -> dict[str, Any]:
-    """What `configuration.twins` would say of a federated variant."""
+    """What `configuration._twins` would say of a federated variant."""
     if not name.startswith("fed"):
         return {}
     local = {"name": TWINS.get(name, ""), "missing": "" if name in TWINS else "add localgcn"}

@@ -5,9 +5,9 @@ from types import MappingProxyType
 
 import pytest
 
-from brainfed.configuration.planning import experiments, plan
-from brainfed.methods.method import Capabilities
-from brainfed.methods.registry import METHODS
+from brainfed.configuration.planning import _experiments as experiments
+from brainfed.configuration.planning import _plan as plan
+from brainfed.methods import METHODS, Capabilities
 
 READER = replace(
     METHODS["majority"],

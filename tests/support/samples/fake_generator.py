@@ -4,12 +4,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from brainfed.graphs.population import build_graph
-from brainfed.graphs.propagation import Graph
-from brainfed.graphs.settings import GraphSettings
-from brainfed.inpainting.inputs import Generated, InpaintingInputs
-from brainfed.inpainting.settings import FusingSettings
-from brainfed.runtime.streams import Streams
+from brainfed.graphs import Graph, GraphSettings, build_graph
+from brainfed.inpainting import FusingSettings, Generated, InpaintingInputs
+from brainfed.runtime import Streams
 
 NO_CAP = FusingSettings(cap=None)
 

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import torch
 
+from brainfed.inpainting import FedSageSettings
 from brainfed.inpainting.fedsage import training as fedsage
-from brainfed.inpainting.settings import FedSageSettings
-from brainfed.runtime.artefacts import ArrayFile
-from brainfed.runtime.jobs.checkpoints import Run
+from brainfed.runtime import ArrayFile
+from brainfed.runtime.jobs import Run
 from support.samples.inpainting_inputs import inpainting_inputs
 
 CPU = torch.device("cpu")

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from brainfed.inpainting.inputs import FusedGraph
+from brainfed.inpainting import FusedGraph
 
 
 def with_fused(inputs):

@@ -4,10 +4,8 @@ from dataclasses import fields, replace
 
 import numpy as np
 
-from brainfed.graphs.connectome import adjacency, matrices, strongest
-from brainfed.graphs.settings import ConnectomeSettings
-from brainfed.samples.labelled_subjects import LabelledSubjects
-from brainfed.samples.series import GraphInputs, GraphSamples
+from brainfed.graphs import ConnectomeSettings, adjacency, matrices, strongest
+from brainfed.samples import GraphInputs, GraphSamples, LabelledSubjects
 from support.samples.method_inputs import diagnosis_of, method_inputs
 
 FEATURES = 6

@@ -2,12 +2,10 @@
 
 import numpy as np
 
-from brainfed.graphs.population import build_graph
-from brainfed.graphs.propagation import Graph
-from brainfed.graphs.settings import GraphSettings
-from brainfed.inpainting.fedni.masking import drawn_mask, masked_graph
-from brainfed.inpainting.inputs import InpaintingInputs
-from brainfed.runtime.streams import Streams
+from brainfed.graphs import Graph, GraphSettings, build_graph
+from brainfed.inpainting import InpaintingInputs
+from brainfed.inpainting.fedni._masking import drawn_mask, masked_graph
+from brainfed.runtime import Streams
 
 
 def inpainting_inputs(

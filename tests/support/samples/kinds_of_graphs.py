@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from brainfed.runtime.streams import Streams
-from brainfed.samples.labelled_subjects import hidden_labels
-from brainfed.samples.series import GraphInputs, GraphSamples
+from brainfed.runtime import Streams
+from brainfed.samples import GraphInputs, GraphSamples, hidden_labels
 
 DENSE, ALIKE, SPARSE = "dense", "alike", "sparse"
 """What patients' graphs are: dense and not sparse; like nodes joined, and not any; sparse and not dense."""

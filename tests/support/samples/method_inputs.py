@@ -8,11 +8,9 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from sklearn.model_selection import StratifiedKFold
 
-from brainfed.graphs.propagation import Graph
-from brainfed.runtime.arrays import IntArray
-from brainfed.runtime.streams import Streams
-from brainfed.samples.inputs import MethodInputs
-from brainfed.samples.reading import Phenotypes
+from brainfed.graphs import Graph
+from brainfed.runtime import IntArray, Streams
+from brainfed.samples import MethodInputs, Phenotypes
 
 NEIGHBOURS = 3
 

@@ -2,9 +2,8 @@
 
 import torch
 
-from brainfed.federation.distillation.gahfl import initial_weights
-from brainfed.federation.distillation.objective import PublicBatch
-from brainfed.runtime.streams import Streams
+from brainfed.federation.distillation import PublicBatch, initial_weights
+from brainfed.runtime import Streams
 
 FOLDS, ROWS, SAMPLES = 3, 12, 8
 FEWER = (0, 3, 1)

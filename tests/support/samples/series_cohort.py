@@ -4,8 +4,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 
-from brainfed.samples.labelled_subjects import LabelledSubjects
-from brainfed.samples.series import PublicSeriesInputs, SeriesInputs
+from brainfed.samples import LabelledSubjects, PublicSeriesInputs, SeriesInputs
 from support.samples.method_inputs import method_inputs
 
 REGIONS = 5

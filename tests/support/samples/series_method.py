@@ -5,8 +5,9 @@ from types import MappingProxyType
 
 import pytest
 
-from brainfed.configuration.planning import experiments, plan
-from brainfed.methods.registry import METHODS
+from brainfed.configuration.planning import _experiments as experiments
+from brainfed.configuration.planning import _plan as plan
+from brainfed.methods import METHODS
 
 LISTENER = replace(METHODS["majority"], name="listener", title="Listener", needs=("series",), variants={"listener": {}})
 SHARER = replace(LISTENER, name="sharer", needs=("series", "public"), variants={"sharer": {}})

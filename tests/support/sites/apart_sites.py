@@ -6,9 +6,9 @@ from queue import Queue
 
 import numpy as np
 
-from brainfed.graphs.propagation import Graph
-from brainfed.samples.reading import Phenotypes
-from brainfed.sites.coordinator import Coordinator
+from brainfed.graphs import Graph
+from brainfed.samples import Phenotypes
+from brainfed.sites import Coordinator
 from brainfed.sites.home import Home, at_home
 
 WAIT = 120

@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 from flwr.app import ConfigRecord, Error, RecordDict
 
-from brainfed.sites.flower.messages import RECORD, addressed, from_records
-from brainfed.sites.packet import INTRODUCE, Packet
+from brainfed.sites import INTRODUCE, Packet
+from brainfed.sites.flower._messages import RECORD, addressed, from_records
 
 NAMES = {0: "north", 1: "south", 2: "east"}
 

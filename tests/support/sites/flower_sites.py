@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from brainfed.runtime.errors import UserError
-from brainfed.sites.flower.hub import Hub
-from brainfed.sites.flower.secure_coordinator import secure_sum
-from brainfed.sites.flower.secure_site import MASKED, Summand
-from brainfed.sites.ipc import serve
-from brainfed.sites.packet import INTRODUCE, Packet
+from brainfed.runtime import UserError
+from brainfed.sites import INTRODUCE, Packet, serve
+from brainfed.sites.flower._hub import Hub
+from brainfed.sites.flower._secure_coordinator import secure_sum
+from brainfed.sites.flower._secure_site import MASKED, Summand
 
 SITES = ("north", "south", "east")
 LARGEST, BOUND = 4.0, 256.0

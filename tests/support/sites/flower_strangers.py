@@ -23,9 +23,9 @@ from flwr.superlink.main import create_app
 from flwr.supernode.fleet_http_client import FleetHttpClient
 from flwr.supernode.node_auth_http_interceptor import NodeAuthHttpInterceptor
 
-from brainfed.sites.flower.messages import to_records
-from brainfed.sites.flower.processes import FlowerFolder
-from brainfed.sites.packet import Packet
+from brainfed.sites import Packet
+from brainfed.sites.flower import FlowerFolder
+from brainfed.sites.flower._messages import to_records
 
 PROTOBUF = {"content-type": "application/protobuf"}
 _CODE = """\

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from brainfed.sites.flower.secure_site import KEYS, MASKED, SHARES, UNMASK, Summand, Unmasked
-from brainfed.sites.packet import Packet
+from brainfed.sites import Packet
+from brainfed.sites.flower._secure_site import KEYS, MASKED, SHARES, UNMASK, Summand, Unmasked
 from support.sites.sites_in_threads import NAMES
 
 BOUND = 256.0

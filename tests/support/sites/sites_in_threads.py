@@ -6,13 +6,10 @@ from functools import partial
 
 import numpy as np
 
+from brainfed.sites import LEAVE, Coordinator, KeptState, Packet, SiteClient
 from brainfed.sites.conversation import Conversation
-from brainfed.sites.coordinator import Coordinator, KeptState
-from brainfed.sites.flower.connection import Outward
-from brainfed.sites.flower.secure_coordinator import SecureSums
+from brainfed.sites.flower import Outward, SecureSums
 from brainfed.sites.home import Home, at_home
-from brainfed.sites.packet import LEAVE, Packet
-from brainfed.sites.site_client import SiteClient
 
 NAMES = {0: "site-0", 1: "site-1", 2: "site-2"}
 PATIENCE = 0.2

@@ -4,11 +4,11 @@ from functools import cache
 
 import numpy as np
 
-from brainfed.methods.classifier_settings import FederatedClassifierSettings
+from brainfed.methods import FederatedClassifierSettings
 from brainfed.methods.fedtangent.declaration import FederatedRidgeSettings
 from brainfed.methods.fedtangent.train import train_ridge_federated
 from brainfed.methods.mlp.train import train_fedmlp
-from brainfed.runtime.jobs.checkpoints import Checkpoint, Run
+from brainfed.runtime.jobs import Checkpoint, Run
 from support.samples.method_inputs import method_inputs
 from support.sites.apart_sites import only_nodes
 from support.sites.sites_in_threads import NAMES, Site

@@ -5,7 +5,8 @@ from functools import cache
 
 import yaml
 
-from brainfed.configuration.loading import load_plan, overlay
+from brainfed.configuration import load_plan
+from brainfed.configuration._loading import overlay
 
 STUDY = """
 project: study

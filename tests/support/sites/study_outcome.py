@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from brainfed.runtime.artefacts import write_table
-from brainfed.sites.outcome_page import outcome_outline
-from brainfed.sites.scores import site_scores
+from brainfed.runtime import write_table
+from brainfed.sites._outcome_page import outcome_outline
+from brainfed.sites._scores import site_scores
 from brainfed.sites.study import StudyPlace
 
 VARIANTS = ("ridge-local", "ridge-federated", "fedtangent")

@@ -2,15 +2,10 @@
 
 import torch
 
-from brainfed.federation.loop import federate
-from brainfed.federation.message import Message
-from brainfed.federation.noise import WeightNoise
-from brainfed.federation.sharing import Ledger
-from brainfed.federation.strategies.fedavg import Alone, FedAvg
-from brainfed.federation.strategies.similarity_weighted import SimilarityWeighted
-from brainfed.federation.wire import Wire
-from brainfed.runtime.jobs.checkpoints import Checkpoint
-from brainfed.runtime.streams import Streams
+from brainfed.federation import Ledger, Message, WeightNoise, Wire, federate
+from brainfed.federation.strategies import Alone, FedAvg, SimilarityWeighted
+from brainfed.runtime import Streams
+from brainfed.runtime.jobs import Checkpoint
 
 CODES, ROUNDS, PEOPLE = (0, 1, 2, 3), 6, 9
 TARGETS = torch.tensor([[1.0, 2.0], [3.0, 5.0], [-4.0, 1.0], [2.0, 0.0]])

@@ -2,14 +2,11 @@
 
 import torch
 
-from brainfed.federation.loop import federate
-from brainfed.federation.message import Message
-from brainfed.federation.noise import WeightNoise
-from brainfed.federation.sharing import Ledger
-from brainfed.federation.strategies.gcfl import GCFL, GRADIENT_NORM, GradientNorms, UpdateCosine
-from brainfed.federation.wire import Wire
-from brainfed.runtime.jobs.checkpoints import Checkpoint
-from brainfed.runtime.streams import Streams
+from brainfed.federation import Ledger, Message, WeightNoise, Wire, federate
+from brainfed.federation.strategies import GCFL, GradientNorms, UpdateCosine
+from brainfed.federation.strategies._gcfl import GRADIENT_NORM
+from brainfed.runtime import Streams
+from brainfed.runtime.jobs import Checkpoint
 
 KINDS = (0, 1, 1, 0, 0, 1, 0, 1)
 ABSENT = 3

@@ -8,9 +8,9 @@ import pytest
 import yaml
 
 import brainfed.checking
-from brainfed.checking.finding import Finding, boundary, collected, found_at
-from brainfed.checking.project import check_project
-from brainfed.runtime.errors import UserError
+from brainfed.checking import check_project
+from brainfed.checking._finding import Finding, boundary, collected, found_at
+from brainfed.runtime import UserError
 from support.broken.broken_inputs import image_cohort, series_cohort
 from support.files.bids_dataset import Derivative, write_atlas
 from support.files.freesurfer_project import write_tables

@@ -9,18 +9,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from brainfed.checking.project import check_project
-from brainfed.cohort.phenotype.ingest import ingest
-from brainfed.cohort.quality.inclusion import include
-from brainfed.cohort.quality.issues import list_issues
-from brainfed.cohort.settings.cohort import CohortSettings
-from brainfed.cohort.settings.splits import SplitSettings
-from brainfed.cohort.sources.listing import list_cohort
-from brainfed.cohort.splits.institutions import split
-from brainfed.configuration.validation import validate
-from brainfed.runtime.artefacts import read_arrays, read_table
-from brainfed.runtime.errors import UserError
-from brainfed.runtime.streams import Streams
+from brainfed.checking import check_project
+from brainfed.cohort.phenotype import ingest
+from brainfed.cohort.quality import include, list_issues
+from brainfed.cohort.settings import CohortSettings, SplitSettings
+from brainfed.cohort.sources import list_cohort
+from brainfed.cohort.splits import split
+from brainfed.configuration import validate
+from brainfed.runtime import Streams, UserError, read_arrays, read_table
 from support.broken.broken_inputs import image_cohort, numbers, series_cohort, voxels, write_image, write_series
 from support.broken.broken_series import FILE, SERIES
 from support.broken.broken_tables import TABLES

@@ -21,20 +21,19 @@ import pytest
 import yaml
 
 from brainfed.__main__ import main
-from brainfed.checking import project
-from brainfed.checking.cohort import SOURCES
-from brainfed.checking.finding import Finding, as_text, gathered
-from brainfed.checking.people import Checked, Person
-from brainfed.checking.project import check_config, check_project
-from brainfed.checking.split import SplitCheck
-from brainfed.cohort.settings.cohort import CohortSettings
-from brainfed.cohort.settings.splits import SplitSettings
-from brainfed.cohort.sources.listing import list_cohort
-from brainfed.cohort.splits.institutions import split as split_of_job
-from brainfed.configuration.loading import load_plan, overlay, read_yaml
-from brainfed.configuration.validation import validate
-from brainfed.runtime.errors import UserError
-from brainfed.runtime.streams import Streams
+from brainfed.checking import _project as project
+from brainfed.checking import as_text, check_project
+from brainfed.checking._cohort import SOURCES
+from brainfed.checking._finding import Finding, gathered
+from brainfed.checking._people import Checked, Person
+from brainfed.checking._project import check_config
+from brainfed.checking._split import SplitCheck
+from brainfed.cohort.settings import CohortSettings, SplitSettings
+from brainfed.cohort.sources import list_cohort
+from brainfed.cohort.splits import split as split_of_job
+from brainfed.configuration import load_plan, validate
+from brainfed.configuration._loading import overlay, read_yaml
+from brainfed.runtime import Streams, UserError
 from support.broken.broken_inputs import edit, image_cohort, notes_of, sentences, series_cohort
 from support.broken.cases import MORE, cases
 

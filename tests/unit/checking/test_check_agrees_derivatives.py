@@ -12,9 +12,9 @@ import pytest
 from nilearn.interfaces.fmriprep import load_confounds_strategy
 from nilearn.maskers import NiftiLabelsMasker
 
-from brainfed.checking.cohort import check_cohort
-from brainfed.cohort.settings.cohort import CohortSettings
-from brainfed.configuration.validation import validate
+from brainfed.checking._cohort import check_cohort
+from brainfed.cohort.settings import CohortSettings
+from brainfed.configuration import validate
 from support.broken.cases import numbered
 from support.broken.generated_derivatives import FOLDERS, MUTATIONS, SENTENCES, sound
 from support.files.bids_dataset import TR, write_atlas

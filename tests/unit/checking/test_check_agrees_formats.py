@@ -16,11 +16,11 @@ import pandas as pd
 import pytest
 import scipy.io
 
-from brainfed.checking.cohort import check_cohort
-from brainfed.cohort.settings.cohort import CohortSettings
-from brainfed.imaging.series.arrays import NUMBER_CLASSES, array_format, read_array
-from brainfed.imaging.series.roi_series import read_roi_series
-from brainfed.runtime.errors import UserError
+from brainfed.checking._cohort import check_cohort
+from brainfed.cohort.settings import CohortSettings
+from brainfed.imaging.series import read_roi_series
+from brainfed.imaging.series._arrays import NUMBER_CLASSES, array_format, read_array
+from brainfed.runtime import UserError
 from support.broken import series_formats
 from support.broken.cases import cases
 from support.broken.series_formats import FORMATS, made, plain, write

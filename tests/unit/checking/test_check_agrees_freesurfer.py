@@ -13,12 +13,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.checking.cohort import check_cohort
-from brainfed.cohort.settings.cohort import CohortSettings
-from brainfed.cohort.settings.sources import FreeSurferSettings
-from brainfed.cohort.sources.listing import list_cohort
-from brainfed.configuration.layout.cohort_inputs import CohortInputs
-from brainfed.runtime.errors import UserError
+from brainfed.checking._cohort import check_cohort
+from brainfed.cohort.settings import CohortSettings, FreeSurferSettings
+from brainfed.cohort.sources import list_cohort
+from brainfed.configuration.layout import CohortInputs
+from brainfed.runtime import UserError
 from support.broken.cases import cases
 from support.files.freesurfer_project import write_subject
 from support.files.run_of_cohort import found_by_severity, of_the_run

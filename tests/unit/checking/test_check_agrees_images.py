@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from nilearn.signal import clean
 
-from brainfed.checking.cohort import check_cohort
-from brainfed.cohort.settings.cohort import CohortSettings
-from brainfed.configuration.validation import validate
+from brainfed.checking._cohort import check_cohort
+from brainfed.cohort.settings import CohortSettings
+from brainfed.configuration import validate
 from support.broken.cases import cases, numbered
 from support.broken.generated_images import READERS, SENTENCES, TR, VOLUMES, nifti, sound, write_table
 from support.files.run_of_cohort import found_by_severity, of_the_jobs, of_the_run
@@ -153,7 +153,7 @@ def test_of_many_images_some_of_every_site_are_read_and_the_check_says_so(tmp_pa
     (tmp_path / "people.csv").write_text("\n".join(["participant_id,site,age,sex,diagnosis", *rows]))
     cohort = made.settings | {"constant_regions": "error", "exclude": {"min_tsnr": 1}}
     settings = validate(CohortSettings, cohort, "c")
-    monkeypatch.setattr("brainfed.checking.images.MOST_VOXELS", 2 * made.voxels.size)
+    monkeypatch.setattr("brainfed.checking._images.MOST_VOXELS", 2 * made.voxels.size)
     some, every = check_cohort("c", settings).findings, check_cohort("c", settings, every_scan=True).findings
     stops = [[one.subjects for one in found if one.severity == "stops"] for found in (some, every)]
     assert stops == [[("s4",)], [("s3",), ("s4",), ("s5",)]]

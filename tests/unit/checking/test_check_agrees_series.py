@@ -10,12 +10,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from brainfed.checking.cohort import SeriesCheck
-from brainfed.cohort.settings.cohort import CohortSettings
-from brainfed.cohort.sources.files import ListedSubject
-from brainfed.imaging.series.shards import read_shard
-from brainfed.runtime.artefacts import read_arrays, read_table
-from brainfed.runtime.errors import UserError
+from brainfed.checking._cohort import SeriesCheck
+from brainfed.cohort.settings import CohortSettings
+from brainfed.cohort.sources import ListedSubject
+from brainfed.imaging.series import read_shard
+from brainfed.runtime import UserError, read_arrays, read_table
 from support.files.run_of_cohort import parts_of
 
 CASES = 200

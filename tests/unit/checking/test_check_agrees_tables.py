@@ -18,11 +18,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.checking.cohort import check_cohort
-from brainfed.cohort.phenotype.ingest import ingest
-from brainfed.cohort.settings.cohort import CodeSettings, CohortSettings, ColumnSettings
-from brainfed.cohort.sources.listing import list_cohort
-from brainfed.runtime.errors import UserError
+from brainfed.checking._cohort import check_cohort
+from brainfed.cohort.phenotype import ingest
+from brainfed.cohort.settings import CodeSettings, CohortSettings, ColumnSettings
+from brainfed.cohort.sources import list_cohort
+from brainfed.runtime import UserError
 
 CASES = int(os.environ.get("BRAINFED_CASES", "200"))
 ENCODINGS = ("utf-8", "utf-8", "utf-8-sig", "utf-16", "utf-16-be", "latin-1", "cp1252")

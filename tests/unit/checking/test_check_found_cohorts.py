@@ -10,10 +10,10 @@ import nibabel as nib
 import numpy as np
 import pytest
 
-from brainfed.checking.cohort import check_cohort
-from brainfed.checking.project import check_project
-from brainfed.cohort.settings.cohort import CohortSettings
-from brainfed.configuration.validation import validate
+from brainfed.checking import check_project
+from brainfed.checking._cohort import check_cohort
+from brainfed.cohort.settings import CohortSettings
+from brainfed.configuration import validate
 from support.broken.broken_inputs import AFFINE as OF_IMAGES
 from support.broken.broken_inputs import image_cohort, voxels, write_image
 from support.files.bids_dataset import AFFINE, SHAPE, VOLUMES, Derivative, confounds, write_atlas
@@ -281,7 +281,7 @@ def test_images_without_a_signal_are_found_where_their_voxels_are_read(tmp_path,
     (silent,) = check_project(cohort.configure())
     assert (silent.severity, silent.subjects) == ("stops", ("s03",))
     assert "found no voxel that varies in time" in silent.sentence
-    monkeypatch.setattr("brainfed.checking.images.MOST_VOXELS", 0)
+    monkeypatch.setattr("brainfed.checking._images.MOST_VOXELS", 0)
     (unread,) = check_project(cohort.configure())
     assert unread.sentence.startswith("the voxels of 8 of 8 subjects were not read")
     assert check_project(cohort.configure(), every_scan=True) == [silent]
@@ -295,7 +295,7 @@ def test_a_derivative_of_subjects_without_a_diagnosis_stops_the_run(tree):
 
 
 def test_who_a_rule_leaves_out_leaves_for_that_rule_and_for_no_note(tree, monkeypatch):
-    monkeypatch.setattr("brainfed.checking.images.MOST_VOXELS", 0)
+    monkeypatch.setattr("brainfed.checking._images.MOST_VOXELS", 0)
     tree.write_run("01", volumes=VOLUMES - 5, table=confounds(VOLUMES - 5))
     checked = check_cohort("c", settings_of(tree, exclude={"min_volumes": VOLUMES}))
     assert any("voxels of 4 of 4 subjects were not read" in said for said in sentences_of(checked, "notes"))

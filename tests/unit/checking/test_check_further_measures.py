@@ -4,13 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.checking.cohort import check_cohort
-from brainfed.cohort.settings.cohort import CohortSettings
-from brainfed.cohort.sources.freesurfer import further_identities
-from brainfed.cohort.sources.listing import list_cohort
-from brainfed.configuration.layout.cohort_inputs import CohortInputs, cohorts_yielding
-from brainfed.configuration.validation import validate
-from brainfed.runtime.errors import UserError
+from brainfed.checking._cohort import check_cohort
+from brainfed.cohort.settings import CohortSettings
+from brainfed.cohort.sources import further_identities, list_cohort
+from brainfed.configuration import validate
+from brainfed.configuration.layout import CohortInputs, cohorts_yielding
+from brainfed.runtime import UserError
 from support.files.freesurfer_project import write_subject, write_tables
 
 SUBJECTS = [f"s{number:02d}" for number in range(8)]

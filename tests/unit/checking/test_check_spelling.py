@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 from snakemake.cli import parse_config
 
-from brainfed.cohort.settings.cohort import CohortSettings
-from brainfed.cohort.settings.splits import SplitSettings
-from brainfed.configuration.loading import read_yaml, refuse_rewritten
-from brainfed.configuration.validation import mistakes, validate
-from brainfed.runtime.errors import UserError
+from brainfed.cohort.settings import CohortSettings, SplitSettings
+from brainfed.configuration import mistakes, refuse_rewritten, validate
+from brainfed.configuration._loading import read_yaml
+from brainfed.runtime import UserError
 from support.broken.broken_inputs import notes_of, sentences, series_cohort
 
 

@@ -10,14 +10,14 @@ import pandas as pd
 import pytest
 import yaml
 
-from brainfed.checking.people import Checked, Person
-from brainfed.checking.project import check_project
-from brainfed.checking.split import SplitCheck
-from brainfed.cohort.settings.splits import SplitSettings
-from brainfed.configuration.layout.layout import split_file
-from brainfed.configuration.loading import load_plan, read_yaml
-from brainfed.runtime.artefacts import write_table
-from brainfed.runtime.errors import UserError
+from brainfed.checking import check_project
+from brainfed.checking._people import Checked, Person
+from brainfed.checking._split import SplitCheck
+from brainfed.cohort.settings import SplitSettings
+from brainfed.configuration import load_plan
+from brainfed.configuration._loading import read_yaml
+from brainfed.configuration.layout import split_file
+from brainfed.runtime import UserError, write_table
 from brainfed.sites.released import Released, Stated, released_by, require_accepted
 from brainfed.sites.study import StudyPlace
 from support.broken.broken_inputs import AFFINE, edit, image_cohort, labels

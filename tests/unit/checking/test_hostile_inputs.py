@@ -9,15 +9,14 @@ import pandas as pd
 import pytest
 import yaml
 
-from brainfed.checking.project import check_config, check_project
-from brainfed.cohort.phenotype.table import read_table_text
-from brainfed.cohort.settings.cohort import CohortSettings
-from brainfed.cohort.sources.files import shard_name
-from brainfed.configuration.loading import extended, read_config
-from brainfed.configuration.validation import validate
-from brainfed.imaging.series.shards import read_shard, shared_regions
-from brainfed.runtime.artefacts import write_tsv
-from brainfed.runtime.errors import UserError
+from brainfed.checking import check_project
+from brainfed.checking._project import check_config
+from brainfed.cohort.phenotype import read_table_text
+from brainfed.cohort.settings import CohortSettings
+from brainfed.cohort.sources import shard_name
+from brainfed.configuration import extended, read_config, validate
+from brainfed.imaging.series import read_shard, shared_regions
+from brainfed.runtime import UserError, write_tsv
 from support.broken.broken_inputs import edit
 from support.files.run_of_cohort import parts_of
 from unit.checking.test_broken_inputs import work

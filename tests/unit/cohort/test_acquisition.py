@@ -6,12 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.cohort.splits.training_labels import read_acquisition
-from brainfed.imaging.fitted.combat import harmonised
-from brainfed.imaging.fitted.rfe import select_features
-from brainfed.imaging.settings import FeatureSettings
-from brainfed.runtime.artefacts import read_arrays, read_table, write_arrays, write_table
-from brainfed.runtime.errors import UserError
+from brainfed.cohort.splits import read_acquisition
+from brainfed.imaging import FeatureSettings
+from brainfed.imaging.fitted import harmonised, select_features
+from brainfed.runtime import UserError, read_arrays, read_table, write_arrays, write_table
 from support.processes.script_runner import SCRIPTS, run_scripts
 
 COUNT = 48

@@ -8,14 +8,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from brainfed.checking.cohort import check_cohort
-from brainfed.checking.split import SplitCheck
-from brainfed.cohort.phenotype.ingest import ingest
-from brainfed.cohort.sources.listing import list_cohort
-from brainfed.cohort.splits.institutions import split
-from brainfed.configuration.loading import load_plan, overlay, read_config
-from brainfed.runtime.errors import UserError
-from brainfed.runtime.streams import Streams
+from brainfed.checking._cohort import check_cohort
+from brainfed.checking._split import SplitCheck
+from brainfed.cohort.phenotype import ingest
+from brainfed.cohort.sources import list_cohort
+from brainfed.cohort.splits import split
+from brainfed.configuration import load_plan, read_config
+from brainfed.configuration._loading import overlay
+from brainfed.runtime import Streams, UserError
 from support.files.adhd200_files import (
     REGIONS,
     ROOT,

@@ -8,13 +8,12 @@ import pandas as pd
 import pytest
 import yaml
 
-from brainfed.cohort.phenotype.ingest import ingest
-from brainfed.cohort.settings.cohort import CohortSettings
-from brainfed.cohort.sources.listing import list_cohort
-from brainfed.configuration.validation import validate
-from brainfed.imaging.morphometry.features import write_measures
-from brainfed.runtime.artefacts import read_arrays
-from brainfed.runtime.errors import UserError
+from brainfed.cohort.phenotype import ingest
+from brainfed.cohort.settings import CohortSettings
+from brainfed.cohort.sources import list_cohort
+from brainfed.configuration import validate
+from brainfed.imaging.morphometry import write_measures
+from brainfed.runtime import UserError, read_arrays
 from support.files.run_of_cohort import parts_of
 
 CONFIG = Path(__file__).resolve().parents[3] / "config" / "adni.yaml"

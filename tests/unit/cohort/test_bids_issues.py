@@ -5,9 +5,9 @@ import math
 import pandas as pd
 import pytest
 
-from brainfed.cohort.phenotype.ingest import ingest
-from brainfed.cohort.phenotype.participant import displacement_problem, mean_displacement
-from brainfed.cohort.settings.cohort import CohortSettings, ColumnSettings
+from brainfed.cohort.phenotype import ingest, mean_displacement
+from brainfed.cohort.phenotype._participant import displacement_problem
+from brainfed.cohort.settings import CohortSettings, ColumnSettings
 from support.files.bids_dataset import confounds
 from support.files.quality_tables import measure, people_table, quality_table
 from support.files.run_of_cohort import decide

@@ -3,16 +3,14 @@
 import pandas as pd
 import pytest
 
-from brainfed.checking.files import read_roster, remarks
-from brainfed.cohort.classes import DIAGNOSIS_WORDS, class_words
-from brainfed.cohort.phenotype.ingest import ingest
-from brainfed.cohort.quality.issues import classes_by_site
-from brainfed.cohort.settings.cohort import CodeSettings, CohortSettings
-from brainfed.cohort.settings.splits import SplitSettings
-from brainfed.cohort.splits.institutions import split
-from brainfed.configuration.validation import validate
-from brainfed.runtime.errors import UserError
-from brainfed.runtime.streams import Streams
+from brainfed.checking._files import read_roster, remarks
+from brainfed.cohort import DIAGNOSIS_WORDS, class_words
+from brainfed.cohort.phenotype import ingest
+from brainfed.cohort.quality import classes_by_site
+from brainfed.cohort.settings import CodeSettings, CohortSettings, SplitSettings
+from brainfed.cohort.splits import split
+from brainfed.configuration import validate
+from brainfed.runtime import Streams, UserError
 
 CODES = {"1": "AD", "2": "MCI", "3": "CN", "9": "excluded"}
 SETTINGS = CohortSettings(

@@ -2,10 +2,10 @@
 
 import pytest
 
-from brainfed.cohort.settings.cohort import CohortSettings, ExtractionSettings
-from brainfed.cohort.settings.sources import SimulatedSite, SimulateSettings, TUDatasetSettings
-from brainfed.configuration.validation import validate
-from brainfed.runtime.errors import UserError
+from brainfed.cohort.settings import CohortSettings, ExtractionSettings, SimulateSettings, TUDatasetSettings
+from brainfed.cohort.settings._sources import SimulatedSite
+from brainfed.configuration import validate
+from brainfed.runtime import UserError
 
 
 def complaint(**keys):

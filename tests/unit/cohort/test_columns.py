@@ -6,11 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.cohort.phenotype.ingest import participants_table
-from brainfed.cohort.phenotype.participant import ALL, FIELDS, Participant, values_of
-from brainfed.configuration.layout.layout import OF_METHODS
-from brainfed.methods.registry import METHODS
-from brainfed.samples.reading import Phenotypes, phenotypes_of, read_people
+from brainfed.cohort.phenotype import ALL, FIELDS, Participant, participants_table, values_of
+from brainfed.configuration.layout._layout import OF_METHODS
+from brainfed.methods import METHODS
+from brainfed.samples import Phenotypes, phenotypes_of, read_people
 
 PEOPLE = [
     ("a", Participant("north", 31.0, "male", 1, 0.25), ""),

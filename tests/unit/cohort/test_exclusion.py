@@ -9,14 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from brainfed.cohort.quality.inclusion import QUALITY_MEASURES, RULES, exclusion, exclusion_kind
-from brainfed.cohort.quality.issues import reason_kind
-from brainfed.cohort.settings.cohort import CohortSettings, ExclusionSettings
-from brainfed.cohort.settings.splits import SplitSettings
-from brainfed.cohort.sources.files import Absence
-from brainfed.cohort.splits.institutions import split
-from brainfed.reporting.tables.subjects import flow_steps
-from brainfed.runtime.streams import Streams
+from brainfed.cohort.quality import QUALITY_MEASURES, RULES, exclusion_kind, reason_kind
+from brainfed.cohort.quality._inclusion import exclusion
+from brainfed.cohort.settings import CohortSettings, ExclusionSettings, SplitSettings
+from brainfed.cohort.sources import Absence
+from brainfed.cohort.splits import split
+from brainfed.reporting.tables import flow_steps
+from brainfed.runtime import Streams
 from support.files.quality_tables import measure, people_table, quality_table
 from support.files.run_of_cohort import decide
 

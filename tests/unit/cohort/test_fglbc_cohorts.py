@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from brainfed.checking.cohort import check_cohort
-from brainfed.cohort.phenotype.ingest import ingest
-from brainfed.cohort.sources.listing import list_cohort
-from brainfed.configuration.loading import load_plan, overlay, read_config
+from brainfed.checking._cohort import check_cohort
+from brainfed.cohort.phenotype import ingest
+from brainfed.cohort.sources import list_cohort
+from brainfed.configuration import load_plan, read_config
+from brainfed.configuration._loading import overlay
 from support.files.fglbc_cohorts import COHORTS, REGIONS
 
 REPOSITORY = Path(__file__).resolve().parents[3]

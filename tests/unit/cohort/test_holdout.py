@@ -9,13 +9,11 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from brainfed.cohort.settings.splits import SplitSettings
-from brainfed.cohort.splits.folds import spread_evenly
-from brainfed.cohort.splits.institutions import split
-from brainfed.evaluation.experiment import ratio_of_splits
-from brainfed.runtime.artefacts import write_table
-from brainfed.runtime.errors import UserError
-from brainfed.runtime.streams import Streams
+from brainfed.cohort.settings import SplitSettings
+from brainfed.cohort.splits import split
+from brainfed.cohort.splits._folds import spread_evenly
+from brainfed.evaluation import ratio_of_splits
+from brainfed.runtime import Streams, UserError, write_table
 from support.files.split_tables import split_tables
 
 STREAMS = Streams(seed=7)

@@ -11,13 +11,12 @@ import pandas as pd
 import pytest
 import yaml
 
-from brainfed.cohort.phenotype.ingest import ingest
-from brainfed.cohort.phenotype.table import read_phenotype_table
-from brainfed.cohort.settings.cohort import CodeSettings, CohortSettings, ColumnSettings
-from brainfed.cohort.sources.listing import list_cohort
-from brainfed.configuration.loading import load_plan
-from brainfed.runtime.artefacts import read_table, write_table
-from brainfed.runtime.errors import UserError
+from brainfed.cohort.phenotype import ingest
+from brainfed.cohort.phenotype._table import read_phenotype_table
+from brainfed.cohort.settings import CodeSettings, CohortSettings, ColumnSettings
+from brainfed.cohort.sources import list_cohort
+from brainfed.configuration import load_plan
+from brainfed.runtime import UserError, read_table, write_table
 
 SETTINGS = CohortSettings(
     source="timeseries",

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from brainfed.cohort.phenotype.participant import read_participant
-from brainfed.cohort.phenotype.table import read_phenotype_table
-from brainfed.cohort.settings.cohort import CodeSettings, CohortSettings, ColumnSettings
-from brainfed.runtime.errors import UserError
+from brainfed.cohort.phenotype import read_participant
+from brainfed.cohort.phenotype._table import read_phenotype_table
+from brainfed.cohort.settings import CodeSettings, CohortSettings, ColumnSettings
+from brainfed.runtime import UserError
 
 HEADER = "participant_id,site,age,sex,diagnosis"
 COLUMNS = ColumnSettings()

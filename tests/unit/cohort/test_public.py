@@ -9,11 +9,9 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from brainfed.cohort.settings.splits import PublicSettings, SplitSettings
-from brainfed.cohort.splits.folds import draw_public
-from brainfed.cohort.splits.institutions import split
-from brainfed.runtime.errors import UserError
-from brainfed.runtime.streams import Streams
+from brainfed.cohort.settings import PublicSettings, SplitSettings
+from brainfed.cohort.splits import draw_public, split
+from brainfed.runtime import Streams, UserError
 from support.files.split_tables import split_tables
 
 

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.cohort.quality.inclusion import coverage_without_scan, quality_without_scan
-from brainfed.cohort.settings.cohort import CohortSettings, ExclusionSettings
-from brainfed.imaging.series.shards import read_shard
-from brainfed.runtime.errors import UserError
+from brainfed.cohort.quality import coverage_without_scan, quality_without_scan
+from brainfed.cohort.settings import CohortSettings, ExclusionSettings
+from brainfed.imaging.series import read_shard
+from brainfed.runtime import UserError
 from support.files.quality_tables import measure, people_table, quality_table
 from support.files.run_of_cohort import decide, parts_of
 

@@ -5,27 +5,20 @@ import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from brainfed.cohort.classes import CLASS_WORDS
-from brainfed.cohort.phenotype.ingest import ingest
-from brainfed.cohort.settings.cohort import CodeSettings, CohortSettings, ColumnSettings
-from brainfed.cohort.settings.splits import SplitSettings
-from brainfed.cohort.sources.listing import list_cohort
-from brainfed.cohort.splits.institutions import split
-from brainfed.graphs.population import build_graph
-from brainfed.graphs.propagation import known_phenotypes
-from brainfed.graphs.settings import GraphSettings
-from brainfed.inpainting.fedni.adversarial_step import new_generator
-from brainfed.inpainting.settings import InpaintingSettings
+from brainfed.cohort._classes import CLASS_WORDS
+from brainfed.cohort.phenotype import ingest
+from brainfed.cohort.settings import CodeSettings, CohortSettings, ColumnSettings, SplitSettings
+from brainfed.cohort.sources import list_cohort
+from brainfed.cohort.splits import split
+from brainfed.graphs import GraphSettings, build_graph, known_phenotypes
+from brainfed.inpainting import InpaintingSettings
+from brainfed.inpainting.fedni._adversarial_step import new_generator
 from brainfed.methods.baselines.declaration import PhenotypeSettings
 from brainfed.methods.baselines.train import phenotype
-from brainfed.reporting.pictures import read_captions
-from brainfed.runtime.artefacts import write_arrays, write_table
-from brainfed.runtime.errors import UserError
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.runtime.streams import Streams
-from brainfed.samples.assemble import assemble
-from brainfed.samples.inpainting import inpainting_inputs
-from brainfed.samples.reading import phenotypes_of, read_people
+from brainfed.reporting._pictures import read_captions
+from brainfed.runtime import Streams, UserError, write_arrays, write_table
+from brainfed.runtime.jobs import Run
+from brainfed.samples import assemble, inpainting_inputs, phenotypes_of, read_people
 
 COUNT = 240
 SITES = tuple(enumerate("aabbcc"))

@@ -11,11 +11,10 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from brainfed.cohort.settings.splits import SplitSettings
-from brainfed.cohort.splits.folds import even_folds, halves
-from brainfed.cohort.splits.institutions import split
-from brainfed.runtime.errors import UserError
-from brainfed.runtime.streams import Streams
+from brainfed.cohort.settings import SplitSettings
+from brainfed.cohort.splits import split
+from brainfed.cohort.splits._folds import even_folds, halves
+from brainfed.runtime import Streams, UserError
 from support.files.split_tables import split_tables
 
 BY_SITE = MappingProxyType({"stratify": "site_label"})

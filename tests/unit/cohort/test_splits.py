@@ -12,11 +12,10 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
-from brainfed.cohort.settings.splits import SplitSettings
-from brainfed.cohort.splits.folds import folds_of_groups
-from brainfed.cohort.splits.institutions import split
-from brainfed.runtime.errors import UserError
-from brainfed.runtime.streams import Streams
+from brainfed.cohort.settings import SplitSettings
+from brainfed.cohort.splits import split
+from brainfed.cohort.splits._folds import folds_of_groups
+from brainfed.runtime import Streams, UserError
 from support.files.split_tables import split_tables
 
 STREAMS = Streams(seed=7)

@@ -6,20 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.cohort.settings.cohort import CohortSettings
-from brainfed.cohort.settings.splits import SplitSettings
-from brainfed.cohort.splits.institutions import split
-from brainfed.cohort.splits.training_labels import training_labels
-from brainfed.graphs.settings import GraphSettings
-from brainfed.methods.method import inpainter_of
-from brainfed.methods.registry import METHODS
-from brainfed.runtime.artefacts import read_table, write_arrays, write_table
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.runtime.settings import resolve
-from brainfed.runtime.streams import Streams
-from brainfed.samples.assemble import assemble
-from brainfed.samples.inpainting import inpainting_inputs
-from brainfed.samples.results import check, predictions_table
+from brainfed.cohort.settings import CohortSettings, SplitSettings
+from brainfed.cohort.splits import split, training_labels
+from brainfed.graphs import GraphSettings
+from brainfed.methods import METHODS, inpainter_of
+from brainfed.runtime import Streams, read_table, resolve, write_arrays, write_table
+from brainfed.runtime.jobs import Run
+from brainfed.samples import assemble, check, inpainting_inputs, predictions_table
 from support.files.quality_tables import people_table, quality_table
 from support.files.run_of_cohort import decide
 from support.samples.fused_inputs import with_fused

@@ -2,7 +2,7 @@
 
 import pytest
 
-from brainfed.runtime.errors import UserError
+from brainfed.runtime import UserError
 from support.sites.study_config import planned
 
 

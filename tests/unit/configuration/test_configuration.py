@@ -9,11 +9,9 @@ import jsonschema
 import pytest
 import yaml
 
-from brainfed.configuration.loading import extended, load_plan, read_config
-from brainfed.configuration.project import ProjectSettings
+from brainfed.configuration import ProjectSettings, extended, load_plan, mistakes, read_config
 from brainfed.configuration.prune import schema
-from brainfed.configuration.validation import mistakes
-from brainfed.runtime.errors import UserError
+from brainfed.runtime import UserError
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 FILES = sorted((REPOSITORY / "config").glob("*.yaml"))

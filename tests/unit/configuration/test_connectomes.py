@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from brainfed.configuration.layout.layout import Layout
-from brainfed.configuration.loading import load_plan
+from brainfed.configuration import load_plan
+from brainfed.configuration.layout import Layout
 from brainfed.configuration.prune import kept_folders
-from brainfed.runtime.errors import UserError
+from brainfed.runtime import UserError
 from support.files.connectome_files import built, correlations
 from support.samples.connectome_method import READER, register
 

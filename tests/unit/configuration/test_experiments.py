@@ -12,11 +12,12 @@ from random import Random
 import pytest
 import yaml
 
-from brainfed.configuration import project
-from brainfed.configuration.layout.layout import table_pattern
-from brainfed.configuration.loading import config_of, load_plan, overlay, reports_of, swept_split, targets_of
-from brainfed.configuration.project import FILES, RESERVED_EXPERIMENTS, TABLE_ENDINGS
-from brainfed.runtime.errors import UserError
+from brainfed.configuration import TABLE_ENDINGS, load_plan, reports_of, targets_of
+from brainfed.configuration import _project as project
+from brainfed.configuration._loading import config_of, overlay, swept_split
+from brainfed.configuration._project import FILES, RESERVED_EXPERIMENTS
+from brainfed.configuration.layout import table_pattern
+from brainfed.runtime import UserError
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 

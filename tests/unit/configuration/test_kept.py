@@ -2,8 +2,8 @@
 
 import pytest
 
-from brainfed.configuration.loading import load_plan
-from brainfed.runtime.errors import UserError
+from brainfed.configuration import load_plan
+from brainfed.runtime import UserError
 
 COHORT = {
     "source": "timeseries",

@@ -7,18 +7,22 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
-from brainfed.cohort.sources.listing import list_cohort
-from brainfed.configuration.layout.cohort_inputs import (
+from brainfed.cohort.sources import list_cohort
+from brainfed.configuration import load_plan
+from brainfed.configuration._loading import overlay
+from brainfed.configuration.layout import (
     CohortInputs,
+    Layout,
     atlases_to_fetch,
     cohorts_from,
     cohorts_yielding,
+    covariance_pattern,
     exported_folders,
+    lock_files,
+    stage_pattern,
+    timing_of,
 )
-from brainfed.configuration.layout.layout import Layout, covariance_pattern, lock_files, stage_pattern, timing_of
-from brainfed.configuration.loading import load_plan, overlay
-from brainfed.runtime.errors import UserError
-from brainfed.runtime.scheduling import hold
+from brainfed.runtime import UserError, hold
 
 CONFIG = """
 project: study

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import yaml
 
-from brainfed.configuration.loading import load_plan
+from brainfed.configuration import load_plan
 from brainfed.configuration.manual import manual
 from brainfed.configuration.prune import schema
 

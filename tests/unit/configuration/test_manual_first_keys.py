@@ -2,7 +2,7 @@
 
 import yaml
 
-from brainfed.configuration.loading import load_plan
+from brainfed.configuration import load_plan
 from brainfed.configuration.manual import FIRST_KEYS, first_keys, manual, setting_at
 
 DEFAULTS = {

@@ -6,8 +6,8 @@ from dataclasses import dataclass, fields, replace
 import pytest
 
 from brainfed.configuration.manual import anchor, manual, own_rows, rows, rows_of_class, shared_classes, summaries
-from brainfed.methods.registry import METHODS
-from brainfed.runtime.settings import setting
+from brainfed.methods import METHODS
+from brainfed.runtime import setting
 
 
 def sections():

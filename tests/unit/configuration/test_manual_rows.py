@@ -6,7 +6,7 @@ from typing import Literal
 import pytest
 
 from brainfed.configuration.manual import anchor, rows
-from brainfed.runtime.settings import setting
+from brainfed.runtime import setting
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,9 @@
 
 from dataclasses import fields
 
+from brainfed.configuration import ProjectSettings
 from brainfed.configuration.manual import rows, section, study_sections
-from brainfed.configuration.project import ProjectSettings
-from brainfed.imaging.settings import FeatureSettings, OneViewSettings, ViewSettings
+from brainfed.imaging import FeatureSettings, OneViewSettings, ViewSettings
 
 
 def test_parts_come_in_the_order_of_the_project_s_fields():

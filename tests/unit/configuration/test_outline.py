@@ -3,20 +3,17 @@
 import pytest
 import yaml
 
-from brainfed.cohort.settings.cohort import CohortSettings
-from brainfed.cohort.sources.listing import list_cohort
-from brainfed.configuration.layout.cohort_inputs import CohortInputs
-from brainfed.configuration.layout.layout import Layout, result_files
-from brainfed.configuration.loading import load_plan
-from brainfed.configuration.outline import (
+from brainfed.cohort.settings import CohortSettings
+from brainfed.cohort.sources import list_cohort
+from brainfed.configuration import (
     clustered_variants,
     cuts,
     drawn_graphs,
-    experiment_outline,
     experiments_with,
     explained_variants,
     figure_outline,
     groups_drawn_as,
+    load_plan,
     local_counterparts,
     outline_files,
     report_files,
@@ -24,7 +21,9 @@ from brainfed.configuration.outline import (
     scope_inputs,
     truth_file,
 )
-from brainfed.reporting.outline import read_outline
+from brainfed.configuration._outline import experiment_outline
+from brainfed.configuration.layout import CohortInputs, Layout, result_files
+from brainfed.reporting import read_outline
 
 CONFIG = """
 project: study

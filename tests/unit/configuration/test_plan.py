@@ -8,10 +8,11 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from brainfed.configuration.loading import load_plan, overlay
-from brainfed.configuration.planning.figures import scopes_of
-from brainfed.configuration.planning.plan import split_content, stage_name
-from brainfed.runtime.errors import UserError
+from brainfed.configuration import load_plan
+from brainfed.configuration._loading import overlay
+from brainfed.configuration.planning import scopes_of, split_content
+from brainfed.configuration.planning._plan import stage_name
+from brainfed.runtime import UserError
 from support.samples.parameter_ids import in_order
 
 CONFIG = """

@@ -3,10 +3,11 @@
 import pytest
 import yaml
 
-from brainfed.configuration.loading import load_plan, overlay
+from brainfed.configuration import load_plan
+from brainfed.configuration._loading import overlay
 from brainfed.configuration.stages.graphs import max_generated
-from brainfed.methods.method import inpainter_of
-from brainfed.runtime.errors import UserError
+from brainfed.methods import inpainter_of
+from brainfed.runtime import UserError
 from support.samples.parameter_ids import in_order
 
 CONFIG = """

@@ -7,10 +7,11 @@ from contextlib import ExitStack
 import pytest
 import yaml
 
-from brainfed.configuration.layout.layout import lock_files
-from brainfed.configuration.loading import load_plan, overlay
+from brainfed.configuration import load_plan
+from brainfed.configuration._loading import overlay
+from brainfed.configuration.layout import lock_files
 from brainfed.configuration.prune import kept_folders, stale_folders
-from brainfed.runtime.scheduling import hold
+from brainfed.runtime import hold
 
 CONFIG = """
 project: study

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from brainfed.checking.people import Checked, Person
-from brainfed.checking.project import needed_bytes
-from brainfed.configuration.layout.layout import Layout
-from brainfed.configuration.loading import load_plan
+from brainfed.checking._people import Checked, Person
+from brainfed.checking._project import needed_bytes
+from brainfed.configuration import load_plan
+from brainfed.configuration.layout import Layout
 from brainfed.configuration.prune import kept_folders
-from brainfed.runtime.errors import UserError
+from brainfed.runtime import UserError
 from support.samples.series_method import LISTENER, register
 
 COHORTS = {"ours": {"source": "simulate"}}

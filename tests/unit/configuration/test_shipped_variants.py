@@ -2,10 +2,10 @@
 
 import pytest
 
-from brainfed.configuration.loading import load_plan
-from brainfed.configuration.planning.experiments import check_definition
-from brainfed.methods.registry import SHIPPED_VARIANTS
-from brainfed.runtime.errors import UserError
+from brainfed.configuration import load_plan
+from brainfed.configuration.planning import check_definition
+from brainfed.methods import SHIPPED_VARIANTS
+from brainfed.runtime import UserError
 
 
 def planned(**variants):

@@ -6,18 +6,17 @@ from types import MappingProxyType
 import pytest
 import yaml
 
-from brainfed.configuration.layout.layout import Layout, stage_pattern
-from brainfed.configuration.loading import load_plan
+from brainfed.configuration import load_plan
+from brainfed.configuration._outline import variant_outline
+from brainfed.configuration.layout import Layout, stage_pattern
 from brainfed.configuration.manual import manual
-from brainfed.configuration.outline import variant_outline
-from brainfed.configuration.planning import experiments
+from brainfed.configuration.planning import _experiments as experiments
 from brainfed.configuration.prune import kept_folders, stage_folders
 from brainfed.configuration.stages import registry
+from brainfed.configuration.stages._stage import StageKind
 from brainfed.configuration.stages.registry import kinds_of
-from brainfed.configuration.stages.stage import StageKind
-from brainfed.methods.registry import METHODS
-from brainfed.runtime.errors import UserError
-from brainfed.runtime.settings import setting
+from brainfed.methods import METHODS
+from brainfed.runtime import UserError, setting
 
 CONFIG = """
 project: study

@@ -3,9 +3,9 @@
 import pytest
 import yaml
 
-from brainfed.configuration.loading import load_plan
-from brainfed.configuration.twins import find_twins, topology_of, twins_of
-from brainfed.methods.registry import METHODS, SHIPPED_VARIANTS
+from brainfed.configuration import load_plan, twins_of
+from brainfed.configuration._twins import find_twins, topology_of
+from brainfed.methods import METHODS, SHIPPED_VARIANTS
 
 CONFIG = """
 project: twins

@@ -6,16 +6,15 @@ from types import MappingProxyType
 import pytest
 import yaml
 
-from brainfed.configuration.layout.layout import Layout
-from brainfed.configuration.loading import load_plan
-from brainfed.configuration.outline import variant_outline
-from brainfed.configuration.planning import experiments
+from brainfed.configuration import load_plan
+from brainfed.configuration._outline import variant_outline
+from brainfed.configuration.layout import Layout
+from brainfed.configuration.planning import _experiments as experiments
 from brainfed.configuration.prune import kept_folders
 from brainfed.configuration.stages.features import width
-from brainfed.methods.method import Capabilities
-from brainfed.methods.registry import METHODS
-from brainfed.reporting.variants import without_sweep
-from brainfed.runtime.errors import UserError
+from brainfed.methods import METHODS, Capabilities
+from brainfed.reporting._variants import without_sweep
+from brainfed.runtime import UserError
 
 VIEWS = {
     "connectome": {"connectivity": "tangent", "reference": "all", "shrinkage": 0.5},

@@ -3,8 +3,8 @@
 import numpy as np
 import torch
 
-from brainfed.engines.clients import Batches
-from brainfed.runtime.streams import Streams
+from brainfed.engines import Batches
+from brainfed.runtime import Streams
 
 
 def labels():

@@ -6,18 +6,15 @@ import numpy as np
 import pytest
 import torch
 
-from brainfed.engines.clients import parameters_by_wire_name
-from brainfed.engines.stacked.training import StackedClients, StackedTraining
-from brainfed.federation.loop import federate
-from brainfed.federation.noise import WeightNoise
-from brainfed.federation.settings import FederationSettings
-from brainfed.federation.sharing import Ledger
-from brainfed.federation.strategies.fedavg import Alone, FedAvg
-from brainfed.federation.wire import Wire
-from brainfed.graphs.propagation import normalised_adjacency
+from brainfed.engines import parameters_by_wire_name
+from brainfed.engines.stacked import StackedTraining
+from brainfed.engines.stacked._training import StackedClients
+from brainfed.federation import FederationSettings, Ledger, WeightNoise, Wire, federate
+from brainfed.federation.strategies import Alone, FedAvg
+from brainfed.graphs import normalised_adjacency
 from brainfed.methods.gcn.declaration import FEDGCN
-from brainfed.models.fedni import GCN, MLP
-from brainfed.runtime.jobs.checkpoints import Checkpoint, Run
+from brainfed.models import GCN, MLP
+from brainfed.runtime.jobs import Checkpoint, Run
 from reference.loop_federation import client_of, symmetric
 from reference.module_clients import Cohort, ModuleClients, _check_shares
 from support.samples.method_inputs import method_inputs

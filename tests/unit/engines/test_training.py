@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from brainfed.engines.training import FOLD_AXIS, _joined
-from brainfed.runtime.errors import UserError
-from brainfed.samples.inputs import Outcome
+from brainfed.engines._training import FOLD_AXIS, _joined
+from brainfed.runtime import UserError
+from brainfed.samples import Outcome
 from support.samples.method_inputs import method_inputs
 from support.samples.quick_methods import METHOD_OF, in_tiers, read_by, train
 

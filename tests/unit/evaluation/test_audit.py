@@ -8,19 +8,17 @@ import pytest
 from scipy.special import expit, logit
 from scipy.stats import norm
 
-from brainfed.evaluation.audit import (
+from brainfed.evaluation import auc, audit_experiment
+from brainfed.evaluation._audit import (
     COLUMNS,
     audit,
-    audit_experiment,
     likelihood_ratio,
     loss_threshold,
     other_people,
     shadow_runs,
     success,
 )
-from brainfed.evaluation.metrics import auc
-from brainfed.runtime.artefacts import write_table
-from brainfed.runtime.errors import UserError
+from brainfed.runtime import UserError, write_table
 from reference import audit as plain
 
 KINDS = pytest.mark.parametrize("kind", ["probability", "margin"])
@@ -170,7 +168,7 @@ def test_replicates_in_smaller_parts_give_the_same_interval(monkeypatch):
     rng = np.random.default_rng(4)
     statistic, member = rng.standard_normal((2, 3, 40)), rng.random((2, 3, 40)) < 0.7
     whole = success(statistic, member, ~member, np.arange(40))
-    monkeypatch.setattr("brainfed.evaluation.audit.NUMBERS", 1000)
+    monkeypatch.setattr("brainfed.evaluation._audit.NUMBERS", 1000)
     assert success(statistic, member, ~member, np.arange(40)) == whole
 
 

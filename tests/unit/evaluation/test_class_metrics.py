@@ -5,10 +5,18 @@ import pandas as pd
 import pytest
 import sklearn.metrics as sk
 
-from brainfed.evaluation.metrics import METRICS, against_rest, class_names, class_scores, predicted, read_predictions
-from brainfed.evaluation.scores import class_metrics, confusion_table, score_runs
-from brainfed.runtime.artefacts import write_table
-from brainfed.runtime.errors import UserError
+from brainfed.evaluation import (
+    METRICS,
+    against_rest,
+    class_names,
+    class_scores,
+    confusion_table,
+    predicted,
+    read_predictions,
+    score_runs,
+)
+from brainfed.evaluation._scores import class_metrics
+from brainfed.runtime import UserError, write_table
 
 NAMES = ("CN", "MCI", "AD")
 LABEL = np.array([0, 0, 1, 1, 2, 2])

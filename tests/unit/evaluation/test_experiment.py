@@ -4,13 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.evaluation.experiment import compare_with_reference, ratio_of_splits, score_experiment
-from brainfed.evaluation.experiment import test_train_ratio as ratio
-from brainfed.evaluation.metrics import read_predictions
-from brainfed.evaluation.scores import GAIN_COLUMNS
-from brainfed.evaluation.statistics import TEST_COLUMNS, holm
-from brainfed.runtime.artefacts import write_table
-from brainfed.runtime.errors import UserError
+from brainfed.evaluation import compare_with_reference, holm, ratio_of_splits, read_predictions, score_experiment
+from brainfed.evaluation import test_train_ratio as ratio
+from brainfed.evaluation._scores import GAIN_COLUMNS
+from brainfed.evaluation._statistics import TEST_COLUMNS
+from brainfed.runtime import UserError, write_table
 
 RUNS = [("perfect", 0), ("perfect", 1), ("guessing", 0), ("guessing", 1)]
 

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from brainfed.evaluation.metrics import METRICS, auc, metrics
-from brainfed.evaluation.pooled import roc
+from brainfed.evaluation import METRICS, auc
+from brainfed.evaluation._metrics import metrics
+from brainfed.evaluation._pooled import roc
 from reference.ranking import auc_by_pairs
 
 # Called patients: the first three; 2 true positives, 1 false positive, 1 false negative, 4 true negatives.

@@ -8,27 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brainfed.cohort.settings.cohort import CohortSettings
-from brainfed.cohort.settings.sources import SimulatedSite, SimulateSettings
-from brainfed.cohort.sources.simulated_scans import (
-    region_signals,
-    simulate_atlas,
-    simulate_connectome,
-    write_participants,
-)
-from brainfed.cohort.sources.simulated_subjects import simulate_subjects
-from brainfed.evaluation.patterns import Patterns, planted_connections, precision_at, read_patterns, stability
-from brainfed.imaging.connectivity import connectivity
-from brainfed.imaging.settings import FeatureSettings, ViewSettings
-from brainfed.imaging.views import join_views
+from brainfed.cohort.settings import CohortSettings, SimulateSettings
+from brainfed.cohort.settings._sources import SimulatedSite
+from brainfed.cohort.sources import simulate_subjects, write_participants
+from brainfed.cohort.sources._simulated_scans import region_signals, simulate_atlas, simulate_connectome
+from brainfed.evaluation import planted_connections, read_patterns
+from brainfed.evaluation._patterns import Patterns, precision_at, stability
+from brainfed.imaging import FeatureSettings, ViewSettings, connectivity, join_views
 from brainfed.methods.linear.declaration import RidgeSettings
 from brainfed.methods.linear.train import train_ridge
-from brainfed.runtime.artefacts import write_arrays
-from brainfed.runtime.errors import UserError
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.runtime.streams import Streams
-from brainfed.samples.inputs import Outcome
-from brainfed.samples.results import named_patterns
+from brainfed.runtime import Streams, UserError, write_arrays
+from brainfed.runtime.jobs import Run
+from brainfed.samples import Outcome, named_patterns
 from support.samples.method_inputs import method_inputs
 
 CONNECTIVITY = {"kind": "connectivity", "connectivity": "pearson"}

@@ -6,7 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from brainfed.evaluation.statistics import corrected_t_test, recovered_share
+from brainfed.evaluation import corrected_t_test, recovered_share
 
 RATIO = 0.25
 

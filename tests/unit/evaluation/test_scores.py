@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 from sklearn.calibration import calibration_curve as sklearn_curve
 
-from brainfed.evaluation.pooled import brier_scores, calibration_curve, mean_roc, sensitivities
-from brainfed.evaluation.scores import PREDICTION_COLUMNS, RUN_COLUMNS, gain_over_twins, score_runs, summarise
-from brainfed.runtime.errors import UserError
+from brainfed.evaluation import brier_scores, calibration_curve, mean_roc, score_runs, sensitivities, summarise
+from brainfed.evaluation._scores import PREDICTION_COLUMNS, RUN_COLUMNS, gain_over_twins
+from brainfed.runtime import UserError
 
 
 def predictions(rows, variant="v", repeat=0, kind="probability"):

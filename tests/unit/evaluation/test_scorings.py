@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from brainfed.evaluation.scores import LAST, PAPER_SCORING, institution_table, kept_models, read_histories
-from brainfed.runtime.artefacts import write_table
-from brainfed.runtime.errors import UserError
+from brainfed.evaluation import LAST, PAPER_SCORING
+from brainfed.evaluation._scores import institution_table, kept_models, read_histories
+from brainfed.runtime import UserError, write_table
 from reference.cached_models import best_of_cache
 
 NAMES = ("east", "north", "west")
@@ -95,7 +95,7 @@ def test_a_history_of_other_predictions_is_refused():
 
 @st.composite
 def trainings(draw):
-    """(T, M) clusters, cut in two at random as `federation.strategies.gcfl` numbers them, and accuracies."""
+    """(T, M) clusters, cut in two at random as `federation.strategies._gcfl` numbers them, and accuracies."""
     institutions, rounds = draw(st.integers(1, 7)), draw(st.integers(1, 6))
     current, clusters = np.zeros(institutions, dtype=np.int64), []
     for _ in range(rounds):

@@ -6,16 +6,9 @@ import pytest
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from brainfed.evaluation.statistics import (
-    TEST_COLUMNS,
-    compare,
-    corrected_t_test,
-    holm,
-    paired_difference,
-    paired_effect_size,
-    two_sample_t_test,
-)
-from brainfed.runtime.errors import UserError
+from brainfed.evaluation import compare, corrected_t_test, holm, paired_difference
+from brainfed.evaluation._statistics import TEST_COLUMNS, paired_effect_size, two_sample_t_test
+from brainfed.runtime import UserError
 
 # Mean 2, variance 1 (ddof 1), J = 3.
 DIFFERENCES = np.array([1.0, 2.0, 3.0])

@@ -5,16 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brainfed.evaluation import patterns
-from brainfed.evaluation.patterns import (
-    STRONGEST_COLUMNS,
-    Patterns,
-    planted_connections,
-    planted_table,
-    precision_at,
-    stability,
-    strongest_table,
-)
+from brainfed.evaluation import STRONGEST_COLUMNS, planted_connections, planted_table, strongest_table
+from brainfed.evaluation import _patterns as patterns
+from brainfed.evaluation._patterns import Patterns, precision_at, stability
 
 PAIRS = [["a", "b"], ["a", "c"], ["b", "c"]]
 

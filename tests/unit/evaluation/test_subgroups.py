@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from brainfed.evaluation.pooled import FEWEST, group_labels, subgroup_scores
+from brainfed.evaluation import subgroup_scores
+from brainfed.evaluation._pooled import FEWEST, group_labels
 
 
 def cohort(count=120):

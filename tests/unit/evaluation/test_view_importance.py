@@ -6,13 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from brainfed.evaluation import patterns
-from brainfed.evaluation.metrics import auc
-from brainfed.evaluation.patterns import IMPORTANCE_COLUMNS, ViewParts, read_parts, view_importance
-from brainfed.runtime.artefacts import write_arrays, write_table
-from brainfed.runtime.streams import Streams
-from brainfed.samples.inputs import Outcome
-from brainfed.samples.results import named_patterns
+from brainfed.evaluation import IMPORTANCE_COLUMNS, auc, read_parts, view_importance
+from brainfed.evaluation import _patterns as patterns
+from brainfed.evaluation._patterns import ViewParts
+from brainfed.runtime import Streams, write_arrays, write_table
+from brainfed.samples import Outcome, named_patterns
 
 
 def parts_of(seed, subjects=60, views=2, models=1, ties=False):

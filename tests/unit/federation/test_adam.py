@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from brainfed.federation.adam import Adam
+from brainfed.federation import Adam
 
 SHAPES = ((40, 3), (7,))
 

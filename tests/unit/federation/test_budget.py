@@ -12,18 +12,10 @@ from opacus.accountants.utils import get_noise_multiplier
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from brainfed.federation.accounting import (
-    EPSILON_ERROR,
-    ERROR_SHARE,
-    PRECISION,
-    SMALL,
-    SMALL_ERROR,
-    epsilon_spent,
-    noise_multiplier,
-)
-from brainfed.federation.prv import quick_bound
-from brainfed.federation.settings import PrivacySettings
-from brainfed.runtime.errors import UserError
+from brainfed.federation import PrivacySettings, epsilon_spent, noise_multiplier
+from brainfed.federation._accounting import EPSILON_ERROR, ERROR_SHARE, PRECISION, SMALL, SMALL_ERROR
+from brainfed.federation._prv import quick_bound
+from brainfed.runtime import UserError
 
 
 @pytest.mark.parametrize(
@@ -65,7 +57,7 @@ def test_a_single_subject_of_an_institution_is_refused():
 
 
 def test_the_settings_import_neither_torch_nor_opacus():
-    code = "import sys, brainfed.federation.settings; print({'torch', 'opacus', 'numpy'} & set(sys.modules))"
+    code = "import sys, brainfed.federation._settings; print({'torch', 'opacus', 'numpy'} & set(sys.modules))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "set()"
 

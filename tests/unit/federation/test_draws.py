@@ -7,10 +7,10 @@ import pytest
 import torch
 from scipy.stats import kstest
 
-from brainfed.federation import noise as noise_module
-from brainfed.federation.message import Message
-from brainfed.federation.noise import GROUP, NOISE, PIECE, WHOLE, DrawnAhead, WeightNoise, add_normal, private_normal
-from brainfed.runtime.streams import Streams
+from brainfed.federation import DrawnAhead, Message, WeightNoise, private_normal
+from brainfed.federation import _noise as noise_module
+from brainfed.federation._noise import GROUP, NOISE, PIECE, WHOLE, add_normal
+from brainfed.runtime import Streams
 
 ROWS_OF_256 = PIECE // 256
 

@@ -8,18 +8,17 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brainfed.engines.stacked import training
-from brainfed.federation.link import Pace
-from brainfed.federation.message import Message
-from brainfed.federation.noise import WeightNoise, normal
-from brainfed.federation.sharing import Ledger, UndeclaredCrossing
-from brainfed.federation.strategies.fedavg import FedAvg, average, choose, institution_weights
-from brainfed.methods.classifier_settings import SoloSettings
+from brainfed.engines.stacked import _training as training
+from brainfed.federation import Ledger, Message, Pace, WeightNoise, normal
+from brainfed.federation._sharing import UndeclaredCrossing
+from brainfed.federation.strategies import FedAvg, average, choose
+from brainfed.federation.strategies._fedavg import institution_weights
+from brainfed.methods import SoloSettings
 from brainfed.methods.gcn.declaration import FEDGCN, FedGCNSettings
 from brainfed.methods.gcn.train import train_fedgcn, train_localgcn
-from brainfed.runtime.jobs.checkpoints import Checkpoint, Run, checkpoint_path
-from brainfed.runtime.logs import PROGRESS
-from brainfed.runtime.streams import Streams
+from brainfed.runtime import PROGRESS, Streams
+from brainfed.runtime.jobs import Checkpoint, Run
+from brainfed.runtime.jobs._checkpoints import checkpoint_path
 from reference.loop_federation import train_by_loops
 from support.samples.method_inputs import method_inputs
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from brainfed.federation.message import Message
-from brainfed.federation.sharing import UndeclaredCrossing
-from brainfed.federation.strategies.fedavg import FedAvg
-from brainfed.federation.strategies.gcfl import GCFL, GRADIENT_NORM, GradientNorms, UpdateCosine
-from brainfed.runtime.errors import UserError
+from brainfed.federation import Message
+from brainfed.federation._sharing import UndeclaredCrossing
+from brainfed.federation.strategies import GCFL, FedAvg, GradientNorms, UpdateCosine
+from brainfed.federation.strategies._gcfl import GRADIENT_NORM
+from brainfed.runtime import UserError
 from support.sites.two_kinds import ABSENT, KINDS, ROUNDS, SIMILARITIES, run
 
 SERVERS = list(SIMILARITIES)

@@ -8,18 +8,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from brainfed.federation.message import Message
-from brainfed.federation.strategies.gcfl import (
-    CUTS,
-    GCFL,
-    GRADIENT_NORM,
-    GradientNorms,
-    UpdateCosine,
-    balanced,
-    dtw,
-    minimum_cut,
-    split,
-)
+from brainfed.federation import Message
+from brainfed.federation.strategies import GCFL, GradientNorms, UpdateCosine
+from brainfed.federation.strategies._gcfl import CUTS, GRADIENT_NORM, balanced, dtw, minimum_cut, split
 from reference.clustered_federation import cut_sum, recursive_dtw, smallest_cut, train
 
 NUMBERS = st.lists(st.floats(0, 100), min_size=1, max_size=7)

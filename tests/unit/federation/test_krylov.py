@@ -6,8 +6,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from brainfed.federation.message import Message
-from brainfed.federation.strategies.krylov import Krylov, KrylovSpaces
+from brainfed.federation import Message
+from brainfed.federation.strategies import Krylov
+from brainfed.federation.strategies._krylov import KrylovSpaces
 from reference.haufe import dense_pattern
 
 PENALTIES = (0.03, 0.5, 10.0)

@@ -4,20 +4,16 @@ import numpy as np
 import pytest
 import torch
 
-from brainfed.engines.clients import axes_of
-from brainfed.engines.stacked.training import StackedTraining
-from brainfed.federation.link import Pace
-from brainfed.federation.loop import federate
-from brainfed.federation.message import Message
-from brainfed.federation.noise import WeightNoise
-from brainfed.federation.sharing import Ledger
-from brainfed.federation.strategies.fedavg import FedAvg
-from brainfed.federation.wire import Wire
-from brainfed.graphs.propagation import normalised_adjacency
+from brainfed.engines import axes_of
+from brainfed.engines.stacked import StackedTraining
+from brainfed.federation import Ledger, Message, Pace, WeightNoise, Wire, federate
+from brainfed.federation.strategies import FedAvg
+from brainfed.graphs import normalised_adjacency
 from brainfed.methods.gcn.declaration import FEDGCN, FedGCNSettings
-from brainfed.models.fedni import GCN
-from brainfed.runtime.jobs.checkpoints import Checkpoint, Run, checkpoint_path
-from brainfed.runtime.streams import Streams
+from brainfed.models import GCN
+from brainfed.runtime import Streams
+from brainfed.runtime.jobs import Checkpoint, Run
+from brainfed.runtime.jobs._checkpoints import checkpoint_path
 from support.samples.method_inputs import method_inputs
 from support.sites.toy_federation import AXES, CODES, PEOPLE, ROUNDS, SERVERS, TARGETS, Clients, run
 

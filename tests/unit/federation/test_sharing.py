@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from brainfed.federation.link import Together
-from brainfed.federation.sharing import Ledger, UndeclaredCrossing, add_up
+from brainfed.federation import Ledger, add_up
+from brainfed.federation._link import Together
+from brainfed.federation._sharing import UndeclaredCrossing
 
 SUBJECTS = 9
 LEDGER = Ledger({"moments": ("width", "columns"), "count": ()}, {"columns": 3})

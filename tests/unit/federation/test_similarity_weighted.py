@@ -6,14 +6,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from brainfed.federation.message import Message
-from brainfed.federation.strategies.fedavg import FedAvg, average
-from brainfed.federation.strategies.similarity_weighted import (
-    SimilarityWeighted,
-    similarities,
-    similarity_weights,
-)
-from brainfed.runtime.errors import UserError
+from brainfed.federation import Message
+from brainfed.federation.strategies import FedAvg, SimilarityWeighted, average
+from brainfed.federation.strategies._similarity_weighted import similarities, similarity_weights
+from brainfed.runtime import UserError
 from reference.similarity_weighted import aggregate
 
 SHAPES = {"weight": (2, 2), "bias": (1,)}

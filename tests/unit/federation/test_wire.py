@@ -3,11 +3,9 @@
 import pytest
 import torch
 
-from brainfed.federation.message import Message
-from brainfed.federation.noise import WeightNoise
-from brainfed.federation.sharing import Ledger, UndeclaredCrossing
-from brainfed.federation.wire import Wire
-from brainfed.runtime.streams import Streams
+from brainfed.federation import Ledger, Message, WeightNoise, Wire
+from brainfed.federation._sharing import UndeclaredCrossing
+from brainfed.runtime import Streams
 from support.sites.toy_federation import AXES, CODES, PEOPLE, run
 
 

@@ -4,17 +4,15 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import pdist, squareform
 
-from brainfed.configuration.validation import validate
-from brainfed.graphs import neighbours, population
-from brainfed.graphs.neighbours import Nodes, imaging_similarity, mean_pairwise_distance, similarity
-from brainfed.graphs.population import build_graph
-from brainfed.graphs.propagation import Graph
-from brainfed.graphs.settings import GraphSettings
+from brainfed.configuration import validate
+from brainfed.graphs import Graph, GraphSettings, Nodes, build_graph, mean_pairwise_distance, similarity
+from brainfed.graphs import _neighbours as neighbours
+from brainfed.graphs import _population as population
+from brainfed.graphs._neighbours import imaging_similarity
 from brainfed.methods.gcn.declaration import FedGCNSettings
 from brainfed.methods.gcn.train import train_fedgcn
-from brainfed.runtime.errors import UserError
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.runtime.streams import Streams
+from brainfed.runtime import Streams, UserError
+from brainfed.runtime.jobs import Run
 from reference.population_graph import dense_graph, mean_correlation_distance
 from support.samples.method_inputs import method_inputs
 
@@ -134,7 +132,7 @@ def test_correlation_graphs_of_many_and_few_subjects_are_equal(monkeypatch):
 @pytest.mark.parametrize("multiple", [0.5, 2.0])
 def test_sigma_is_a_multiple_of_the_mean_distance_by_products_too(monkeypatch, multiple):
     cohort = subjects(9)
-    monkeypatch.setattr("brainfed.graphs.neighbours.MANY", 10)
+    monkeypatch.setattr("brainfed.graphs._neighbours.MANY", 10)
     found = build(cohort, sigma=multiple)
     np.testing.assert_allclose(dense(found), plain(cohort, list(range(30)), [], multiple=multiple), atol=1e-6)
 

@@ -6,12 +6,13 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from brainfed.graphs import embedding, neighbours, population
-from brainfed.graphs.embedding import fit_projection, fit_scaled_projection
-from brainfed.graphs.neighbours import Nodes, mean_distance_by_products, mean_pairwise_distance, nearest
-from brainfed.graphs.population import build_graph
-from brainfed.graphs.settings import GraphSettings
-from brainfed.runtime.streams import Streams
+from brainfed.graphs import GraphSettings, Nodes, build_graph, mean_pairwise_distance, nearest
+from brainfed.graphs import _embedding as embedding
+from brainfed.graphs import _neighbours as neighbours
+from brainfed.graphs import _population as population
+from brainfed.graphs._embedding import fit_projection, fit_scaled_projection
+from brainfed.graphs._neighbours import mean_distance_by_products
+from brainfed.runtime import Streams
 
 PHENOTYPES = [(), ("sex",), ("age",), ("site",), ("sex", "age"), ("sex", "age", "site")]
 

@@ -8,18 +8,22 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 from sklearn.decomposition import PCA
 
-from brainfed.graphs import embedding
-from brainfed.graphs.embedding import fit_projection
-from brainfed.graphs.neighbours import (
+from brainfed.graphs import (
+    Graph,
     Nodes,
-    imaging_similarity,
-    largest_in_rows,
+    PopulationGraph,
+    dense_block,
+    edges_by_block,
+    homophily,
     mean_pairwise_distance,
-    phenotype_similarity,
+    normalised_adjacency,
     similarity,
 )
-from brainfed.graphs.population import PopulationGraph, homophily, random_pair
-from brainfed.graphs.propagation import Graph, block_edges, dense_block, edges_by_block, normalised_adjacency
+from brainfed.graphs import _embedding as embedding
+from brainfed.graphs._embedding import fit_projection
+from brainfed.graphs._neighbours import imaging_similarity, largest_in_rows, phenotype_similarity
+from brainfed.graphs._population import random_pair
+from brainfed.graphs._propagation import block_edges
 from reference.population_graph import best_partners, mean_distance
 
 

@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from brainfed.graphs.population import build_graph
-from brainfed.graphs.settings import GraphSettings
-from brainfed.runtime.streams import Streams
+from brainfed.graphs import GraphSettings, build_graph
+from brainfed.runtime import Streams
 from reference.population_graph import dense_graph
 
 STREAMS = Streams(seed=3)

@@ -9,12 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from brainfed.graphs.connectome import matrices, normalised_adjacency, read_connectivity, write_connectomes
-from brainfed.graphs.settings import ConnectomeSettings
-from brainfed.imaging.connectivity import to_matrices
-from brainfed.imaging.tangent import displacements
-from brainfed.runtime.artefacts import read_arrays
-from brainfed.runtime.errors import UserError
+from brainfed.graphs import ConnectomeSettings, correlation_adjacency, matrices, read_connectivity, write_connectomes
+from brainfed.imaging import displacements, to_matrices
+from brainfed.runtime import UserError, read_arrays
 from reference import connectome
 from reference import series as plain
 from support.files.connectome_files import built, correlations, edges_of, ids, write_features
@@ -206,7 +203,7 @@ def test_two_equal_regions_one_opposite_and_one_silent():
     signal = np.array([1, 2, 3, 5], dtype=np.float32)
     series = np.stack([signal, 3 * signal, -signal, np.full(4, 0.1, dtype=np.float32)], axis=1)
     expected = [[0.5, 0.5, 0, 0], [0.5, 0.5, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
-    found = normalised_adjacency(series)
+    found = correlation_adjacency(series)
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
@@ -215,12 +212,12 @@ def test_two_equal_regions_one_opposite_and_one_silent():
 def test_it_is_its_definition(timepoints, regions):
     drawn = np.random.default_rng(regions).standard_normal((timepoints, regions)).astype(np.float32)
     drawn[:, regions // 2] = 0
-    np.testing.assert_allclose(normalised_adjacency(drawn), plain.normalised_adjacency(drawn), atol=1e-6)
+    np.testing.assert_allclose(correlation_adjacency(drawn), plain.normalised_adjacency(drawn), atol=1e-6)
 
 
 @given(arrays(np.float32, st.tuples(st.integers(2, 12), st.integers(1, 6)), elements=st.floats(-5, 5, width=16)))
 def test_every_series_has_a_symmetric_graph_with_eigenvalues_between_minus_1_and_1(series):
-    found = normalised_adjacency(series)
+    found = correlation_adjacency(series)
     assert np.isfinite(found).all() and (found >= 0).all() and (np.diag(found) > 0).all()
     np.testing.assert_allclose(found, found.T, atol=1e-6)
     assert np.abs(np.linalg.eigvalsh(found.astype(np.float64))).max() <= 1 + 1e-5
@@ -229,4 +226,4 @@ def test_every_series_has_a_symmetric_graph_with_eigenvalues_between_minus_1_and
 def test_offset_and_scale_of_a_region_change_nothing():
     drawn = np.random.default_rng(0).standard_normal((50, 6)).astype(np.float32)
     scaled = drawn * np.array([1, 2, 4, 8, 16, 32], dtype=np.float32) + np.float32(3)
-    np.testing.assert_allclose(normalised_adjacency(scaled), normalised_adjacency(drawn), atol=1e-5)
+    np.testing.assert_allclose(correlation_adjacency(scaled), correlation_adjacency(drawn), atol=1e-5)

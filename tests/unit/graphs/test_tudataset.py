@@ -6,11 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from brainfed.graphs.connectome import contents
-from brainfed.graphs.tudataset import GraphFiles, read_data_set, write_graphs
-from brainfed.runtime.artefacts import read_arrays, read_table
-from brainfed.runtime.errors import UserError
-from brainfed.samples.series import read_graph_samples
+from brainfed.graphs import GraphFiles, contents, read_data_set, write_graphs
+from brainfed.runtime import UserError, read_arrays, read_table
+from brainfed.samples import read_graph_samples
 from reference.tu_graphs import read_plainly
 from support.files.tu_data_set import write_data_set, write_lines
 

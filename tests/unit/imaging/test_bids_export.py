@@ -6,10 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.cohort.settings.cohort import CohortSettings
-from brainfed.imaging.bids_export import ExportFiles, export_bids
-from brainfed.imaging.series.roi_series import RegionSeries
-from brainfed.imaging.series.shards import write_shard
+from brainfed.cohort.settings import CohortSettings
+from brainfed.imaging import ExportFiles, export_bids
+from brainfed.imaging.series import RegionSeries, write_shard
 from support.files.run_of_cohort import parts_of
 
 REGIONS = ("A", "B", "C", "-L|+R")

@@ -6,7 +6,7 @@ import pytest
 from neuroCombat import neuroCombat
 from neuroHarmonize import harmonizationApply, harmonizationLearn
 
-from brainfed.imaging.fitted.combat import harmonised
+from brainfed.imaging.fitted import harmonised
 
 SHIFT = {"north": 0.7, "south": -0.4, "west": 0.1}
 SCALE = {"north": 1.6, "south": 0.5, "west": 1.0}

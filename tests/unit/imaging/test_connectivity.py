@@ -5,10 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from brainfed.imaging.connectivity import connectivity, to_matrices
-from brainfed.imaging.series.shards import standardised
-from brainfed.imaging.settings import FeatureSettings
-from brainfed.runtime.errors import UserError
+from brainfed.imaging import FeatureSettings, connectivity, to_matrices
+from brainfed.imaging.series import standardised
+from brainfed.runtime import UserError
 
 PEARSON = FeatureSettings()
 PARTIAL = FeatureSettings(connectivity="partial")

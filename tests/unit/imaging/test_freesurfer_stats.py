@@ -4,13 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from brainfed.cohort.settings.cohort import CohortSettings, ColumnSettings
-from brainfed.cohort.settings.sources import FreeSurferSettings
-from brainfed.cohort.sources.freesurfer import measure_files
-from brainfed.cohort.sources.listing import list_cohort
-from brainfed.imaging.morphometry.features import read_morphometry, read_subjects_dir
-from brainfed.imaging.morphometry.tables import read_stats
-from brainfed.runtime.errors import UserError
+from brainfed.cohort.settings import CohortSettings, ColumnSettings, FreeSurferSettings
+from brainfed.cohort.sources import list_cohort, measure_files
+from brainfed.imaging.morphometry._features import read_morphometry, read_subjects_dir
+from brainfed.imaging.morphometry._tables import read_stats
+from brainfed.runtime import UserError
 from support.files.freesurfer_project import write_subject
 
 NAMES = ("aseg.stats", "lh.aparc.stats", "rh.aparc.stats")

@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from brainfed.cohort.settings.cohort import CohortSettings, ColumnSettings
-from brainfed.cohort.settings.sources import FreeSurferSettings
-from brainfed.imaging.morphometry.features import read_morphometry, write_measures
-from brainfed.imaging.morphometry.tables import is_feature, measure_of, read_freesurfer_table
-from brainfed.runtime.artefacts import read_arrays
-from brainfed.runtime.errors import UserError
+from brainfed.cohort.settings import CohortSettings, ColumnSettings, FreeSurferSettings
+from brainfed.imaging.morphometry import measure_of, write_measures
+from brainfed.imaging.morphometry._features import read_morphometry
+from brainfed.imaging.morphometry._tables import is_feature, read_freesurfer_table
+from brainfed.runtime import UserError, read_arrays
 from support.files.freesurfer_project import write_table, write_tables
 from support.files.run_of_cohort import parts_of
 

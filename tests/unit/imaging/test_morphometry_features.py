@@ -8,17 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from brainfed.cohort.settings.sources import FreeSurferSettings
-from brainfed.configuration.loading import load_plan
-from brainfed.configuration.validation import validate
-from brainfed.graphs.embedding import fit_projection, fit_scaled_projection
-from brainfed.graphs.population import build_graph
-from brainfed.graphs.settings import GraphSettings
-from brainfed.methods.registry import METHODS
-from brainfed.runtime.errors import UserError
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.runtime.settings import resolve
-from brainfed.runtime.streams import Streams
+from brainfed.cohort.settings import FreeSurferSettings
+from brainfed.configuration import load_plan, validate
+from brainfed.graphs import GraphSettings, build_graph
+from brainfed.graphs._embedding import fit_projection, fit_scaled_projection
+from brainfed.methods import METHODS
+from brainfed.runtime import Streams, UserError, resolve
+from brainfed.runtime.jobs import Run
 from support.samples.method_inputs import method_inputs
 
 UNITS = np.array([1e-3, 1.0, 1e3, 1e6])

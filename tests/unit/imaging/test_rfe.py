@@ -13,20 +13,16 @@ from sklearn.linear_model import RidgeClassifier
 from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import StandardScaler
 
-from brainfed.cohort.splits.training_labels import training_labels
-from brainfed.graphs.population import build_graph, fit_parts
-from brainfed.graphs.propagation import Graph
-from brainfed.graphs.settings import GraphSettings
-from brainfed.imaging.connectivity import connectivity
-from brainfed.imaging.fitted.rfe import elimination_ranks, select_features
-from brainfed.imaging.settings import FeatureSettings
+from brainfed.cohort.splits import training_labels
+from brainfed.graphs import Graph, GraphSettings, build_graph, fit_parts
+from brainfed.imaging import FeatureSettings, connectivity
+from brainfed.imaging.fitted import elimination_ranks, select_features
 from brainfed.methods.gcn.declaration import FedGCNSettings
 from brainfed.methods.gcn.train import train_fedgcn
 from brainfed.methods.linear import train
 from brainfed.methods.linear.declaration import RidgeSettings
-from brainfed.runtime.artefacts import read_arrays, read_table, write_arrays, write_table
-from brainfed.runtime.errors import UserError
-from brainfed.runtime.jobs.checkpoints import Run
+from brainfed.runtime import UserError, read_arrays, read_table, write_arrays, write_table
+from brainfed.runtime.jobs import Run
 from support.processes.script_runner import SCRIPTS, run_scripts
 from support.samples.method_inputs import balanced, method_inputs
 

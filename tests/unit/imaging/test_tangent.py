@@ -8,19 +8,15 @@ from hypothesis.extra.numpy import arrays
 from scipy.linalg import expm
 from sklearn.covariance import LedoitWolf
 
-from brainfed.federation.sharing import Ledger, of_institutions
-from brainfed.imaging.series.shards import standardised
-from brainfed.imaging.tangent import (
-    BLOCK,
+from brainfed.federation import Ledger, of_institutions
+from brainfed.imaging import (
     Covariances,
     covariances,
     crossings_of_all,
     displacements,
-    from_triangles,
     load_covariances,
     log_sum,
     mean_correlation,
-    shrunk_correlation,
     spectral,
     tangent_at_identity,
     tangent_ledger,
@@ -30,8 +26,9 @@ from brainfed.imaging.tangent import (
     whitening_of_fold,
     write_covariances,
 )
-from brainfed.runtime.artefacts import read_arrays
-from brainfed.runtime.errors import UserError
+from brainfed.imaging._tangent import BLOCK, from_triangles, shrunk_correlation
+from brainfed.imaging.series import standardised
+from brainfed.runtime import UserError, read_arrays
 from reference import tangent as plain
 
 SUBJECTS = tuple(f"s{i}" for i in range(9))

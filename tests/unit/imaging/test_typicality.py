@@ -9,8 +9,10 @@ import pytest
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from brainfed.cohort.quality.issues import cohen, group_difference, site_differences
-from brainfed.imaging.quality import defined_connectivity, qc_fc, relate_motion, robust_z, typicality
+from brainfed.cohort.quality import group_difference, site_differences
+from brainfed.cohort.quality._issues import cohen
+from brainfed.imaging import relate_motion, typicality
+from brainfed.imaging._quality import defined_connectivity, qc_fc, robust_z
 
 REGIONS = 14
 

@@ -3,12 +3,10 @@
 import numpy as np
 import pytest
 
-from brainfed.imaging.settings import ViewSettings
-from brainfed.imaging.views import join_views
-from brainfed.runtime.artefacts import write_arrays
-from brainfed.runtime.errors import UserError
-from brainfed.samples.inputs import read_views
-from brainfed.samples.reading import read_features
+from brainfed.imaging import ViewSettings, join_views
+from brainfed.runtime import UserError, write_arrays
+from brainfed.samples import read_features
+from brainfed.samples._inputs import read_views
 
 REFERENCE = {"stage": "features", "name": "tangent-reference", "direction": "upload", "bytes": 8}
 VIEWS = {

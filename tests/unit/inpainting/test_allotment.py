@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brainfed.inpainting.fusing import allot
+from brainfed.inpainting._fusing import allot
 
 counts = st.lists(st.floats(-2, 30), min_size=1, max_size=40).map(np.array)
 roundings = st.sampled_from(["round", "truncate"])

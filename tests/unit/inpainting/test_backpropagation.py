@@ -6,16 +6,16 @@ from pathlib import Path
 import pytest
 import torch
 
-from brainfed.inpainting.fedni.losses import carried
+from brainfed.inpainting.fedni import carried
 
 TESTS = str(Path(__file__).resolve().parents[2])
 TRAINED = """
 import sys
 from dataclasses import replace
+from brainfed.inpainting import InpaintingSettings
 from brainfed.inpainting.fedni import training as fedni
 from brainfed.inpainting.fedsage import training as fedsage
-from brainfed.inpainting.settings import InpaintingSettings
-from brainfed.runtime.jobs.checkpoints import Run
+from brainfed.runtime.jobs import Run
 from support.samples.fedsage_inputs import QUICK, cohort
 from support.samples.inpainting_inputs import inpainting_inputs
 fedsage.train(cohort(), QUICK, Run())

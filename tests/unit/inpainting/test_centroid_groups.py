@@ -5,11 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from brainfed.inpainting import CentroidSettings, FusingSettings, fuse
 from brainfed.inpainting.centroids import coordinates, groups_of, load, train
-from brainfed.inpainting.fusing import fuse
-from brainfed.inpainting.settings import CentroidSettings, FusingSettings
-from brainfed.runtime.artefacts import ArrayFile
-from brainfed.runtime.jobs.checkpoints import Run
+from brainfed.runtime import ArrayFile
+from brainfed.runtime.jobs import Run
 from support.samples.inpainting_inputs import inpainting_inputs
 
 

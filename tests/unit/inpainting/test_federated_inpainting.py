@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 import torch
 
-from brainfed.federation.strategies.fedavg import FedAvg
-from brainfed.graphs.population import build_graph
+from brainfed.federation.strategies import FedAvg
+from brainfed.graphs import build_graph
+from brainfed.inpainting import DISCRIMINATOR_TENSORS, GENERATOR_TENSORS, SIZE_TENSORS, InpaintingSettings
 from brainfed.inpainting.fedni import drawing
 from brainfed.inpainting.fedni import training as fedni
-from brainfed.inpainting.fedni.adversarial_step import LENGTHS, LOSSES, new_generator
+from brainfed.inpainting.fedni._adversarial_step import LENGTHS, LOSSES, new_generator
+from brainfed.inpainting.fedni._masking import draw_mask, institution_of, normalised
 from brainfed.inpainting.fedni.drawing import count_scale, warn_of_sites
-from brainfed.inpainting.fedni.masking import draw_mask, institution_of, normalised
 from brainfed.inpainting.fedni.training import InpaintingClients
-from brainfed.inpainting.settings import DISCRIMINATOR_TENSORS, GENERATOR_TENSORS, SIZE_TENSORS, InpaintingSettings
-from brainfed.runtime.artefacts import ArrayFile, canonical_json
-from brainfed.runtime.jobs.checkpoints import Run
+from brainfed.runtime import ArrayFile, canonical_json
+from brainfed.runtime.jobs import Run
 from reference.inpainting_step import plain_gradients
 from support.samples.inpainting_inputs import inpainting_inputs, mask_of_epoch
 

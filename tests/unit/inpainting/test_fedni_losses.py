@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from brainfed.inpainting.fedni.adversarial_step import new_generator, paired, train_step
-from brainfed.inpainting.fedni.losses import (
+from brainfed.inpainting import InpaintingSettings
+from brainfed.inpainting.fedni._adversarial_step import new_generator, paired, train_step
+from brainfed.inpainting.fedni._losses import (
     Phenotype,
     Upstream,
     WideLayers,
@@ -17,10 +18,8 @@ from brainfed.inpainting.fedni.losses import (
     generator_loss,
     phenotype_loss,
 )
-from brainfed.inpainting.fedni.masking import institution_of
-from brainfed.inpainting.settings import InpaintingSettings
-from brainfed.models.classifier import Products
-from brainfed.models.fedni import Discriminator, Generator
+from brainfed.inpainting.fedni._masking import institution_of
+from brainfed.models import Discriminator, Generator, Products
 from reference.inpainting_step import plain_gradients
 from support.samples.inpainting_inputs import inpainting_inputs, mask_of_epoch
 

@@ -9,33 +9,32 @@ from hypothesis import example, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from brainfed.federation.noise import WeightNoise
-from brainfed.graphs.propagation import Graph
-from brainfed.inpainting.fedsage import training as fedsage
-from brainfed.inpainting.fedsage.local import (
-    FEW_NODES,
-    Draws,
-    Targets,
-    WideOutput,
-    count_loss,
-    hidden_nodes,
-    nearest_missing,
-    owners_of,
-    row_normalised,
-    scaled_members,
-)
-from brainfed.inpainting.fusing import fuse
-from brainfed.inpainting.inputs import scaling_of
-from brainfed.inpainting.settings import (
+from brainfed.federation import WeightNoise
+from brainfed.graphs import Graph
+from brainfed.inpainting import (
     RAW_TENSORS,
     SUMMED_TENSORS,
     FedSageSettings,
     FusingSettings,
     InpaintingSettings,
+    fuse,
+    scaling_of,
+)
+from brainfed.inpainting.fedsage import Draws, owners_of
+from brainfed.inpainting.fedsage import training as fedsage
+from brainfed.inpainting.fedsage._local import (
+    FEW_NODES,
+    Targets,
+    WideOutput,
+    count_loss,
+    hidden_nodes,
+    nearest_missing,
+    row_normalised,
+    scaled_members,
 )
 from brainfed.methods.fedsage.declaration import FEDSAGE
-from brainfed.models.fedsage import GeneratorShape, MissingNeighbourGenerator
-from brainfed.runtime.jobs.checkpoints import Run
+from brainfed.models import GeneratorShape, MissingNeighbourGenerator
+from brainfed.runtime.jobs import Run
 from reference.fedsage import greedy_feature_loss, hidden_neighbours, smooth_l1
 from support.samples.fedsage_inputs import CPU, DOUBLE, QUICK, cohort, loaded, widened
 

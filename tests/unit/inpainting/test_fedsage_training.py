@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from brainfed.federation.link import Pace
+from brainfed.federation import Pace
+from brainfed.inpainting.fedsage import Draws, owners_of
 from brainfed.inpainting.fedsage import training as fedsage
-from brainfed.inpainting.fedsage.local import Draws, hidden_nodes, owners_of
-from brainfed.runtime.jobs.checkpoints import Checkpoint, Run, checkpoint_path
+from brainfed.inpainting.fedsage._local import hidden_nodes
+from brainfed.runtime.jobs import Checkpoint, Run
+from brainfed.runtime.jobs._checkpoints import checkpoint_path
 from reference.fedsage import PlainOwner, train_generators_by_loops
 from support.samples.fedsage_inputs import CPU, DOUBLE, QUICK, cohort
 

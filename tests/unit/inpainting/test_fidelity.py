@@ -10,14 +10,10 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from brainfed.graphs.neighbours import Edges
-from brainfed.graphs.population import build_graph
-from brainfed.graphs.propagation import Graph
-from brainfed.graphs.settings import GraphSettings
-from brainfed.inpainting.fidelity import fidelity
-from brainfed.inpainting.inputs import FusedGraph, InpaintingInputs
-from brainfed.inpainting.matching import BASELINES
-from brainfed.runtime.streams import Streams
+from brainfed.graphs import Edges, Graph, GraphSettings, build_graph
+from brainfed.inpainting import FusedGraph, InpaintingInputs, fidelity
+from brainfed.inpainting._matching import BASELINES
+from brainfed.runtime import Streams
 
 STREAMS = Streams(seed=5)
 

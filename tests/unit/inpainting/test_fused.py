@@ -5,13 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from brainfed.configuration.loading import load_plan
-from brainfed.graphs.neighbours import Edges
-from brainfed.graphs.population import build_graph
-from brainfed.inpainting.fusing import crossings_of, fuse, neighbours_of_a_node
-from brainfed.inpainting.inputs import Generated
-from brainfed.inpainting.settings import FusingSettings
-from brainfed.runtime.errors import UserError
+from brainfed.configuration import load_plan
+from brainfed.graphs import Edges, build_graph
+from brainfed.inpainting import FusingSettings, Generated, crossings_of, fuse
+from brainfed.inpainting._fusing import neighbours_of_a_node
+from brainfed.runtime import UserError
 from support.samples.fake_generator import NO_CAP, FakeGenerator, dense, inputs_of, line
 from support.samples.inpainting_inputs import inpainting_inputs
 

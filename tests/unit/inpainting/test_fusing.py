@@ -8,8 +8,7 @@ from hypothesis import assume, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from brainfed.inpainting.fusing import fuse
-from brainfed.inpainting.settings import FusingSettings
+from brainfed.inpainting import FusingSettings, fuse
 from reference.population_graph import best_partners, mean_distance, pair_weight
 from support.samples.fake_generator import NO_CAP, cohort, dense
 

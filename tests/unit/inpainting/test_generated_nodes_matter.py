@@ -5,18 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from brainfed.inpainting import centroids
+from brainfed.inpainting import CentroidSettings, FedSageSettings, FusingSettings, InpaintingSettings, centroids, fuse
 from brainfed.inpainting.fedni import drawing
 from brainfed.inpainting.fedni import training as fedni
 from brainfed.inpainting.fedsage import training as fedsage
-from brainfed.inpainting.fusing import fuse
-from brainfed.inpainting.settings import CentroidSettings, FedSageSettings, FusingSettings, InpaintingSettings
-from brainfed.methods.classifier_settings import FederatedClassifierSettings
+from brainfed.methods import FederatedClassifierSettings
 from brainfed.methods.fedni import train as fedni_training
 from brainfed.methods.fedsage import train as fedsage_training
 from brainfed.methods.gcn.declaration import FedGCNSettings
-from brainfed.runtime.artefacts import ArrayFile
-from brainfed.runtime.jobs.checkpoints import Run
+from brainfed.runtime import ArrayFile
+from brainfed.runtime.jobs import Run
 from support.samples.inpainting_inputs import inpainting_inputs
 from support.samples.method_inputs import method_inputs
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from brainfed.inpainting.fedni.masking import draw_mask
-from brainfed.inpainting.settings import InpaintingSettings
+from brainfed.inpainting import InpaintingSettings
+from brainfed.inpainting.fedni._masking import draw_mask
 
 SHAPES = {
     "path": nx.path_graph,

@@ -5,9 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from brainfed.inpainting.fusing import fuse
-from brainfed.inpainting.settings import FusingSettings
-from brainfed.runtime.streams import Streams
+from brainfed.inpainting import FusingSettings, fuse
+from brainfed.runtime import Streams
 from support.samples.fake_generator import FakeGenerator, cohort, dense, inputs_of
 
 RANDOM = FusingSettings(cap=None, nodes="random")

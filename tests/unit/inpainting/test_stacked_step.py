@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from brainfed.inpainting.fedni import stacked_training
+from brainfed.inpainting import InpaintingSettings
+from brainfed.inpainting.fedni import _stacked_training as stacked_training
 from brainfed.inpainting.fedni.training import InpaintingClients
-from brainfed.inpainting.settings import InpaintingSettings
-from brainfed.runtime.jobs.checkpoints import Run
+from brainfed.runtime.jobs import Run
 from support.samples.inpainting_inputs import inpainting_inputs
 
 

@@ -9,12 +9,12 @@ import jinja2
 import numpy as np
 import pytest
 
-from brainfed.configuration.validation import validate
-from brainfed.methods.registry import METHODS
-from brainfed.reporting.papers import templates_of
-from brainfed.reporting.variants import ShownVariant
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.samples.results import check
+from brainfed.configuration import validate
+from brainfed.methods import METHODS
+from brainfed.reporting import ShownVariant
+from brainfed.reporting._papers import templates_of
+from brainfed.runtime.jobs import Run
+from brainfed.samples import check
 from support.samples.method_inputs import method_inputs
 
 GUIDE = Path(__file__).resolve().parents[3] / "docs" / "how-to" / "adding-a-method.md"

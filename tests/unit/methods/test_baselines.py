@@ -6,9 +6,9 @@ from sklearn.metrics import roc_auc_score
 
 from brainfed.methods.baselines.declaration import MajoritySettings, MotionSettings, PhenotypeSettings
 from brainfed.methods.baselines.train import majority, motion, phenotype
-from brainfed.runtime.errors import UserError
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.samples.labelled_subjects import hidden_labels
+from brainfed.runtime import UserError
+from brainfed.runtime.jobs import Run
+from brainfed.samples import hidden_labels
 from support.samples.method_inputs import diagnosis_of, method_inputs, relabelled
 
 BASELINES = {

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from brainfed.runtime.jobs.checkpoints import Run
+from brainfed.runtime.jobs import Run
 from support.samples.method_inputs import method_inputs
 from support.samples.quick_methods import METHOD_OF, fields_of, first_of_each, read_by, train
 

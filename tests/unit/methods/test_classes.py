@@ -5,18 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from brainfed.imaging.fitted.rfe import elimination_ranks
+from brainfed.imaging.fitted import elimination_ranks
+from brainfed.methods import FederatedClassifierSettings
 from brainfed.methods.baselines.declaration import MajoritySettings, PhenotypeSettings
 from brainfed.methods.baselines.train import majority, phenotype
-from brainfed.methods.classifier_settings import FederatedClassifierSettings
 from brainfed.methods.gcn.declaration import FedGCNSettings
 from brainfed.methods.gcn.train import train_fedgcn
 from brainfed.methods.linear.declaration import LogisticSettings, RidgeSettings, SVMSettings
 from brainfed.methods.linear.train import train_logistic, train_ridge, train_svm
 from brainfed.methods.mlp.train import train_fedmlp
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.samples.labelled_subjects import hidden_labels
-from brainfed.samples.results import check
+from brainfed.runtime.jobs import Run
+from brainfed.samples import check, hidden_labels
 from reference.loop_federation import train_by_loops
 from support.samples.method_inputs import method_inputs, relabelled
 

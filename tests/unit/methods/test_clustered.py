@@ -6,13 +6,11 @@ from functools import cache
 import numpy as np
 import pytest
 
-from brainfed.engines.graphs.clients import GraphClients, GraphCohort
-from brainfed.federation.settings import FederationSettings
-from brainfed.models.gcfl import GIN
-from brainfed.runtime.errors import UserError
-from brainfed.runtime.streams import Streams
-from brainfed.samples.results import check
-from brainfed.samples.series import GraphSamples
+from brainfed.engines.graphs import GraphClients, GraphCohort
+from brainfed.federation import FederationSettings
+from brainfed.models import GIN
+from brainfed.runtime import Streams, UserError
+from brainfed.samples import GraphSamples, check
 from reference.module_clients import ModuleClients
 from reference.plain_graphs import plain_cohort
 from support.samples.graph_cohort import FEATURES, graph_inputs, with_labels

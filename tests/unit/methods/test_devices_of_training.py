@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from brainfed.engines.stacked.training import StackedTraining
-from brainfed.federation.settings import FederationSettings
-from brainfed.federation.sharing import Ledger
-from brainfed.graphs.propagation import normalised_adjacency
-from brainfed.models.fedni import GCN
-from brainfed.runtime.jobs.checkpoints import Run
+from brainfed.engines.stacked import StackedTraining
+from brainfed.federation import FederationSettings, Ledger
+from brainfed.graphs import normalised_adjacency
+from brainfed.models import GCN
+from brainfed.runtime.jobs import Run
 from support.samples.method_inputs import method_inputs
 from support.samples.quick_methods import METHOD_OF, outcome_of
 from unit.methods.test_leakage_trained import ON_FEATURES

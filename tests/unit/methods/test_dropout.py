@@ -4,16 +4,15 @@ import numpy as np
 import pytest
 import torch
 
-from brainfed.configuration.validation import validate
-from brainfed.engines.stacked.network import Dropout
-from brainfed.methods.classifier_settings import FederatedClassifierSettings, SoloSettings
+from brainfed.configuration import validate
+from brainfed.engines.stacked._network import Dropout
+from brainfed.methods import FederatedClassifierSettings, SoloSettings
 from brainfed.methods.fedsage.train import train_sage
 from brainfed.methods.gcn.declaration import FedGCNSettings
 from brainfed.methods.gcn.train import train_centralgcn, train_fedgcn
 from brainfed.methods.mlp.train import train_fedmlp, train_localmlp
-from brainfed.runtime.errors import UserError
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.runtime.streams import Streams
+from brainfed.runtime import Streams, UserError
+from brainfed.runtime.jobs import Run
 from reference.loop_federation import train_by_loops
 from support.samples.method_inputs import method_inputs
 

@@ -11,18 +11,16 @@ from sklearn.linear_model import RidgeClassifier
 from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import StandardScaler
 
-from brainfed.graphs.population import build_graph
-from brainfed.graphs.settings import GraphSettings
+from brainfed.graphs import GraphSettings, build_graph
 from brainfed.methods.gcn.declaration import FedGCNSettings
 from brainfed.methods.gcn.train import train_fedgcn
 from brainfed.methods.linear import train
 from brainfed.methods.linear.declaration import RidgeSettings
 from brainfed.methods.logistic_federated import train as logistic_federated
 from brainfed.methods.logistic_federated.declaration import FederatedLogisticSettings
-from brainfed.runtime.artefacts import write_arrays, write_table, write_text
-from brainfed.runtime.errors import UserError
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.samples.inputs import Outcome
+from brainfed.runtime import UserError, write_arrays, write_table, write_text
+from brainfed.runtime.jobs import Run
+from brainfed.samples import Outcome
 from support.samples.method_inputs import diagnosis_of, method_inputs, scrambled
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))

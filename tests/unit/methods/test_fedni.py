@@ -9,8 +9,9 @@ from brainfed.methods.fedni import train as fedni
 from brainfed.methods.fedni.declaration import FEDNI
 from brainfed.methods.gcn.declaration import FedGCNSettings
 from brainfed.methods.gcn.train import train_fedgcn
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.samples.inputs import GENERATED, with_generated
+from brainfed.runtime.jobs import Run
+from brainfed.samples import with_generated
+from brainfed.samples._inputs import GENERATED
 from reference.loop_federation import train_by_loops
 from support.samples.fused_inputs import with_fused, without_nodes
 from support.samples.method_inputs import method_inputs

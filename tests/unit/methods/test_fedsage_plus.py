@@ -7,14 +7,13 @@ import pytest
 import torch
 from torch_geometric.nn import SAGEConv
 
-from brainfed.engines.stacked import training
-from brainfed.graphs.propagation import Graph, neighbour_mean
-from brainfed.methods.classifier_settings import FederatedClassifierSettings
+from brainfed.engines.stacked import _training as training
+from brainfed.graphs import Graph, neighbour_mean
+from brainfed.methods import METHODS, FederatedClassifierSettings
 from brainfed.methods.fedsage import train as fedsage_plus
 from brainfed.methods.fedsage.declaration import FEDSAGE, FEDSAGE_PLUS
-from brainfed.methods.registry import METHODS
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.samples.inputs import with_generated
+from brainfed.runtime.jobs import Run
+from brainfed.samples import with_generated
 from reference.fedsage import train_sage_by_loops
 from support.samples.fused_inputs import with_fused, without_nodes
 from support.samples.method_inputs import method_inputs

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
+from brainfed.methods import METHODS, SHIPPED_VARIANTS
 from brainfed.methods.fglbc.declaration import POOLED_SERIES
-from brainfed.methods.registry import METHODS, SHIPPED_VARIANTS
-from brainfed.runtime.errors import UserError
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.runtime.settings import resolve
-from brainfed.samples.results import check
+from brainfed.runtime import UserError, resolve
+from brainfed.runtime.jobs import Run
+from brainfed.samples import check
 from support.samples.method_inputs import diagnosis_of
 from support.samples.series_cohort import WINDOW, exchanged, series_inputs
 

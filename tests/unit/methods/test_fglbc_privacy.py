@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from brainfed.configuration.validation import validate
-from brainfed.federation.accounting import epsilon_spent
+from brainfed.configuration import validate
+from brainfed.federation import epsilon_spent
 from brainfed.methods.fglbc.declaration import (
     FGLBC,
     QUICK_STGCN,
@@ -17,10 +17,9 @@ from brainfed.methods.fglbc.declaration import (
     SoloSTGCNSettings,
 )
 from brainfed.methods.fglbc.train import SeriesTraining
-from brainfed.runtime.artefacts import canonical_json
-from brainfed.runtime.errors import UserError
-from brainfed.runtime.jobs.checkpoints import Checkpoint, Run
-from brainfed.samples.results import check, history_table
+from brainfed.runtime import UserError, canonical_json
+from brainfed.runtime.jobs import Checkpoint, Run
+from brainfed.samples import check, history_table
 from support.samples.method_inputs import diagnosis_of
 from unit.methods.test_fglbc import CENTRAL, LOCAL, PLAIN, PRIVATE, both_splits, cohort, outcome_of
 

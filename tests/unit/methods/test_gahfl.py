@@ -8,17 +8,15 @@ import pytest
 import torch
 from sklearn.metrics import roc_auc_score
 
-from brainfed.engines.distilling.clients import RecurrentClients, logit_defence
-from brainfed.federation.distillation.fedgems import variance_weighted
-from brainfed.federation.settings import RobustnessSettings
-from brainfed.federation.sharing import Ledger
+from brainfed.engines.distilling._clients import RecurrentClients, logit_defence
+from brainfed.federation import Ledger, RobustnessSettings
+from brainfed.federation.distillation._fedgems import variance_weighted
+from brainfed.methods import METHODS, SHIPPED_VARIANTS
 from brainfed.methods.gahfl.declaration import KINDS, AssignmentSettings
-from brainfed.methods.registry import METHODS, SHIPPED_VARIANTS
-from brainfed.models.gahfl import KINDS as KNOWN
-from brainfed.runtime.errors import UserError
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.runtime.settings import resolve
-from brainfed.samples.results import check, members_table
+from brainfed.models import KINDS as KNOWN
+from brainfed.runtime import UserError, resolve
+from brainfed.runtime.jobs import Run
+from brainfed.samples import check, members_table
 from reference.distilled_federation import scores
 from support.samples.method_inputs import diagnosis_of
 from support.samples.series_cohort import WINDOW, exchanged, inputs_for, series_inputs

@@ -5,13 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from brainfed.methods import METHODS, SHIPPED_VARIANTS
 from brainfed.methods.gcfl.declaration import CONVOLUTIONS
-from brainfed.methods.registry import METHODS, SHIPPED_VARIANTS
-from brainfed.runtime.errors import UserError
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.runtime.settings import resolve
-from brainfed.samples.results import check
-from brainfed.samples.series import GraphSamples
+from brainfed.runtime import UserError, resolve
+from brainfed.runtime.jobs import Run
+from brainfed.samples import GraphSamples, check
 from support.samples.graph_cohort import graph_inputs, random_graphs, with_labels
 from support.samples.method_inputs import diagnosis_of
 

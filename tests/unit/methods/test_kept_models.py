@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from brainfed.methods.registry import METHODS
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.runtime.settings import resolve
-from brainfed.samples.inputs import FittedModel, score_at
+from brainfed.methods import METHODS
+from brainfed.runtime import resolve
+from brainfed.runtime.jobs import Run
+from brainfed.samples import FittedModel, score_at
 from support.samples.method_inputs import method_inputs
 from support.samples.quick_methods import fields_of
 
@@ -80,7 +80,7 @@ def test_an_institution_without_a_model_is_scored_by_the_mean_of_all_others():
     model = FittedModel({"shift": np.array([1.0])}, {"slope": own})
 
     def score(arrays, features, settings):
-        from brainfed.samples.inputs import Scored
+        from brainfed.samples import Scored
 
         return Scored(features * arrays["slope"] + arrays["shift"], features)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from brainfed.evaluation.metrics import auc
+from brainfed.evaluation import auc
 from support.samples.method_inputs import balanced, diagnosis_of, method_inputs, scrambled
 from support.samples.quick_methods import METHOD_OF, in_tiers, is_solved, outcome_of
 

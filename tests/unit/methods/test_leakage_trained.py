@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from brainfed.evaluation.metrics import auc
-from brainfed.samples.results import check
+from brainfed.evaluation import auc
+from brainfed.samples import check
 from support.samples.method_inputs import balanced, diagnosis_of, method_inputs, scrambled
 from support.samples.quick_methods import (
     METHOD_OF,

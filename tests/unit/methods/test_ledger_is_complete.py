@@ -11,31 +11,29 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.cohort.quality.inclusion import crossings_of_inclusion, crossings_of_likeness
-from brainfed.engines.crossings import in_order, sizes_of
-from brainfed.federation.sharing import ENTRY_BYTES, OF_SUBJECTS, Ledger, UndeclaredCrossing, of_institutions
-from brainfed.graphs.population import build_graph
-from brainfed.graphs.settings import GraphSettings
-from brainfed.imaging.connectivity import connectivity
-from brainfed.imaging.fitted.combat import harmonised
-from brainfed.imaging.fitted.rfe import select_features
-from brainfed.imaging.quality import typicality
-from brainfed.imaging.settings import FeatureSettings
-from brainfed.imaging.tangent import (
+from brainfed.cohort.quality import crossings_of_inclusion, crossings_of_likeness
+from brainfed.engines import in_order, sizes_of
+from brainfed.federation import OF_SUBJECTS, Ledger, of_institutions
+from brainfed.federation._sharing import ENTRY_BYTES, UndeclaredCrossing
+from brainfed.graphs import GraphSettings, build_graph
+from brainfed.imaging import (
+    FeatureSettings,
+    connectivity,
     covariances,
     crossings_of_all,
     tangent_at_identity,
     tangent_ledger,
     tangent_of_all,
     tangent_of_fold,
+    typicality,
 )
-from brainfed.inpainting import centroids
+from brainfed.imaging.fitted import harmonised, select_features
+from brainfed.inpainting import SIZE_TENSORS, CentroidSettings, FedSageSettings, InpaintingSettings, centroids
 from brainfed.inpainting.fedni import training as fedni
 from brainfed.inpainting.fedsage import training as fedsage
-from brainfed.inpainting.settings import SIZE_TENSORS, CentroidSettings, FedSageSettings, InpaintingSettings
-from brainfed.methods.registry import METHODS
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.runtime.streams import Streams
+from brainfed.methods import METHODS
+from brainfed.runtime import Streams
+from brainfed.runtime.jobs import Run
 from support.files.quality_tables import crossings_of_checksums
 from support.samples.inpainting_inputs import inpainting_inputs
 from support.samples.method_inputs import diagnosis_of, method_inputs, relabelled

@@ -8,12 +8,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from brainfed.methods.linear import train
+from brainfed.methods.linear._dual import training_span
+from brainfed.methods.linear._fitting import TrainingSet
 from brainfed.methods.linear.declaration import LOGISTIC, RIDGE, SVM, LogisticSettings, RidgeSettings, SVMSettings
-from brainfed.methods.linear.dual import training_span
-from brainfed.methods.linear.fitting import TrainingSet
-from brainfed.runtime.errors import UserError
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.samples.inner_folds import choose_cost, inner_folds, twin_groups
+from brainfed.runtime import UserError
+from brainfed.runtime.jobs import Run
+from brainfed.samples import choose_cost, inner_folds, twin_groups
 from support.samples.method_inputs import diagnosis_of, method_inputs, relabelled
 
 TRAIN = {"ridge": train.train_ridge, "svm": train.train_svm, "logistic": train.train_logistic}

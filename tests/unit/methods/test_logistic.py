@@ -10,20 +10,18 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from brainfed.federation.link import Pace
-from brainfed.federation.sharing import Ledger
+from brainfed.federation import Ledger, Pace
 from brainfed.methods.linear import train
+from brainfed.methods.linear._dual import Fits, training_span
+from brainfed.methods.linear._fitting import TrainingSet
 from brainfed.methods.linear.declaration import LogisticSettings
-from brainfed.methods.linear.dual import Fits, training_span
-from brainfed.methods.linear.fitting import TrainingSet
 from brainfed.methods.linear.train import fit_logistic
 from brainfed.methods.logistic_federated import train as federated
 from brainfed.methods.logistic_federated.declaration import LOGISTIC_FEDERATED, FederatedLogisticSettings
 from brainfed.methods.logistic_federated.rows import MARGIN_SUMS, designs, haufe_patterns, margin_sums
 from brainfed.methods.logistic_federated.train import LogisticClients
-from brainfed.runtime.jobs.checkpoints import Checkpoint, Run
-from brainfed.samples.inner_folds import inner_folds
-from brainfed.samples.inputs import MethodInputs
+from brainfed.runtime.jobs import Checkpoint, Run
+from brainfed.samples import MethodInputs, inner_folds
 from support.samples.method_inputs import diagnosis_of, method_inputs, relabelled
 
 DOUBLE = Run(precision="float64")

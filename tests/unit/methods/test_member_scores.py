@@ -8,13 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.evaluation.audit import audit, shadow_runs
-from brainfed.methods.registry import METHODS
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.runtime.settings import resolve
-from brainfed.samples.labelled_subjects import LabelledSubjects, hidden_labels
-from brainfed.samples.results import check, members_table, predictions_table
-from brainfed.samples.series import SeriesInputs
+from brainfed.evaluation._audit import audit, shadow_runs
+from brainfed.methods import METHODS
+from brainfed.runtime import resolve
+from brainfed.runtime.jobs import Run
+from brainfed.samples import LabelledSubjects, SeriesInputs, check, hidden_labels, members_table, predictions_table
 from support.samples.method_inputs import diagnosis_of, method_inputs
 from support.samples.quick_methods import (
     METHOD_OF,

@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from brainfed.samples.results import check, history_table, predictions_table
-from brainfed.samples.series import PublicSeriesInputs
+from brainfed.samples import PublicSeriesInputs, check, history_table, predictions_table
 from support.samples.method_inputs import diagnosis_of, method_inputs
 from support.samples.quick_methods import METHOD_OF, first_of_each, in_tiers, method_and_topology, read_by, train
 

@@ -2,13 +2,11 @@
 
 import pytest
 
-from brainfed.configuration.outline import PAPER_FIGURES
-from brainfed.methods.registry import METHODS, SHIPPED_VARIANTS
-from brainfed.papers.beside import BESIDE
-from brainfed.papers.figures import FIGURES
-from brainfed.papers.pages import PAPERS
-from brainfed.reporting.charts.of_papers import KINDS
-from brainfed.reporting.papers import templates_of, works_of
+from brainfed.configuration import PAPER_FIGURES
+from brainfed.methods import METHODS, SHIPPED_VARIANTS
+from brainfed.papers import BESIDE, FIGURES, PAPERS
+from brainfed.reporting._papers import templates_of, works_of
+from brainfed.reporting.charts._of_papers import KINDS
 
 NAMES = [paper.name for paper in PAPERS]
 

@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from brainfed.methods import METHODS
 from brainfed.methods.linear import train
+from brainfed.methods.linear._dual import training_span
+from brainfed.methods.linear._fitting import TrainingSet
 from brainfed.methods.linear.declaration import LogisticSettings, RidgeSettings, SVMSettings
-from brainfed.methods.linear.dual import training_span
-from brainfed.methods.linear.fitting import TrainingSet
-from brainfed.methods.registry import METHODS
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.runtime.settings import resolve
+from brainfed.runtime import resolve
+from brainfed.runtime.jobs import Run
 from reference.haufe import dense_pattern
 from support.samples.method_inputs import diagnosis_of, method_inputs, relabelled, scrambled
 

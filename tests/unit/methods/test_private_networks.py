@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from brainfed.federation.accounting import noise_multiplier
+from brainfed.federation import noise_multiplier
 from brainfed.methods.private_linear.declaration import PrivateMLPSettings, PrivateNetworkSettings
 from brainfed.methods.private_linear.train import train_fedmlp_dp, train_logistic_dp
-from brainfed.runtime.errors import UserError
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.samples.results import check
+from brainfed.runtime import UserError
+from brainfed.runtime.jobs import Run
+from brainfed.samples import check
 from reference.private_logistic import probabilities_of
 from support.samples.method_inputs import diagnosis_of, method_inputs, relabelled
 

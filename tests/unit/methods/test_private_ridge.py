@@ -9,13 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
-from brainfed.federation.accounting import epsilon_spent, noise_multiplier
+from brainfed.federation import epsilon_spent, noise_multiplier
 from brainfed.methods.private_linear.declaration import PrivateRidgeSettings
 from brainfed.methods.private_linear.train import GradientClients, Member, Noise, train_ridge_dp, unit_rows
-from brainfed.runtime.errors import UserError
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.runtime.streams import Streams
-from brainfed.samples.results import check
+from brainfed.runtime import Streams, UserError
+from brainfed.runtime.jobs import Run
+from brainfed.samples import check
 from reference.private_ridge import scores_of
 from support.samples.method_inputs import diagnosis_of, method_inputs, relabelled
 

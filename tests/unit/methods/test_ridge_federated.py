@@ -6,18 +6,16 @@ import numpy as np
 import pytest
 import torch
 
-from brainfed.engines.linear.averaging import AveragingClients
-from brainfed.engines.linear.conjugate_gradient import KrylovClients
-from brainfed.engines.linear.design import LinearDesign
-from brainfed.federation.message import Message
+from brainfed.engines.linear._averaging import AveragingClients
+from brainfed.engines.linear._conjugate_gradient import KrylovClients
+from brainfed.engines.linear._design import LinearDesign
+from brainfed.federation import Message
 from brainfed.methods.fedtangent.declaration import FederatedRidgeSettings
 from brainfed.methods.fedtangent.train import train_fedtangent, train_ridge_federated
 from brainfed.methods.linear.declaration import RidgeSettings
 from brainfed.methods.linear.train import train_ridge
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.samples.inner_folds import institution_folds
-from brainfed.samples.inputs import View
-from brainfed.samples.scaling import fit_scaling
+from brainfed.runtime.jobs import Run
+from brainfed.samples import View, fit_scaling, institution_folds
 from support.samples.method_inputs import method_inputs
 
 ALPHAS = (0.01, 0.1, 1.0, 10.0)

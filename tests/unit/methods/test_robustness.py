@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from brainfed.engines.stacked import training
-from brainfed.federation.settings import RobustnessSettings
-from brainfed.methods.classifier_settings import FederatedClassifierSettings
+from brainfed.engines.stacked import _training as training
+from brainfed.federation import RobustnessSettings
+from brainfed.methods import FederatedClassifierSettings
 from brainfed.methods.fedtangent.declaration import FederatedRidgeSettings
 from brainfed.methods.fedtangent.train import train_ridge_federated
 from brainfed.methods.mlp.train import train_fedmlp
-from brainfed.runtime.jobs.checkpoints import Run
+from brainfed.runtime.jobs import Run
 from support.samples.method_inputs import diagnosis_of, method_inputs
 
 QUICK = {"rounds": 3, "local_epochs": 4, "learning_rate": 0.02, "hidden": (6, 3)}

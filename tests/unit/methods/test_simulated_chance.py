@@ -9,33 +9,23 @@ import pandas as pd
 import pytest
 from scipy.stats import t as student
 
-from brainfed.cohort.settings.cohort import CohortSettings
-from brainfed.cohort.settings.sources import SimulatedSite, SimulateSettings
-from brainfed.cohort.settings.splits import SplitSettings
-from brainfed.cohort.sources.simulated_scans import region_signals, simulate_atlas, simulate_connectome
-from brainfed.cohort.sources.simulated_subjects import simulate_subjects
-from brainfed.cohort.splits.institutions import split
+from brainfed.cohort.settings import CohortSettings, SimulateSettings, SplitSettings
+from brainfed.cohort.settings._sources import SimulatedSite
+from brainfed.cohort.sources import simulate_subjects
+from brainfed.cohort.sources._simulated_scans import region_signals, simulate_atlas, simulate_connectome
+from brainfed.cohort.splits import split
 from brainfed.configuration.stages.registry import stage_settings
-from brainfed.evaluation.metrics import auc
-from brainfed.graphs.population import build_graph
-from brainfed.graphs.propagation import Graph
-from brainfed.graphs.settings import GraphSettings
-from brainfed.inpainting.fusing import fuse
-from brainfed.inpainting.inputs import FusedGraph, InpaintingInputs
-from brainfed.inpainting.settings import FusingSettings
+from brainfed.evaluation import auc
+from brainfed.graphs import Graph, GraphSettings, build_graph
+from brainfed.inpainting import FusedGraph, FusingSettings, InpaintingInputs, fuse
+from brainfed.methods import METHODS, Inpainter, Method, inpainter_of
 from brainfed.methods.fglbc.declaration import RegionGNNSettings, STGCNSettings
 from brainfed.methods.gahfl.declaration import CropSettings
 from brainfed.methods.gcfl.declaration import GINSettings
-from brainfed.methods.method import Inpainter, Method, inpainter_of
 from brainfed.methods.private_linear.declaration import PrivateNetworkSettings, PrivateRidgeSettings
-from brainfed.methods.registry import METHODS
-from brainfed.runtime.artefacts import ArrayFile
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.runtime.settings import resolve
-from brainfed.runtime.streams import Streams
-from brainfed.samples.inputs import MethodInputs
-from brainfed.samples.reading import Phenotypes
-from brainfed.samples.series import GraphInputs, SeriesInputs
+from brainfed.runtime import ArrayFile, Streams, resolve
+from brainfed.runtime.jobs import Run
+from brainfed.samples import GraphInputs, MethodInputs, Phenotypes, SeriesInputs
 from support.samples.graph_cohort import connectome_inputs
 from support.samples.quick_methods import fields_of
 from support.samples.series_cohort import inputs_for as inputs_for_method

@@ -21,12 +21,12 @@ import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from brainfed.cohort.settings.splits import SplitSettings
-from brainfed.cohort.splits.institutions import split
-from brainfed.methods.linear.dual import training_span
-from brainfed.methods.linear.fitting import TrainingSet
+from brainfed.cohort.settings import SplitSettings
+from brainfed.cohort.splits import split
+from brainfed.methods.linear._dual import training_span
+from brainfed.methods.linear._fitting import TrainingSet
 from brainfed.methods.linear.train import fit_ridge
-from brainfed.runtime.streams import Streams
+from brainfed.runtime import Streams
 
 SITES, SIZE, DIMENSIONS, REPEATS, FOLDS = 10, 20, 1500, 12, 5
 SIMILAR = (9, 11)

@@ -7,15 +7,15 @@ import pytest
 import torch
 from sklearn.metrics import roc_auc_score
 
-from brainfed.engines.stacked import training
-from brainfed.engines.stacked.training import StackedTraining
-from brainfed.engines.training import train_networks
-from brainfed.federation.sharing import Ledger
-from brainfed.graphs.propagation import Graph, normalised_adjacency
+from brainfed.engines import train_networks
+from brainfed.engines.stacked import StackedTraining
+from brainfed.engines.stacked import _training as training
+from brainfed.federation import Ledger
+from brainfed.graphs import Graph, normalised_adjacency
 from brainfed.methods.gcn.declaration import FEDGCN, FedGCNSettings
 from brainfed.methods.gcn.train import train_fedgcn
-from brainfed.models.fedni import GCN
-from brainfed.runtime.jobs.checkpoints import Run
+from brainfed.models import GCN
+from brainfed.runtime.jobs import Run
 from reference.loop_federation import train_by_loops
 from support.samples.method_inputs import diagnosis_of, method_inputs, scrambled
 

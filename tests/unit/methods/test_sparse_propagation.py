@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from brainfed.engines.stacked import stack
-from brainfed.engines.stacked.first_layer import SparsePropagation, institution_blocks, row_sums
-from brainfed.graphs.propagation import Graph, normalised_adjacency
-from brainfed.methods.classifier_settings import FederatedClassifierSettings, SoloSettings
+from brainfed.engines.stacked import _stack as stack
+from brainfed.engines.stacked._first_layer import SparsePropagation, institution_blocks, row_sums
+from brainfed.graphs import Graph, normalised_adjacency
+from brainfed.methods import FederatedClassifierSettings, SoloSettings
 from brainfed.methods.fedsage.train import train_sage
 from brainfed.methods.gcn.declaration import FedGCNSettings
 from brainfed.methods.gcn.train import train_centralgcn, train_fedgcn, train_localgcn
-from brainfed.runtime.jobs.checkpoints import Run
+from brainfed.runtime.jobs import Run
 from reference.loop_federation import train_by_loops
 from support.samples.method_inputs import method_inputs
 

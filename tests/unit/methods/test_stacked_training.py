@@ -5,14 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from brainfed.federation.settings import FederationSettings
-from brainfed.methods.classifier_settings import FederatedClassifierSettings, SoloSettings
+from brainfed.federation import FederationSettings
+from brainfed.methods import FederatedClassifierSettings, SoloSettings
 from brainfed.methods.gcn.declaration import FedGCNSettings
 from brainfed.methods.gcn.train import train_centralgcn, train_fedgcn, train_localgcn
 from brainfed.methods.logistic_federated import train as logistic_federated
 from brainfed.methods.logistic_federated.declaration import FederatedLogisticSettings
 from brainfed.methods.mlp.train import train_fedmlp
-from brainfed.runtime.jobs.checkpoints import Run
+from brainfed.runtime.jobs import Run
 from reference.loop_federation import train_by_loops
 from support.samples.method_inputs import method_inputs
 

@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 from scipy.special import logit
 
+from brainfed.methods import METHODS
 from brainfed.methods.fedtangent.declaration import FederatedRidgeSettings
 from brainfed.methods.fedtangent.train import train_fedtangent
 from brainfed.methods.linear.declaration import LogisticSettings, RidgeSettings
-from brainfed.methods.registry import METHODS
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.runtime.settings import resolve
-from brainfed.samples.inputs import View
-from brainfed.samples.results import check
+from brainfed.runtime import resolve
+from brainfed.runtime.jobs import Run
+from brainfed.samples import View, check
 from support.samples.method_inputs import method_inputs, relabelled, scrambled
 
 

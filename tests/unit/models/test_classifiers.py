@@ -6,10 +6,8 @@ import torch
 from torch.nn.functional import elu
 from torch_geometric.nn import GCNConv, SAGEConv
 
-from brainfed.models.classifier import LogisticRegression, class_probabilities
-from brainfed.models.fedni import GCN, MLP
-from brainfed.models.fedsage import GraphSAGE
-from brainfed.runtime.streams import Streams
+from brainfed.models import GCN, MLP, GraphSAGE, LogisticRegression, class_probabilities
+from brainfed.runtime import Streams
 from reference.fedsage import neighbour_means
 from reference.loop_federation import symmetric
 

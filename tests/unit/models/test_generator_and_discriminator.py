@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.nn.utils.parametrize import is_parametrized
 
-from brainfed.models.fedni import WIDE, Discriminator, Generator
+from brainfed.models import WIDE, Discriminator, Generator
 
 BASC_122 = 122 * 121 // 2
 

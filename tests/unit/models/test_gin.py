@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from brainfed.models.gcfl import GIN, SHARED
-from brainfed.runtime.streams import Streams
+from brainfed.models import GIN, SHARED
+from brainfed.runtime import Streams
 from reference.graph_cohorts import random_graphs
 from reference.graph_federation import logits_of, matrices
 

@@ -5,8 +5,9 @@ import pytest
 import torch
 from torch import nn
 
-from brainfed.models.gahfl import KINDS, SCORED, RecurrentClassifier, Workspace, fold_logits
-from brainfed.runtime.streams import Streams
+from brainfed.models import KINDS, RecurrentClassifier, Workspace, fold_logits
+from brainfed.models._gahfl import SCORED
+from brainfed.runtime import Streams
 
 FOLDS, REGIONS, HIDDEN, CLASSES = 3, 11, 8, 3
 

@@ -9,8 +9,9 @@ import torch
 from torch.func import functional_call, grad, vmap
 from torch.nn.functional import cross_entropy
 
-from brainfed.models.fglbc import STGCN, Block, RegionGNN, propagated
-from brainfed.runtime.streams import Streams
+from brainfed.models import STGCN, RegionGNN
+from brainfed.models._fglbc import Block, propagated
+from brainfed.runtime import Streams
 from reference import region_networks
 
 STREAMS = Streams(5)
@@ -173,7 +174,7 @@ def test_opacus_finds_the_same_gradients(network):
 
 @pytest.mark.full("A new interpreter imports torch; what it guards is the time of a start.")
 def test_importing_the_networks_imports_no_opacus():
-    code = "import sys, brainfed.models.fglbc, brainfed.models.fglbc; sys.exit('opacus' in sys.modules)"
+    code = "import sys, brainfed.models._fglbc, brainfed.models._fglbc; sys.exit('opacus' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

@@ -8,9 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from brainfed.papers.fglbc import BUDGETS, COUNTS, best_by_budget, printed_accuracies, wrapped_sentence
-from brainfed.reporting.scored import Interval
-from brainfed.reporting.variants import ShownVariant
+from brainfed.papers._fglbc import BUDGETS, COUNTS, best_by_budget, printed_accuracies, wrapped_sentence
+from brainfed.reporting import Interval, ShownVariant
 
 FOUND = {"worse": 0.6, "better": 0.7, "printed": 0.9, "unscored": np.nan, "other-budget": 0.55}
 

@@ -6,11 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.evaluation.statistics import RecoveredShare
-from brainfed.papers.fedni_figures_of_nodes import dose_chart
-from brainfed.papers.fedni_readings import by_cap, dose_finding, node_words, read_doses
-from brainfed.reporting.outline import read_experiment
-from brainfed.reporting.scored import Scored, read_scored
+from brainfed.evaluation import RecoveredShare
+from brainfed.papers._fedni_figures_of_nodes import dose_chart
+from brainfed.papers._fedni_readings import by_cap, dose_finding, node_words, read_doses
+from brainfed.reporting import Scored, read_experiment, read_scored
 from support.reports.chart_rows import panel_of, rows_of
 from support.reports.paper_experiments import DOSES, dose
 

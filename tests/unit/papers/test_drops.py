@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from brainfed.papers.gahfl import printed_drops
+from brainfed.papers._gahfl import printed_drops
 from support.reports.poisoned_variants import VARIANTS, Scored, variant
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from brainfed.evaluation.experiment import compare_with_reference
-from brainfed.papers.fedni_figures import surface, surface_finding
-from brainfed.papers.fedni_figures_of_nodes import fidelity_finding, read_nodes
-from brainfed.papers.fedni_nodes import count_sentence, fidelity_rows, read_fidelity
-from brainfed.papers.fedni_numbers import as_in_the_paper, phase_costs
-from brainfed.reporting.scored import read_scored
+from brainfed.evaluation import compare_with_reference
+from brainfed.papers._fedni_figures import surface, surface_finding
+from brainfed.papers._fedni_figures_of_nodes import fidelity_finding, read_nodes
+from brainfed.papers._fedni_nodes import count_sentence, fidelity_rows, read_fidelity
+from brainfed.papers._fedni_numbers import as_in_the_paper, phase_costs
+from brainfed.reporting import read_scored
 from support.reports.chart_rows import panel_of, rows_of
 from support.reports.paper_experiments import EXPERIMENTS, WEIGHTS, chart_of, diamonds, drawn_words, page_tests
 from support.reports.report_experiments import GENERATED, SUBJECTS, experiment, read, variant_outline, write_fidelity

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.configuration.loading import shipped_settings
-from brainfed.evaluation.scores import COLUMNS
-from brainfed.methods.registry import METHODS, SHIPPED_VARIANTS
-from brainfed.papers.gcfl import (
+from brainfed.configuration._loading import shipped_settings
+from brainfed.evaluation._scores import COLUMNS
+from brainfed.methods import METHODS, SHIPPED_VARIANTS
+from brainfed.papers._gcfl import (
     GCFL_NUMBERS,
     INSTITUTIONS,
     TABLES,
@@ -20,8 +20,7 @@ from brainfed.papers.gcfl import (
     printed_gains,
     printed_method,
 )
-from brainfed.reporting.outline import ExperimentOutline
-from brainfed.reporting.variants import ShownVariant
+from brainfed.reporting import ExperimentOutline, ShownVariant
 
 METHOD_NAMES = ("self-train", "fedavg", "fedprox", "gcfl", "gcfl+")
 PRINTED = {

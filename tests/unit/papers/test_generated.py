@@ -6,17 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.papers.fedni_nodes import (
-    GeneratedNodes,
-    count_sentences,
-    effect_sentences,
-    read_generated,
-)
-from brainfed.papers.fedni_tables import homophily_sentences, why_sentences
-from brainfed.reporting.outline import CohortOutline
-from brainfed.reporting.scored import PageTests, read_scored
-from brainfed.reporting.tables.exchanges import read_costs, read_exchanges
-from brainfed.runtime.artefacts import write_arrays, write_tsv
+from brainfed.papers._fedni_nodes import GeneratedNodes, count_sentences, effect_sentences, read_generated
+from brainfed.papers._fedni_tables import homophily_sentences, why_sentences
+from brainfed.reporting import CohortOutline, PageTests, read_scored
+from brainfed.reporting.tables import read_costs, read_exchanges
+from brainfed.runtime import write_arrays, write_tsv
 from support.reports.report_experiments import experiment, read, variant_outline
 
 RANDOM = {"institutions": "random", "validation": "folds"}

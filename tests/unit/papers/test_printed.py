@@ -5,14 +5,13 @@ from dataclasses import asdict, replace
 import pandas as pd
 import pytest
 
-from brainfed.configuration.loading import shipped_settings
+from brainfed.configuration._loading import shipped_settings
 from brainfed.configuration.stages.registry import stage_settings
-from brainfed.graphs.settings import GraphSettings
-from brainfed.imaging.settings import FeatureSettings
-from brainfed.inpainting.settings import FusingSettings
-from brainfed.methods.method import inpainter_of
-from brainfed.methods.registry import METHODS
-from brainfed.papers.fedni_numbers import (
+from brainfed.graphs import GraphSettings
+from brainfed.imaging import FeatureSettings
+from brainfed.inpainting import FusingSettings
+from brainfed.methods import METHODS, inpainter_of
+from brainfed.papers._fedni_numbers import (
     FEDNI_FIGURES,
     FEDNI_FULL,
     FEDNI_TABLE_V,
@@ -23,9 +22,8 @@ from brainfed.papers.fedni_numbers import (
     paper_cohort,
     printed_value,
 )
-from brainfed.papers.fedni_tables import paper_rows
-from brainfed.reporting.scored import Scored
-from brainfed.reporting.variants import ShownVariant
+from brainfed.papers._fedni_tables import paper_rows
+from brainfed.reporting import Scored, ShownVariant
 
 FEDNI = ShownVariant("fedni", "fedni", "FedNI", "federated")
 RIDGE = ShownVariant("ridge-central", "ridge", "Ridge", "linear", {"training": "central"}, topology="central")

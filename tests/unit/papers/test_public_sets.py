@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.evaluation.scores import POOLED
-from brainfed.papers.gahfl import (
+from brainfed.evaluation import POOLED
+from brainfed.papers._gahfl import (
     ABIDE,
     ADHD200,
     against_public,
@@ -19,8 +19,7 @@ from brainfed.papers.gahfl import (
     short_scans,
     silent,
 )
-from brainfed.reporting.scored import Interval
-from brainfed.reporting.variants import ShownVariant
+from brainfed.reporting import Interval, ShownVariant
 
 AUCS = {"recurrent-public": 0.6, "gahfl": 0.7, "fedet": 0.61}
 PATIENTS, CONTROLS = {"abide": 505, "adhd200": 358}, {"abide": 530, "adhd200": 581}

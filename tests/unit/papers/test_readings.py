@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from brainfed.papers.fedni_readings import distance_to, find_readings
-from brainfed.reporting.outline import read_experiment
-from brainfed.reporting.scored import read_scored
+from brainfed.papers._fedni_readings import distance_to, find_readings
+from brainfed.reporting import read_experiment, read_scored
 from support.reports.report_experiments import experiment, some_readings, variant_outline
 
 

@@ -5,8 +5,8 @@ from math import log
 import pandas as pd
 import pytest
 
-from brainfed.papers.fglbc import shares_of_mean
-from brainfed.reporting.variants import ShownVariant
+from brainfed.papers._fglbc import shares_of_mean
+from brainfed.reporting import ShownVariant
 
 
 @pytest.fixture

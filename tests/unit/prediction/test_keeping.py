@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from brainfed.imaging.settings import FeatureSettings
+from brainfed.imaging import FeatureSettings
 from brainfed.methods.fedtangent.declaration import FederatedRidgeSettings
 from brainfed.methods.fedtangent.train import train_ridge_federated
 from brainfed.methods.linear.declaration import RIDGE, RidgeSettings
 from brainfed.methods.linear.train import train_ridge
 from brainfed.prediction.model_file import EVERYBODY, keep, read_model
-from brainfed.runtime.artefacts import write_arrays
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.samples.scaling import training_moments
+from brainfed.runtime import write_arrays
+from brainfed.runtime.jobs import Run
+from brainfed.samples import training_moments
 from support.samples.method_inputs import diagnosis_of, method_inputs
 
 INPUTS = method_inputs(subjects=41, dimensions=15, folds=5)

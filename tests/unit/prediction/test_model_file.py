@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from brainfed.prediction.model_file import EVERYBODY, KeptFile, Part, part_name, read_model, write_model
-from brainfed.runtime.artefacts import write_arrays
-from brainfed.runtime.errors import UserError
-from brainfed.samples.inputs import FittedModel
+from brainfed.runtime import UserError, write_arrays
+from brainfed.samples import FittedModel
 
 KEPT = KeptFile(
     {"method": "fedmlp", "regions": ["a", "b"]},

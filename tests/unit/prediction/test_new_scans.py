@@ -7,10 +7,8 @@ import pytest
 
 from brainfed.prediction.command import guesses, predictions, read_patients
 from brainfed.prediction.model_file import EVERYBODY, FAR, KeptFile, Part, distance_of, lengths_of_new_scans, spread_of
-from brainfed.runtime.artefacts import write_arrays
-from brainfed.runtime.errors import UserError
-from brainfed.samples.inputs import FittedModel
-from brainfed.samples.scaling import training_moments
+from brainfed.runtime import UserError, write_arrays
+from brainfed.samples import FittedModel, training_moments
 
 VALUES = np.random.default_rng(0).standard_normal((9, 3)).astype(np.float32)
 

@@ -7,26 +7,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.reporting.scored import Interval, PageTests, Scored, interval
-from brainfed.reporting.text.answer import (
-    ALONE,
-    NO_IMAGING,
-    POOLED,
-    REFERENCE,
-    TWIN_ALONE,
-    TWIN_POOLED,
+from brainfed.reporting import Interval, PageTests, Scored, ShownVariant, interval
+from brainfed.reporting._variants import Twin
+from brainfed.reporting.text import (
     beside_sentence,
     find_answer,
     find_beside,
-    graded,
     null_sentences,
     null_verdict,
     permutation_means,
+    poison_sentences,
     sentences,
     verdict,
 )
-from brainfed.reporting.text.first_screen import poison_sentences
-from brainfed.reporting.variants import ShownVariant, Twin
+from brainfed.reporting.text._answer import ALONE, NO_IMAGING, POOLED, REFERENCE, TWIN_ALONE, TWIN_POOLED, graded
 from support.reports.made_up_scores import runs_of
 
 RIDGE = ShownVariant("ridge-central", "ridge", "Ridge", "linear", {"training": "central"}, topology="central")

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from brainfed.reporting.at_a_site import study_sentences
-from brainfed.reporting.outline import SharedStudy, read_outline
-from brainfed.reporting.variants import ShownVariant
+from brainfed.reporting import ShownVariant, read_outline
+from brainfed.reporting._at_a_site import study_sentences
+from brainfed.reporting._outline import SharedStudy
 from support.reports.report_project import outline_of, page_of, shared_project, words_of
 
 STUDY = {"sites": ["berlin", "madrid", "oslo"], "site": "oslo", "sets": 6}

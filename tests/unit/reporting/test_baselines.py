@@ -4,12 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.evaluation.experiment import compare_with_reference
-from brainfed.evaluation.statistics import compare
-from brainfed.reporting.charts.scores import headline_chart
-from brainfed.reporting.scored import PageTests, Scored
-from brainfed.reporting.text.answer import beside_sentence, find_answer, find_beside, listed
-from brainfed.reporting.variants import ShownVariant
+from brainfed.evaluation import compare, compare_with_reference
+from brainfed.reporting import PageTests, Scored, ShownVariant
+from brainfed.reporting.charts._scores import headline_chart
+from brainfed.reporting.text import beside_sentence, find_answer, find_beside, listed
 from support.reports.chart_rows import rows_of
 from support.reports.made_up_scores import runs_of
 

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.cohort.classes import class_words
-from brainfed.reporting.tables.subjects import characteristics
+from brainfed.cohort import class_words
+from brainfed.reporting.tables import characteristics
 
 WORDS = class_words("diagnosis")
 

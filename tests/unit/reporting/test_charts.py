@@ -13,18 +13,19 @@ import pandas as pd
 import pytest
 import vl_convert
 
-from brainfed.cohort.classes import DIAGNOSIS_WORDS, class_words
-from brainfed.evaluation.pooled import SUBGROUP_COLUMNS
-from brainfed.evaluation.scores import score_runs
-from brainfed.reporting.charts.curves import calibration_chart, confusion_chart, operating_chart, roc_chart
-from brainfed.reporting.charts.exchanges import traffic_chart
-from brainfed.reporting.charts.scores import differences_chart, forest_chart, headline_chart, subgroups_chart
-from brainfed.reporting.charts.style import HIDDEN, VERSION, config, save_chart
-from brainfed.reporting.charts.training import MOST_POINTS, gain_chart, learning_chart
-from brainfed.reporting.pictures import inline
-from brainfed.reporting.scored import PageTests, Scored
-from brainfed.reporting.text.answer import find_answer
-from brainfed.reporting.variants import ShownVariant, Twin
+from brainfed.cohort import DIAGNOSIS_WORDS, class_words
+from brainfed.evaluation import score_runs
+from brainfed.evaluation._pooled import SUBGROUP_COLUMNS
+from brainfed.reporting import PageTests, Scored, ShownVariant
+from brainfed.reporting._pictures import inline
+from brainfed.reporting._variants import Twin
+from brainfed.reporting.charts import VERSION, config, save_chart
+from brainfed.reporting.charts._curves import calibration_chart, confusion_chart, operating_chart, roc_chart
+from brainfed.reporting.charts._exchanges import traffic_chart
+from brainfed.reporting.charts._scores import differences_chart, forest_chart, headline_chart, subgroups_chart
+from brainfed.reporting.charts._style import HIDDEN
+from brainfed.reporting.charts._training import MOST_POINTS, gain_chart, learning_chart
+from brainfed.reporting.text import find_answer
 from support.reports.chart_rows import panel_of, rows_of
 
 VARIANTS = [

@@ -8,19 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brainfed.federation.strategies.gcfl import split
-from brainfed.reporting.charts.clusters import (
-    COLOURS,
-    bands,
-    colours,
-    draw_clusters,
-    finding,
-    in_order,
-    read_partitions,
-    river_chart,
-)
-from brainfed.reporting.variants import ShownVariant
-from brainfed.runtime.artefacts import write_table
+from brainfed.federation.strategies._gcfl import split
+from brainfed.reporting import ShownVariant
+from brainfed.reporting.charts import draw_clusters
+from brainfed.reporting.charts._clusters import COLOURS, bands, colours, finding, in_order, read_partitions, river_chart
+from brainfed.runtime import write_table
 from support.reports.chart_rows import panel_of, rows_of
 
 GCFL = ShownVariant("gcfl", "gcfl", "GCFL", "federated", clusters=True)

@@ -6,8 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from brainfed.cohort.classes import class_words
-from brainfed.reporting.charts.cohort import (
+from brainfed.cohort import class_words
+from brainfed.reporting import group_effects
+from brainfed.reporting._pictures import inline
+from brainfed.reporting.charts import degrees_chart, effects_chart, homophily_chart, save_chart
+from brainfed.reporting.charts._cohort import (
     ages_chart,
     flow_chart,
     motion_chart,
@@ -15,12 +18,9 @@ from brainfed.reporting.charts.cohort import (
     series_chart,
     sites_chart,
 )
-from brainfed.reporting.charts.effects import effects_chart, measures_chart
-from brainfed.reporting.charts.graphs import Sizes, degrees_chart, homophily_chart, sizes_chart
-from brainfed.reporting.charts.style import save_chart
-from brainfed.reporting.contrasts import group_effects
-from brainfed.reporting.pictures import inline
-from brainfed.reporting.tables.confounds import distinct_titles, homophily_table, site_trace_table
+from brainfed.reporting.charts._effects import measures_chart
+from brainfed.reporting.charts._graphs import Sizes, sizes_chart
+from brainfed.reporting.tables import distinct_titles, homophily_table, site_trace_table
 from support.reports.chart_rows import panel_of, rows_of
 from support.reports.made_up_cohort import (
     connections,

@@ -7,11 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.cohort.classes import DIAGNOSIS_WORDS
-from brainfed.cohort.quality.issues import ClassesBySite, GroupDifference, SiteDifferences, classes_by_site
-from brainfed.cohort.settings.cohort import FlagSettings
-from brainfed.reporting.tables.confounds import Confounds, Identification, SiteRow, confound_sentences, find_confounds
-from brainfed.reporting.text.first_screen import quality_words
+from brainfed.cohort import DIAGNOSIS_WORDS
+from brainfed.cohort.quality import ClassesBySite, GroupDifference, SiteDifferences, classes_by_site
+from brainfed.cohort.settings import FlagSettings
+from brainfed.reporting.tables import SiteRow, confound_sentences, find_confounds
+from brainfed.reporting.tables._confounds import Confounds, Identification
+from brainfed.reporting.text import quality_words
 
 P = (0.0001, 0.03, 0.049, 0.051, 0.4, 0.9987, 1.0)
 ACCURACY = (0.2, 0.3, 0.33, 0.5, 0.84, 1.0)

@@ -9,19 +9,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.cohort.quality.inclusion import QUALITY_MEASURES
-from brainfed.evaluation.experiment import compare_with_reference
-from brainfed.evaluation.metrics import METRICS
-from brainfed.evaluation.patterns import IMPORTANCE_COLUMNS as VIEW_COLUMNS
-from brainfed.evaluation.patterns import Patterns, no_rows, planted_table, strongest_table
-from brainfed.evaluation.scores import PAPER_SCORING, institution_table
-from brainfed.papers.fedni_numbers import FEDNI_SAYS
-from brainfed.reporting.charts.scores import forest_chart, headline_chart
-from brainfed.reporting.pictures import read_pictures
-from brainfed.reporting.scored import PageTests, read_scored
-from brainfed.reporting.text.answer import find_answer, find_beside
-from brainfed.runtime.artefacts import write_table, write_tsv
-from brainfed.runtime.errors import UserError
+from brainfed.cohort.quality import QUALITY_MEASURES
+from brainfed.evaluation import IMPORTANCE_COLUMNS as VIEW_COLUMNS
+from brainfed.evaluation import METRICS, PAPER_SCORING, compare_with_reference, no_rows, planted_table, strongest_table
+from brainfed.evaluation._patterns import Patterns
+from brainfed.evaluation._scores import institution_table
+from brainfed.papers._fedni_numbers import FEDNI_SAYS
+from brainfed.reporting import PageTests, read_pictures, read_scored
+from brainfed.reporting.charts._scores import forest_chart, headline_chart
+from brainfed.reporting.text import find_answer, find_beside
+from brainfed.runtime import UserError, write_table, write_tsv
 from support.reports.chart_rows import rows_of
 from support.reports.report_experiments import read, write_fidelity
 from support.reports.report_project import CAPTIONS, outline_of, page_of, shared_project, with_figure, words_of

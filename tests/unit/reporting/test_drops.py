@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from brainfed.reporting.scored import Interval
-from brainfed.reporting.tables.robustness import drop_table, poison_finding, read_drops
+from brainfed.reporting import Interval
+from brainfed.reporting.tables import drop_table, poison_finding, read_drops
 from support.reports.paper_experiments import drawn_words
 from support.reports.poisoned_variants import VARIANTS, Scored, variant
 from support.reports.report_experiments import experiment, read, variant_outline

@@ -7,12 +7,10 @@ import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from brainfed.reporting.colours import FAINT, INK
-from brainfed.reporting.contrasts import compare_groups, networks
-from brainfed.reporting.figures.connectivity import _kept_apart, brain_figure, chord_figure, means_figure
-from brainfed.reporting.figures.graphs import graph_figure
-from brainfed.reporting.figures.style import drawing, save_svg
-from brainfed.reporting.variants import PLACES
+from brainfed.reporting import FAINT, INK, PLACES, compare_groups, networks
+from brainfed.reporting.figures._connectivity import _kept_apart, brain_figure, chord_figure, means_figure
+from brainfed.reporting.figures._graphs import graph_figure
+from brainfed.reporting.figures._style import drawing, save_svg
 from support.reports.made_up_cohort import shown_graph
 
 

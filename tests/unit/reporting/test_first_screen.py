@@ -6,12 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.cohort.classes import class_words
-from brainfed.evaluation.metrics import sd_of_chance
-from brainfed.reporting.scored import PageTests, Scored
-from brainfed.reporting.text.answer import find_answer
-from brainfed.reporting.text.first_screen import Situation, TestedPeople, first_screen, question
-from brainfed.reporting.variants import ShownVariant, Twin
+from brainfed.cohort import class_words
+from brainfed.evaluation import sd_of_chance
+from brainfed.reporting import PageTests, Scored, ShownVariant
+from brainfed.reporting._variants import Twin
+from brainfed.reporting.text import Situation, TestedPeople, find_answer, first_screen, question
 
 ALONE = ShownVariant("tangent-local", "ridge", "Tangent", "linear", topology="local")
 POOLED = ShownVariant("tangent-central", "ridge", "Tangent", "linear", topology="central")

@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from brainfed.cohort.classes import class_words
-from brainfed.reporting.tables.follow import SIDE, follow_subjects, thumbnail
-from brainfed.reporting.tables.subjects import Ways
-from brainfed.reporting.variants import ShownVariant
-from brainfed.runtime.artefacts import write_arrays
+from brainfed.cohort import class_words
+from brainfed.reporting import ShownVariant
+from brainfed.reporting.tables import Ways
+from brainfed.reporting.tables._follow import SIDE, follow_subjects, thumbnail
+from brainfed.runtime import write_arrays
 
 WORDS = class_words("diagnosis")
 ISSUES = pd.DataFrame(

@@ -6,12 +6,12 @@ from dataclasses import asdict
 import pandas as pd
 import pytest
 
-from brainfed.cohort.classes import class_words
-from brainfed.cohort.settings.splits import SplitSettings
-from brainfed.evaluation.scores import COLUMNS
-from brainfed.reporting.outline import read_outline
-from brainfed.reporting.sections import _protocol
-from brainfed.runtime.artefacts import canonical_json, write_text, write_tsv
+from brainfed.cohort import class_words
+from brainfed.cohort.settings import SplitSettings
+from brainfed.evaluation._scores import COLUMNS
+from brainfed.reporting import read_outline
+from brainfed.reporting._sections import _protocol
+from brainfed.runtime import canonical_json, write_text, write_tsv
 from support.reports import report_project
 
 FORBIDDEN = (

@@ -5,13 +5,11 @@ import re
 import pandas as pd
 import pytest
 
-from brainfed.evaluation.audit import COLUMNS
-from brainfed.reporting.charts.exchanges import leakage_chart
-from brainfed.reporting.outline import read_experiment
-from brainfed.reporting.scored import read_scored
-from brainfed.reporting.tables.robustness import Leak, read_audit, read_leaks
-from brainfed.reporting.variants import ShownVariant
-from brainfed.runtime.artefacts import canonical_json, write_text, write_tsv
+from brainfed.evaluation._audit import COLUMNS
+from brainfed.reporting import ShownVariant, read_experiment, read_scored
+from brainfed.reporting.charts._exchanges import leakage_chart
+from brainfed.reporting.tables import Leak, read_audit, read_leaks
+from brainfed.runtime import canonical_json, write_text, write_tsv
 from support.reports.chart_rows import panel_of, rows_of
 from support.reports.report_project import page_of
 

@@ -6,12 +6,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from brainfed.methods.registry import METHODS
-from brainfed.papers.pages import PAPERS
-from brainfed.reporting.citations import ATLASES, Citation, bibtex, citations, mixed_versions, software_of
-from brainfed.reporting.papers import works_of
-from brainfed.reporting.variants import ShownVariant
-from brainfed.runtime.records.made import Making, read, write
+from brainfed.methods import METHODS
+from brainfed.papers import PAPERS
+from brainfed.reporting import Citation, ShownVariant, mixed_versions
+from brainfed.reporting._citations import ATLASES, bibtex, citations, software_of
+from brainfed.reporting._papers import works_of
+from brainfed.runtime.records import Making
+from brainfed.runtime.records._made import read, write
 
 EVERYTHING = citations(
     ["abide", "adni"],

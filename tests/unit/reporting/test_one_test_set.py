@@ -3,8 +3,7 @@
 import pandas as pd
 import pytest
 
-from brainfed.reporting.outline import read_outline
-from brainfed.reporting.scored import read_scored
+from brainfed.reporting import read_outline, read_scored
 from support.reports import report_project
 
 HOLDOUT = {

@@ -9,17 +9,14 @@ import pytest
 from jinja2 import DictLoader
 
 from brainfed import reporting
-from brainfed.methods.registry import METHODS
-from brainfed.papers.pages import PAPERS
-from brainfed.reporting.citations import Citation
-from brainfed.reporting.document import render
-from brainfed.reporting.outline import read_outline
-from brainfed.reporting.panels.generic import GENERIC
-from brainfed.reporting.panels.known import Panel, Place
-from brainfed.reporting.papers import Cited, Paper
-from brainfed.reporting.pictures import read_captions
-from brainfed.reporting.sections import experiment_section
-from brainfed.runtime.artefacts import read_table, write_arrays, write_table
+from brainfed.methods import METHODS
+from brainfed.papers import PAPERS
+from brainfed.reporting import Citation, Cited, Paper, read_outline
+from brainfed.reporting._document import render
+from brainfed.reporting._pictures import read_captions
+from brainfed.reporting._sections import experiment_section
+from brainfed.reporting.panels import GENERIC, Panel, Place
+from brainfed.runtime import read_table, write_arrays, write_table
 from support.reports.report_project import CAPTIONS, page_of, read
 
 SOURCES = sorted(file for file in Path(reporting.__path__[0]).rglob("*") if file.suffix in (".py", ".j2"))

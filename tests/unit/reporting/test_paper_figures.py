@@ -7,13 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.evaluation.experiment import compare_with_reference
-from brainfed.papers.figures import FIGURES, PRINTINGS
-from brainfed.reporting.charts.of_papers import KINDS, draw
-from brainfed.reporting.charts.sweeps import ablation_finding, sweep_finding, sweep_series
-from brainfed.reporting.charts.training import MOST_POINTS
-from brainfed.reporting.scored import PageTests, read_scored
-from brainfed.runtime.errors import UserError
+from brainfed.evaluation import compare_with_reference
+from brainfed.papers import FIGURES, PRINTINGS
+from brainfed.reporting import PageTests, read_scored
+from brainfed.reporting.charts import draw
+from brainfed.reporting.charts._of_papers import KINDS
+from brainfed.reporting.charts._sweeps import ablation_finding, sweep_finding, sweep_series
+from brainfed.reporting.charts._training import MOST_POINTS
+from brainfed.runtime import UserError
 from support.reports.chart_rows import panel_of, rows_of
 from support.reports.paper_experiments import EXPERIMENTS, KS, chart_of, drawn_words, page_tests
 from support.reports.report_experiments import experiment, read, variant_outline

@@ -8,13 +8,16 @@ import pandas as pd
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from brainfed.cohort.classes import CLASS_WORDS, class_words
-from brainfed.evaluation.patterns import PLANTED_COLUMNS, Patterns, no_rows, planted_table, strongest_table
-from brainfed.reporting.figures.patterns import patterns_figure
-from brainfed.reporting.figures.style import drawing, save_svg
-from brainfed.reporting.tables.patterns import end_name, planted_sentences, read_strongest, shown_patterns, side
-from brainfed.reporting.variants import ShownVariant
-from brainfed.runtime.artefacts import write_tsv
+from brainfed.cohort import class_words
+from brainfed.cohort._classes import CLASS_WORDS
+from brainfed.evaluation import PLANTED_COLUMNS, no_rows, planted_table, strongest_table
+from brainfed.evaluation._patterns import Patterns
+from brainfed.reporting import ShownVariant
+from brainfed.reporting.figures._patterns import patterns_figure
+from brainfed.reporting.figures._style import drawing, save_svg
+from brainfed.reporting.tables import end_name, planted_sentences, read_strongest, shown_patterns
+from brainfed.reporting.tables._patterns import side
+from brainfed.runtime import write_tsv
 
 WORDS = class_words("diagnosis")
 RIDGE = ShownVariant("ridge-central", "ridge", "Ridge", "linear")

@@ -6,7 +6,7 @@ from importlib.resources import files
 
 import pytest
 
-from brainfed.sites.outcome_page import write_outcome
+from brainfed.sites._outcome_page import write_outcome
 from support.reports.browser import CHROMIUM, Browser
 from support.reports.report_project import shared_project, subject_ids, write_page
 from support.sites.study_outcome import SITES, outline_of

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from brainfed.reporting.rounding import digits_of, p_short, p_value, rounded, short, signed, significant_digits
+from brainfed.reporting import p_short, p_value, rounded, short, signed, significant_digits
+from brainfed.reporting._rounding import digits_of
 
 
 def test_the_order_of_an_addition_changes_no_digit():

@@ -6,22 +6,11 @@ import pandas as pd
 import pytest
 from matplotlib.collections import LineCollection
 
-from brainfed.graphs.population import build_graph
-from brainfed.graphs.settings import GraphSettings
-from brainfed.reporting.figures.scopes import (
-    INSTITUTIONS,
-    SUBJECTS,
-    _layout,
-    choose_piece,
-    draw_scopes,
-    finding,
-    read_scope_graphs,
-    scope_figure,
-)
-from brainfed.reporting.figures.style import drawing
-from brainfed.runtime.artefacts import read_arrays, write_arrays, write_table
-from brainfed.runtime.errors import UserError
-from brainfed.runtime.streams import Streams
+from brainfed.graphs import GraphSettings, build_graph
+from brainfed.reporting.figures import draw_scopes, read_scope_graphs
+from brainfed.reporting.figures._scopes import INSTITUTIONS, SUBJECTS, _layout, choose_piece, finding, scope_figure
+from brainfed.reporting.figures._style import drawing
+from brainfed.runtime import Streams, UserError, read_arrays, write_arrays, write_table
 
 
 def write_cohort(folder, *, subjects=120, institutions=3, k=10):

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.evaluation.site_trace import site_trace
-from brainfed.graphs.population import PopulationGraph
-from brainfed.reporting.tables.confounds import ShownGraph, site_rows, site_trace_table
+from brainfed.evaluation import site_trace
+from brainfed.graphs import PopulationGraph
+from brainfed.reporting.tables import ShownGraph, site_rows, site_trace_table
 
 SITE = np.repeat([0, 1, 2], [100, 60, 40])
 

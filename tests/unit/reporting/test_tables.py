@@ -7,14 +7,21 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.cohort.quality.issues import reason_kind
-from brainfed.imaging.fitted.combat import harmonised
-from brainfed.reporting.outline import attrition, site_table, twin_groups
-from brainfed.reporting.scored import Scored
-from brainfed.reporting.tables.exchanges import read_costs, read_exchanges, readable, readable_bytes, readable_seconds
-from brainfed.reporting.tables.scores import difference_rows, score_rows, significant_counts, without_effect
-from brainfed.reporting.variants import ShownVariant
-from brainfed.runtime.artefacts import write_arrays
+from brainfed.cohort.quality import reason_kind
+from brainfed.imaging.fitted import harmonised
+from brainfed.reporting import Scored, ShownVariant, site_table
+from brainfed.reporting._outline import attrition, twin_groups
+from brainfed.reporting.tables import (
+    read_costs,
+    read_exchanges,
+    readable,
+    readable_bytes,
+    readable_seconds,
+    score_rows,
+    without_effect,
+)
+from brainfed.reporting.tables._scores import difference_rows, significant_counts
+from brainfed.runtime import write_arrays
 from support.reports.report_experiments import crossing
 
 METRICS = ("accuracy", "balanced_accuracy", "auc", "precision", "recall", "specificity", "f1")

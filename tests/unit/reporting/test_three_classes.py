@@ -11,11 +11,9 @@ from brainfed.methods.baselines.declaration import MajoritySettings
 from brainfed.methods.baselines.train import majority
 from brainfed.methods.linear.declaration import RidgeSettings
 from brainfed.methods.linear.train import train_ridge as ridge
-from brainfed.runtime.artefacts import read_arrays, write_arrays
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.runtime.streams import Streams
-from brainfed.samples.assemble import assemble
-from brainfed.samples.results import check, predictions_table
+from brainfed.runtime import Streams, read_arrays, write_arrays
+from brainfed.runtime.jobs import Run
+from brainfed.samples import assemble, check, predictions_table
 from support.reports import report_project
 from support.reports.report_project import METHODS, draw_project, page_of, use_few_methods
 

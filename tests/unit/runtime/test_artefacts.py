@@ -15,9 +15,8 @@ from hypothesis.extra import numpy as arrays_of
 from safetensors.numpy import save
 
 import brainfed
-from brainfed.runtime.artefacts import (
-    KINDS,
-    METADATA_KEY,
+from brainfed.runtime import (
+    UserError,
     array_shapes,
     atomic,
     canonical_json,
@@ -29,7 +28,7 @@ from brainfed.runtime.artefacts import (
     write_tsv,
     writing_blocks,
 )
-from brainfed.runtime.errors import UserError
+from brainfed.runtime._artefacts import KINDS, METADATA_KEY
 
 shapes = arrays_of.array_shapes(min_dims=1, max_dims=3, min_side=0, max_side=4)
 dtypes = st.sampled_from([*KINDS]).map(np.dtype)
@@ -171,8 +170,8 @@ import os
 import resource
 import sys
 from pathlib import Path
-from brainfed.runtime.artefacts import read_table
-from brainfed.runtime.jobs.memory import out_of_memory, is_out_of_memory
+from brainfed.runtime import read_table
+from brainfed.runtime.jobs._memory import is_out_of_memory, out_of_memory
 
 pages = int(Path("/proc/self/statm").read_text().split()[0])
 for kilobytes in (500, 5000):
@@ -281,11 +280,11 @@ LIBRARIES = {"nib", "np", "torch", "json", "pickle", "plt", "nibabel", "numpy"}
 # a name in /proc; a sentence on a job's end goes below what stands in its log.
 NO_RESULTS = {
     Path("brainfed/configuration/manual.py"),
-    Path("brainfed/runtime/devices/lease.py"),
+    Path("brainfed/runtime/devices/_lease.py"),
     Path("brainfed/runtime/forking/client.py"),
-    Path("brainfed/runtime/devices/lease.py"),
-    Path("brainfed/runtime/jobs/memory.py"),
-    Path("brainfed/runtime/parts.py"),
+    Path("brainfed/runtime/devices/_lease.py"),
+    Path("brainfed/runtime/jobs/_memory.py"),
+    Path("brainfed/runtime/_parts.py"),
 }
 
 

@@ -12,9 +12,18 @@ import pandas as pd
 import pytest
 from safetensors import SafetensorError
 
-from brainfed.runtime.artefacts import atomic, read_arrays, write_arrays, write_table, write_text, writing_blocks
-from brainfed.runtime.disk import FullDiskError, full_disk, is_full
-from brainfed.runtime.jobs.checkpoints import Checkpoint
+from brainfed.runtime import (
+    FullDiskError,
+    atomic,
+    full_disk,
+    is_full,
+    read_arrays,
+    write_arrays,
+    write_table,
+    write_text,
+    writing_blocks,
+)
+from brainfed.runtime.jobs import Checkpoint
 
 LARGE = 10**6
 
@@ -108,7 +117,7 @@ def test_a_state_that_does_not_fit_keeps_the_one_before_and_the_job_running(smal
 JOB = """
 import logging
 import numpy as np
-from brainfed.runtime.artefacts import write_arrays
+from brainfed.runtime import write_arrays
 with job(snakemake):
     for _ in range(100):
         logging.getLogger("brainfed.cohort").info("words " * 1000)
@@ -144,7 +153,7 @@ def test_a_job_whose_log_is_full_ends_as_without_it(scripts, small, tmp_path, ro
 def test_without_room_for_a_log_a_job_logs_to_stderr(scripts, tmp_path):
     fails = """
 import logging
-from brainfed.runtime.jobs import job as module
+from brainfed.runtime.jobs import _job as module
 def configure(path):
     if path is not None:
         raise OSError(28, "No space left on device", path)

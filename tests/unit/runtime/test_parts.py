@@ -10,12 +10,11 @@ import sys
 
 import pytest
 
-from brainfed.runtime.artefacts import write_text
-from brainfed.runtime.disk import folder_lock
-from brainfed.runtime.errors import UserError
-from brainfed.runtime.jobs.checkpoints import Checkpoint, checkpoint_path
-from brainfed.runtime.parts import DAY, _begun, part_of
-from brainfed.sites.flower.certificates import write_private
+from brainfed.runtime import UserError, folder_lock, part_of, write_text
+from brainfed.runtime._parts import DAY, _begun
+from brainfed.runtime.jobs import Checkpoint
+from brainfed.runtime.jobs._checkpoints import checkpoint_path
+from brainfed.sites.flower import write_private
 from support.processes.awaited import HANGS_AFTER_S
 
 
@@ -50,7 +49,7 @@ def test_a_part_names_its_file_host_and_process(tmp_path):
 
 
 BEGINS = """
-from brainfed.runtime.artefacts import atomic
+from brainfed.runtime import atomic
 with atomic("f.txt") as temporary:
     temporary.write_text("first")
     print("begun", flush=True)
@@ -111,7 +110,7 @@ def test_a_state_that_a_living_process_writes_is_not_forgotten_with_the_others(t
 HOLD = """
 import sys, time
 from pathlib import Path
-from brainfed.runtime.disk import folder_lock
+from brainfed.runtime import folder_lock
 with folder_lock(Path(sys.argv[1]), "run", "stop it"):
     print("held", flush=True)
     time.sleep(3600)

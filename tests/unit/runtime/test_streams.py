@@ -5,8 +5,7 @@ import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from brainfed.runtime.seeded import seeded
-from brainfed.runtime.streams import Streams
+from brainfed.runtime import Streams, seeded
 
 parts = st.lists(st.integers(0, 10_000), max_size=4).map(tuple)
 

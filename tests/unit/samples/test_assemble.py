@@ -6,11 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.runtime.artefacts import write_arrays, write_table
-from brainfed.runtime.errors import UserError
-from brainfed.runtime.streams import Streams
-from brainfed.samples.assemble import assemble
-from brainfed.samples.reading import read_features, read_people
+from brainfed.runtime import Streams, UserError, write_arrays, write_table
+from brainfed.samples import assemble, read_features, read_people
 
 COUNT = 24
 FOLDS = 3

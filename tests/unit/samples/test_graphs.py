@@ -8,13 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from brainfed.runtime.artefacts import write_arrays, write_table
-from brainfed.runtime.errors import UserError
-from brainfed.runtime.streams import Streams
-from brainfed.samples.assemble import assemble_graphs
-from brainfed.samples.inputs import Outcome
-from brainfed.samples.results import check, history_table, predictions_table
-from brainfed.samples.series import ARRAYS, GraphSamples, read_graph_samples
+from brainfed.runtime import Streams, UserError, write_arrays, write_table
+from brainfed.samples import (
+    GraphSamples,
+    Outcome,
+    assemble_graphs,
+    check,
+    history_table,
+    predictions_table,
+    read_graph_samples,
+)
+from brainfed.samples._series import ARRAYS
 from support.files.connectome_files import built, correlations, edges_of, ids
 
 SIZES, EDGES = (3, 1, 4, 2), ([(0, 1), (1, 0), (1, 2), (2, 1)], [], [(0, 3), (3, 0)], [(0, 1), (1, 0)])

@@ -6,11 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.graphs.settings import GraphSettings
-from brainfed.runtime.artefacts import write_arrays, write_table
-from brainfed.runtime.errors import UserError
-from brainfed.runtime.streams import Streams
-from brainfed.samples.inpainting import inpainting_inputs, read_cut
+from brainfed.graphs import GraphSettings
+from brainfed.runtime import Streams, UserError, write_arrays, write_table
+from brainfed.samples import inpainting_inputs, read_cut
 
 SUBJECTS = ["a", "b", "c", "d"]
 FOLD = [0, 1, 0, 1]

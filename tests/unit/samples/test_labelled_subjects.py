@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brainfed.runtime.errors import UserError
-from brainfed.runtime.streams import Streams
-from brainfed.samples.labelled_subjects import LabelledSubjects, hidden_labels
+from brainfed.runtime import Streams, UserError
+from brainfed.samples import LabelledSubjects, hidden_labels
 
 TRUTH = np.array([2, 1, 0, 1, -1])
 FOLD = np.array([0, 1, 0, 1, -1])

@@ -6,11 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.runtime.artefacts import write_table
-from brainfed.runtime.errors import UserError
-from brainfed.runtime.streams import Streams
-from brainfed.samples.assemble import assemble_series
-from brainfed.samples.series import PublicSeriesInputs, SeriesInputs
+from brainfed.runtime import Streams, UserError, write_table
+from brainfed.samples import PublicSeriesInputs, SeriesInputs, assemble_series
 from support.files.series_files import drawn_series, write_joined, write_people
 
 SUBJECTS = tuple(f"s{number}" for number in range(8))

@@ -6,12 +6,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.runtime.artefacts import write_table
-from brainfed.runtime.streams import Streams
-from brainfed.samples.inputs import MethodInputs, Outcome
-from brainfed.samples.labelled_subjects import hidden_labels, of_two_classes
-from brainfed.samples.reading import Phenotypes
-from brainfed.samples.results import check, history_table, predictions_table
+from brainfed.runtime import Streams, write_table
+from brainfed.samples import (
+    MethodInputs,
+    Outcome,
+    Phenotypes,
+    check,
+    hidden_labels,
+    history_table,
+    of_two_classes,
+    predictions_table,
+)
 
 NAN = np.nan
 TRUTH = np.array([1, 0, 1, 0])

@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from brainfed.samples import scaling
-from brainfed.samples.inputs import MethodInputs, View
-from brainfed.samples.scaling import fit_scaling, scaled, training_moments
+from brainfed.samples import MethodInputs, View, fit_scaling, scaled, training_moments
+from brainfed.samples import _scaling as scaling
 from reference.view_scaling import scaled_plainly
 from support.samples.method_inputs import method_inputs
 

@@ -5,10 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from brainfed.runtime.artefacts import write_arrays
-from brainfed.runtime.errors import UserError
-from brainfed.runtime.streams import Streams
-from brainfed.samples.assemble import assemble_series
+from brainfed.runtime import Streams, UserError, write_arrays
+from brainfed.samples import assemble_series
 from support.files.series_files import drawn_series, write_joined, write_people
 
 LENGTHS = (9, 2, 30, 5, 12, 7)

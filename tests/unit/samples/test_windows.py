@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brainfed.runtime.streams import Streams
-from brainfed.samples.series import test_offsets as offsets_in_test
-from brainfed.samples.series import training_offset, window, wrapped
+from brainfed.runtime import Streams
+from brainfed.samples import test_offsets as offsets_in_test
+from brainfed.samples import training_offset, window, wrapped
 from reference import series as plain
 
 

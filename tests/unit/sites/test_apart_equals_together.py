@@ -8,23 +8,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from brainfed.federation.link import TOGETHER
-from brainfed.imaging.tangent import Covariances, tangent_ledger, tangent_of_all, tangent_of_fold
+from brainfed.federation import TOGETHER
+from brainfed.imaging import Covariances, tangent_ledger, tangent_of_all, tangent_of_fold
+from brainfed.inpainting import FusingSettings, InpaintingSettings, fuse
 from brainfed.inpainting.fedni import drawing
 from brainfed.inpainting.fedni import training as generator_training
-from brainfed.inpainting.fusing import fuse
-from brainfed.inpainting.settings import FusingSettings, InpaintingSettings
+from brainfed.methods import METHODS
 from brainfed.methods.fedni.train import train as train_fedni
 from brainfed.methods.fglbc.declaration import QUICK_STGCN, FGLBCSettings
 from brainfed.methods.fglbc.train import train_fglbc
 from brainfed.methods.gcfl.declaration import GCFLSettings
 from brainfed.methods.gcfl.train import train_gcfl
 from brainfed.methods.gcn.declaration import FedGCNSettings
-from brainfed.methods.registry import METHODS
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.runtime.settings import resolve
-from brainfed.samples.reading import Phenotypes
-from brainfed.sites.packet import OPEN, TOTAL, Packet
+from brainfed.runtime import resolve
+from brainfed.runtime.jobs import Run
+from brainfed.samples import Phenotypes
+from brainfed.sites import Packet
+from brainfed.sites._packet import OPEN, TOTAL
 from support.samples.graph_cohort import graph_inputs
 from support.samples.inpainting_inputs import inpainting_inputs
 from support.samples.method_inputs import method_inputs
@@ -127,7 +127,7 @@ def test_a_site_is_left_out_in_every_fold(name):
 
 
 def test_sums_of_the_folds_show_the_numbers_of_a_site_that_is_left_out():
-    """The reason that a study which leaves sites out has no masks (`configuration.planning.between_sites`)."""
+    """The reason that a study which leaves sites out has no masks (`configuration.planning._between_sites`)."""
     inputs = method_inputs(62, 30, institutions=4, split="leave-one-site-out")
     _, threads = trained_apart(lambda held: trained("fedmlp", held), inputs, only_nodes)
     means = [

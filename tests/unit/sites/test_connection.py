@@ -9,14 +9,13 @@ import pytest
 
 pytest.importorskip("flwr", reason="flwr is not installed: make install-sites")
 
-from brainfed.configuration.study_settings import StudySettings
-from brainfed.runtime.errors import UserError
-from brainfed.sites.flower import connection
-from brainfed.sites.flower.certificates import make_certificate
-from brainfed.sites.flower.connection import QUIET_S, Connection, Outward, why_unreached
-from brainfed.sites.flower.processes import FlowerFolder, NotReadyError, free_port
-from brainfed.sites.packet import REFUSED, Packet
-from brainfed.sites.site_client import SiteClient
+from brainfed.configuration import StudySettings
+from brainfed.runtime import UserError
+from brainfed.sites import REFUSED, Packet, SiteClient
+from brainfed.sites.flower import Connection, FlowerFolder, Outward, free_port, make_certificate
+from brainfed.sites.flower import _connection as connection
+from brainfed.sites.flower._connection import QUIET_S, why_unreached
+from brainfed.sites.flower._processes import NotReadyError
 
 
 @pytest.fixture

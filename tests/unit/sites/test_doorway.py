@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from brainfed.sites.ipc import NobodyThereError, ask_here, serve, serve_each
-from brainfed.sites.packet import REFUSED, Packet
+from brainfed.sites import REFUSED, NobodyThereError, Packet, ask_here, serve
+from brainfed.sites._ipc import serve_each
 
 DATA = "subject-17 has 3.25"
 

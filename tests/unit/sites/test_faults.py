@@ -11,15 +11,13 @@ import torch
 
 pytest.importorskip("flwr", reason="flwr is not installed: make install-sites")
 
-from brainfed.federation.strategies.fedavg import FedAvg, Selection
-from brainfed.runtime.errors import UserError
-from brainfed.runtime.streams import Streams
+from brainfed.federation.strategies import FedAvg, Selection
+from brainfed.runtime import Streams, UserError
+from brainfed.sites import REFUSED, REPLY, Coordinator, DifferingSitesError, Packet, SiteError
 from brainfed.sites import conversation as talking
+from brainfed.sites._recipes import recipe_of
+from brainfed.sites._sessions import Session
 from brainfed.sites.conversation import Conversation
-from brainfed.sites.coordinator import Coordinator
-from brainfed.sites.packet import REFUSED, REPLY, DifferingSitesError, Packet, SiteError
-from brainfed.sites.recipes import recipe_of
-from brainfed.sites.sessions import Session
 from support.sites.apart_sites import only_nodes
 from support.sites.sites_in_threads import NAMES, Site, SiteClients, conversation, numbers
 from support.sites.small_studies import INPUTS, ROUNDS, ended, mlp, resumable_in, ridge, same, started

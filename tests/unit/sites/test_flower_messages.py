@@ -9,9 +9,11 @@ pytest.importorskip("flwr", reason="flwr is not installed: make install-sites")
 
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from brainfed.sites.flower import hub, pauses
-from brainfed.sites.flower.messages import Signer, addressed, to_contents
-from brainfed.sites.packet import ANSWER, Packet
+from brainfed.sites import Packet
+from brainfed.sites._packet import ANSWER
+from brainfed.sites.flower import _hub as hub
+from brainfed.sites.flower import _pauses as pauses
+from brainfed.sites.flower._messages import Signer, addressed, to_contents
 from support.sites.fake_grid import NAMES, Grid, message, received
 
 MODEL = {"weights": np.arange(6, dtype=np.float32).reshape(1, 6)}

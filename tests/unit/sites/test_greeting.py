@@ -9,8 +9,8 @@ import pytest
 
 pytest.importorskip("flwr", reason="flwr is not installed: make install-sites")
 
+from brainfed.sites import INTRODUCE, LEAVE, REFUSED, Packet, SiteError
 from brainfed.sites.conversation import AGAIN_S, FRESH_S, HERE_S, Comparison, greet
-from brainfed.sites.packet import INTRODUCE, LEAVE, REFUSED, Packet, SiteError
 from brainfed.sites.study import introduction
 from support.sites.sites_in_threads import SiteClients
 from support.sites.study_config import planned

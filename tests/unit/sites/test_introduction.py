@@ -5,8 +5,7 @@ from dataclasses import asdict
 
 import pytest
 
-from brainfed.runtime.artefacts import canonical_json
-from brainfed.runtime.errors import UserError
+from brainfed.runtime import UserError, canonical_json
 from brainfed.sites.study import A_SITES_OWN, check_introduction, introduction, settings_of, study_digest
 from support.sites.study_config import planned
 

@@ -16,17 +16,13 @@ from federation.three_sites import COHORT, COHORT_OF_ALL, SITES, STUDY, write_da
 
 pytest.importorskip("flwr", reason="flwr is not installed: make install-sites")
 
-from brainfed.configuration.layout.at_a_site import all_predictions, joint_files
-from brainfed.runtime.disk import folder_lock
-from brainfed.runtime.errors import UserError
+from brainfed.configuration.layout import all_predictions, joint_files
+from brainfed.runtime import UserError, folder_lock
+from brainfed.sites import REFUSED, Packet, SiteClient, join
 from brainfed.sites import coordinate as leading
-from brainfed.sites import join
 from brainfed.sites import join as joining
-from brainfed.sites.flower.certificates import make_certificate, make_key_pair
-from brainfed.sites.flower.processes import FlowerFolder
+from brainfed.sites.flower import FlowerFolder, make_certificate, make_key_pair
 from brainfed.sites.join import LEFT, PastLeave
-from brainfed.sites.packet import REFUSED, Packet
-from brainfed.sites.site_client import SiteClient
 from brainfed.sites.study import StudyPlace, study_digest
 
 ADDRESS = "127.0.0.1:9092"

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from brainfed.federation.strategies.fedavg import FedAvg
-from brainfed.runtime.errors import UserError
-from brainfed.sites.coordinator import Coordinator, KeptState
-from brainfed.sites.packet import OPEN, REPLY, TOTAL, Packet, SiteError, arrays_digest
-from brainfed.sites.recipes import recipe_of
-from brainfed.sites.sessions import Session
+from brainfed.federation.strategies import FedAvg
+from brainfed.runtime import UserError
+from brainfed.sites import REPLY, Coordinator, KeptState, Packet, SiteError
+from brainfed.sites._packet import OPEN, TOTAL, arrays_digest
+from brainfed.sites._recipes import recipe_of
+from brainfed.sites._sessions import Session
 
 NAMES = {0: "site-0", 1: "site-1"}
 ROUNDS = 2

@@ -12,24 +12,12 @@ import pytest
 
 pytest.importorskip("flwr", reason="flwr is not installed: make install-sites")
 
-from brainfed.runtime.errors import UserError
-from brainfed.sites import site_client as left_site
-from brainfed.sites.flower.secure_site import KEYS, MASKED, SHARES, UNMASK
-from brainfed.sites.packet import (
-    ABSENT,
-    INTRODUCE,
-    LARGEST,
-    LEAVE,
-    OPEN,
-    REFUSED,
-    REPLY,
-    SEALED,
-    SUM,
-    TOTAL,
-    WORKING,
-    Packet,
-)
-from brainfed.sites.site_client import COLUMNS, LeftSite
+from brainfed.runtime import UserError
+from brainfed.sites import ABSENT, INTRODUCE, LEAVE, REFUSED, REPLY, SEALED, Packet
+from brainfed.sites import _site_client as left_site
+from brainfed.sites._packet import LARGEST, OPEN, SUM, TOTAL, WORKING
+from brainfed.sites._site_client import COLUMNS, LeftSite
+from brainfed.sites.flower._secure_site import KEYS, MASKED, SHARES, UNMASK
 from support.sites.apart_sites import only_nodes
 from support.sites.sites_in_threads import NAMES, Site, SiteClients, conversation
 from support.sites.small_studies import INPUTS, ROUNDS, mlp

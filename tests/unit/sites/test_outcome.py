@@ -7,13 +7,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from brainfed.reporting.charts.scores import by_site_chart
-from brainfed.reporting.charts.style import IntervalRow
-from brainfed.reporting.scored import Interval
-from brainfed.reporting.variants import places
-from brainfed.sites.outcome import read_results
-from brainfed.sites.outcome_page import outcome_screen, render_outcome, score_table, site_table
-from brainfed.sites.scores import by_run, of_all
+from brainfed.reporting import Interval, places
+from brainfed.reporting.charts import IntervalRow, by_site_chart
+from brainfed.sites._outcome import read_results
+from brainfed.sites._outcome_page import outcome_screen, render_outcome, score_table, site_table
+from brainfed.sites._scores import by_run, of_all
 from support.reports.chart_rows import rows_of
 from support.reports.report_project import words_of
 from support.sites.study_outcome import FOLDS, REPEATS, SITES, VARIANTS, outline_of, sent

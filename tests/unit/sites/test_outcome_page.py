@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from brainfed.sites.outcome_page import outcome_outline, said_time
+from brainfed.sites._outcome_page import outcome_outline, said_time
 from support.sites.study_outcome import SITES, VARIANTS, sent, write_study
 
 
@@ -30,9 +30,9 @@ def test_the_outline_has_the_sites_variants_and_reference_of_the_config(tmp_path
 def test_a_study_that_ends_leaves_the_page_and_names_it(tmp_path, monkeypatch, capsys):
     """Flower is left out: the study's run is a function that writes what the sites sent."""
     pytest.importorskip("flwr", reason="flwr is not installed: make install-sites")
+    from brainfed.sites import _outcome_page as page
     from brainfed.sites import coordinate as module
-    from brainfed.sites import outcome_page as page
-    from brainfed.sites.flower.certificates import make_certificate, make_key_pair
+    from brainfed.sites.flower import make_certificate, make_key_pair
 
     monkeypatch.chdir(tmp_path)
     place = write_study(tmp_path, folds=2, repeats=1)

@@ -7,12 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.configuration.layout.at_a_site import INNER_FOLDS, sets_added_up
-from brainfed.federation.accounting import composed_epsilon, planned_steps
-from brainfed.methods.registry import METHODS
-from brainfed.runtime.artefacts import write_table
-from brainfed.runtime.errors import UserError
-from brainfed.samples import inner_folds
+from brainfed.configuration.layout import sets_added_up
+from brainfed.configuration.layout._at_a_site import INNER_FOLDS
+from brainfed.federation import composed_epsilon, planned_steps
+from brainfed.methods import METHODS
+from brainfed.runtime import UserError, write_table
+from brainfed.samples import _inner_folds as inner_folds
 from brainfed.sites.released import Released, Stated, epsilon_of, released_by, require_accepted, sentence_of
 from support.samples.method_inputs import method_inputs
 from support.sites.study_config import planned

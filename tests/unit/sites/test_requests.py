@@ -12,31 +12,33 @@ from safetensors.numpy import save
 
 pytest.importorskip("flwr", reason="flwr is not installed: make install-sites")
 
-from brainfed.runtime.errors import UserError
-from brainfed.sites.conversation import Comparison, Conversation
-from brainfed.sites.coordinator import Coordinator
-from brainfed.sites.packet import (
-    HELD,
+from brainfed.runtime import UserError
+from brainfed.sites import (
     INTRODUCE,
-    LARGEST,
     LEAVE,
-    NEXT,
-    OPEN,
     REFUSED,
     REPLY,
     SEALED,
-    SUM,
-    TOTAL,
-    WORKING,
     BrokenPacketError,
+    Coordinator,
     Packet,
     SiteError,
     fingerprint,
+)
+from brainfed.sites._packet import (
+    HELD,
+    LARGEST,
+    NEXT,
+    OPEN,
+    SUM,
+    TOTAL,
+    WORKING,
     require_introduction,
     require_request,
     seal,
 )
-from brainfed.sites.sessions import Total
+from brainfed.sites._sessions import Total
+from brainfed.sites.conversation import Comparison, Conversation
 from support.sites.apart_sites import only_nodes
 from support.sites.sites_in_threads import NAMES, Site, SiteClients, conversation
 from support.sites.small_studies import INPUTS, ROUNDS, mlp, resumable_in, ridge, started

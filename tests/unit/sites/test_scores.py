@@ -5,9 +5,9 @@ import pytest
 from scipy import stats
 from sklearn.metrics import balanced_accuracy_score, confusion_matrix, recall_score, roc_auc_score
 
-from brainfed.evaluation.scores import POOLED, score_runs
-from brainfed.runtime.errors import UserError
-from brainfed.sites.scores import (
+from brainfed.evaluation import POOLED, score_runs
+from brainfed.runtime import UserError
+from brainfed.sites._scores import (
     at_site,
     auc_by_run,
     by_run,

@@ -12,10 +12,11 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from flwr.common.secure_aggregation.crypto.shamir import combine_shares
 
-from brainfed.runtime.errors import UserError
-from brainfed.sites.flower.secure_coordinator import secure_sum
-from brainfed.sites.flower.secure_site import BITS, KEYS, MASKED, SHARES, UNMASK, Summand, decode, encode, mask
-from brainfed.sites.packet import ABSENT, SMALLEST, Packet, SiteError, bound, is_bound
+from brainfed.runtime import UserError
+from brainfed.sites import ABSENT, Packet, SiteError, bound, is_bound
+from brainfed.sites._packet import SMALLEST
+from brainfed.sites.flower._secure_coordinator import secure_sum
+from brainfed.sites.flower._secure_site import BITS, KEYS, MASKED, SHARES, UNMASK, Summand, decode, encode, mask
 from support.sites.secure_sites import BOUND, Sites, shares_for
 from support.sites.sites_in_threads import NAMES
 

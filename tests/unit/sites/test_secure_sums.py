@@ -12,15 +12,13 @@ pytest.importorskip("flwr", reason="flwr is not installed: make install-sites")
 
 from brainfed.methods.logistic_federated.declaration import FederatedLogisticSettings
 from brainfed.methods.logistic_federated.train import train as train_logistic
-from brainfed.runtime.errors import UserError
-from brainfed.runtime.jobs.checkpoints import Run
+from brainfed.runtime import UserError
+from brainfed.runtime.jobs import Run
+from brainfed.sites import ABSENT, LEAVE, REPLY, SEALED, Coordinator, Packet, SiteClient, SiteError
+from brainfed.sites._packet import LARGEST, NEXT, OPEN, TOTAL
 from brainfed.sites.conversation import Conversation
-from brainfed.sites.coordinator import Coordinator
-from brainfed.sites.flower.connection import Outward
-from brainfed.sites.flower.secure_coordinator import SecureSums
-from brainfed.sites.flower.secure_site import KEYS, MASKED, UNMASK
-from brainfed.sites.packet import ABSENT, LARGEST, LEAVE, NEXT, OPEN, REPLY, SEALED, TOTAL, Packet, SiteError
-from brainfed.sites.site_client import SiteClient
+from brainfed.sites.flower import Outward, SecureSums
+from brainfed.sites.flower._secure_site import KEYS, MASKED, UNMASK
 from support.sites.apart_sites import only_nodes
 from support.sites.secure_sites import Sites
 from support.sites.sites_in_threads import NAMES, Site, SiteClients, conversation, numbers
@@ -178,7 +176,7 @@ def test_a_site_that_starts_again_with_other_numbers_is_refused():
 
 
 def sealed(clients, code, about, count):
-    from brainfed.sites.packet import seal
+    from brainfed.sites._packet import seal
 
     return seal(Packet(TOTAL, about, {"count": np.array(count)}), f"secret-{code}")
 

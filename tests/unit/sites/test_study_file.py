@@ -5,9 +5,9 @@ import json
 import pytest
 import yaml
 
-from brainfed.checking.project import check_config
-from brainfed.configuration.loading import load_plan, read_config
-from brainfed.runtime.errors import UserError
+from brainfed.checking._project import check_config
+from brainfed.configuration import load_plan, read_config
+from brainfed.runtime import UserError
 from brainfed.sites.join import PastLeave
 from brainfed.sites.study import require_extended_study, require_study_of, settings_of
 from support.sites.study_config import STUDY

@@ -2,7 +2,8 @@
 
 import pytest
 
-from brainfed.sites.packet import DifferingSitesError, SiteError, usual
+from brainfed.sites import DifferingSitesError, SiteError
+from brainfed.sites._packet import usual
 
 
 @pytest.mark.parametrize(

@@ -22,12 +22,11 @@ from typing import Any, Literal, NamedTuple, Union, cast, get_args, get_origin
 
 import yaml
 
-from brainfed.configuration.project import ExperimentSettings, ProjectSettings
+from brainfed.configuration._project import ExperimentSettings, ProjectSettings
+from brainfed.configuration._validation import type_hints
 from brainfed.configuration.prune import EXTENDS, schema
 from brainfed.configuration.stages import registry
-from brainfed.configuration.validation import type_hints
-from brainfed.methods.method import Method
-from brainfed.methods.registry import METHODS
+from brainfed.methods import METHODS, Method
 
 # --- Rows: a key, its type, its default, its meaning ---
 

@@ -14,15 +14,14 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from brainfed.configuration.layout.layout import lock_files
-from brainfed.configuration.loading import extended, load_plan, read_config
-from brainfed.configuration.planning.plan import Plan
-from brainfed.configuration.project import ProjectSettings
+from brainfed.configuration._loading import extended, load_plan, read_config
+from brainfed.configuration._project import ProjectSettings
+from brainfed.configuration._validation import adapter
+from brainfed.configuration.layout import lock_files
+from brainfed.configuration.planning import Plan
 from brainfed.configuration.stages import registry
-from brainfed.configuration.validation import adapter
-from brainfed.methods.registry import METHODS
-from brainfed.runtime.errors import UserError
-from brainfed.runtime.scheduling import hold
+from brainfed.methods import METHODS
+from brainfed.runtime import UserError, hold
 
 
 def stage_folders() -> list[str]:

@@ -6,15 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from brainfed.federation.sharing import Ledger, record_summaries
-from brainfed.graphs.neighbours import mean_pairwise_distance, nearest
-from brainfed.graphs.population import fit_parts
-from brainfed.inpainting.fusing import place
-from brainfed.inpainting.inputs import Generated, InpaintingInputs, TrainedGenerator, rank_among_equals
-from brainfed.inpainting.settings import CENTROIDS_TENSORS, CentroidSettings
-from brainfed.runtime.arrays import Float64, IntArray
-from brainfed.runtime.artefacts import ArrayFile
-from brainfed.runtime.jobs.checkpoints import Run
+from brainfed.federation import Ledger, record_summaries
+from brainfed.graphs import fit_parts, mean_pairwise_distance, nearest
+from brainfed.inpainting._fusing import place
+from brainfed.inpainting._inputs import Generated, InpaintingInputs, TrainedGenerator, rank_among_equals
+from brainfed.inpainting._settings import CENTROIDS_TENSORS, CentroidSettings
+from brainfed.runtime import ArrayFile, Float64, IntArray
+from brainfed.runtime.jobs import Run
 
 # Groups of similar subjects of a minimum size, by microaggregation.
 #

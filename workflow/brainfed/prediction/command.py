@@ -11,12 +11,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from brainfed.imaging.connectivity import connectivity
-from brainfed.imaging.series.roi_series import read_roi_series, varying_regions
-from brainfed.imaging.series.shards import check_series
-from brainfed.imaging.settings import FeatureSettings
-from brainfed.imaging.tangent import covariances
-from brainfed.methods.registry import METHODS
+from brainfed.imaging import FeatureSettings, connectivity, covariances
+from brainfed.imaging.series import check_series, read_roi_series, varying_regions
+from brainfed.methods import METHODS
 from brainfed.prediction.model_file import (
     FAR,
     MADE_UP,
@@ -27,11 +24,8 @@ from brainfed.prediction.model_file import (
     read_model,
     tangent_features,
 )
-from brainfed.runtime.artefacts import read_arrays, write_tsv
-from brainfed.runtime.errors import UserError
-from brainfed.runtime.score_kinds import predicted_classes, score_columns
-from brainfed.runtime.settings import resolve, restore
-from brainfed.samples.inputs import score_at
+from brainfed.runtime import UserError, predicted_classes, read_arrays, resolve, restore, score_columns, write_tsv
+from brainfed.samples import score_at
 
 SHARD = ".safetensors"
 """Ending of a file of several patients, which the workflow extracted from their images."""

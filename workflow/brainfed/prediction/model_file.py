@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from brainfed.evaluation.metrics import auc, sd_of_chance
-from brainfed.imaging.scans.region_table import read_region_table
-from brainfed.imaging.settings import FeatureSettings
-from brainfed.imaging.tangent import (
+from brainfed.evaluation import auc, sd_of_chance
+from brainfed.imaging import (
     Covariances,
+    FeatureSettings,
     load_covariances,
     log_sum,
     tangent_at,
@@ -20,12 +19,9 @@ from brainfed.imaging.tangent import (
     tangent_ledger,
     whitening_of_fold,
 )
-from brainfed.runtime.arrays import IntArray
-from brainfed.runtime.artefacts import read_arrays, read_table, write_arrays
-from brainfed.runtime.errors import UserError
-from brainfed.runtime.provenance import versions
-from brainfed.runtime.settings import resolve, restore
-from brainfed.samples.inputs import UNTESTED, FittedModel, MethodInputs, Outcome, Score, score_at, with_alike_shared
+from brainfed.imaging.scans import read_region_table
+from brainfed.runtime import IntArray, UserError, read_arrays, read_table, resolve, restore, versions, write_arrays
+from brainfed.samples import UNTESTED, FittedModel, MethodInputs, Outcome, Score, score_at, with_alike_shared
 
 # The file of a kept model: of every fold and of everybody what scores a patient, and what describes it. No subject.
 
@@ -230,7 +226,7 @@ def keep(
     """Train on all labelled subjects, and write the models of everybody and of all folds.
 
     Args:
-        kept: as `configuration.layout.cohort_inputs` makes it.
+        kept: as `configuration.layout._cohort_inputs` makes it.
         truth: (n,) labels.
         outcome: of the method on `inputs`, with its models.
 

@@ -11,11 +11,9 @@ from logging import getLogger
 from pathlib import Path
 from typing import Any
 
-from brainfed.runtime.artefacts import write_text
-from brainfed.runtime.errors import UserError
-from brainfed.sites.coordinator import Coordinator, KeptState
-from brainfed.sites.flower.secure_coordinator import SecureSums
-from brainfed.sites.packet import (
+from brainfed.runtime import UserError, write_text
+from brainfed.sites._coordinator import Coordinator, KeptState
+from brainfed.sites._packet import (
     HELD,
     INTRODUCE,
     LEAVE,
@@ -29,8 +27,9 @@ from brainfed.sites.packet import (
     require_introduction,
     require_request,
 )
+from brainfed.sites._site_client import started_of
+from brainfed.sites.flower import SecureSums
 from brainfed.sites.released import Stated, require_accepted
-from brainfed.sites.site_client import started_of
 from brainfed.sites.study import OUTCOME, START, StudyPlace, check_introduction, introduction, study_digest
 
 # The coordinator compares each site with the study, refuses one that differs alone, and waits until all are there.

@@ -6,10 +6,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from brainfed.runtime.errors import UserError
-from brainfed.sites.flower.certificates import make_or_check, require_public_keys
-from brainfed.sites.flower.processes import FlowerFolder, start_run, start_superlink, together
-from brainfed.sites.outcome_page import write_outcome_page
+from brainfed.runtime import UserError
+from brainfed.sites._outcome_page import write_outcome_page
+from brainfed.sites.flower import FlowerFolder, make_or_check, require_public_keys, start_run, start_superlink, together
 from brainfed.sites.released import SHARE, Stated
 from brainfed.sites.study import FOLDER, OUTCOME, PAGE, StudyPlace, study_digest
 

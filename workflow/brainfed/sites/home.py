@@ -16,13 +16,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from brainfed.cohort.splits.folds import require_own
-from brainfed.federation.link import Arrays, EveryRound, Link, Pace
-from brainfed.federation.message import Message
-from brainfed.federation.strategies.fedavg import EndingStrategy, Strategy
-from brainfed.runtime.errors import UserError
-from brainfed.sites.ipc import SECRET, SITE_SOCKET, JobClient
-from brainfed.sites.packet import (
+from brainfed.cohort.splits import require_own
+from brainfed.federation import Arrays, EveryRound, Link, Message, Pace
+from brainfed.federation.strategies import EndingStrategy, Strategy
+from brainfed.runtime import UserError
+from brainfed.sites._ipc import SECRET, SITE_SOCKET, JobClient
+from brainfed.sites._packet import (
     LARGEST,
     OPEN,
     PUBLISHED,
@@ -35,7 +34,7 @@ from brainfed.sites.packet import (
     Packet,
     arrays_digest,
 )
-from brainfed.sites.recipes import addends, recipe_of
+from brainfed.sites._recipes import addends, recipe_of
 
 
 @dataclass
@@ -196,7 +195,7 @@ Samples = TypeVar("Samples")
 
 @dataclass(frozen=True)
 class SiteJob:
-    """A job that trains with the other sites (`scripting.joint.JointJob`).
+    """A job that trains with the other sites (`scripting._joint.JointJob`).
 
     Attributes:
         study: `sites`, `site`, `noise` and `secure_sums`.

@@ -18,17 +18,23 @@ from functools import cache
 from pathlib import Path
 from threading import Event, Thread
 
-from brainfed.configuration.layout.at_a_site import all_predictions, joint_files
-from brainfed.runtime.artefacts import write_text
-from brainfed.runtime.disk import folder_lock
-from brainfed.runtime.errors import UserError
-from brainfed.sites.flower.certificates import make_key_pair, require_certificate, site_key, write_private, write_public
-from brainfed.sites.flower.connection import Connection, Outward
-from brainfed.sites.flower.processes import FlowerFolder, together
-from brainfed.sites.ipc import SECRET, SITE_SOCKET, Answer, serve, serve_each
-from brainfed.sites.packet import LEAVE, REFUSED, Packet
+from brainfed.configuration.layout import all_predictions, joint_files
+from brainfed.runtime import UserError, folder_lock, write_text
+from brainfed.sites._ipc import SECRET, SITE_SOCKET, Answer, serve, serve_each
+from brainfed.sites._packet import LEAVE, REFUSED, Packet
+from brainfed.sites._site_client import LeftSite, SiteClient
+from brainfed.sites.flower import (
+    Connection,
+    FlowerFolder,
+    Outward,
+    make_key_pair,
+    require_certificate,
+    site_key,
+    together,
+    write_private,
+    write_public,
+)
 from brainfed.sites.released import Released, Stated, released_by, require_accepted, sentence_of
-from brainfed.sites.site_client import LeftSite, SiteClient
 from brainfed.sites.study import (
     FOLDER,
     StudyPlace,
@@ -310,6 +316,6 @@ def _open(client: SiteClient, outward: Answer) -> Iterator[tuple[Path, Path]]:
 
 def _scores(files: Mapping[tuple[str, int], str]) -> list[dict[str, object]]:
     """Of the predictions of all variants and repeats."""
-    from brainfed.sites.scores import site_scores  # Scores are of the end alone, and import scikit-learn.
+    from brainfed.sites._scores import site_scores  # Scores are of the end alone, and import scikit-learn.
 
     return site_scores(list(files), list(files.values()))

@@ -9,14 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from brainfed.configuration.layout.at_a_site import is_private, sets_added_up, trains_jointly
-from brainfed.configuration.layout.layout import split_file
-from brainfed.configuration.planning.experiments import Experiment, Variant
-from brainfed.configuration.planning.plan import Plan
-from brainfed.federation.accounting import Steps, composed_epsilon, planned_steps
-from brainfed.runtime.artefacts import read_table
-from brainfed.runtime.errors import UserError
-from brainfed.runtime.settings import restore
+from brainfed.configuration.layout import is_private, sets_added_up, split_file, trains_jointly
+from brainfed.configuration.planning import Experiment, Plan, Variant
+from brainfed.federation import Steps, composed_epsilon, planned_steps
+from brainfed.runtime import UserError, read_table, restore
 from brainfed.sites.study import StudyPlace
 
 IntArray = NDArray[np.int64]

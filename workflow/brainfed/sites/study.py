@@ -12,12 +12,11 @@ from typing import Any
 import yaml
 
 import brainfed
-from brainfed.cohort.sources.listing import list_cohort
-from brainfed.configuration.layout.layout import Layout
-from brainfed.configuration.loading import extended, extends, load_plan, read_config
-from brainfed.configuration.planning.plan import Plan
-from brainfed.runtime.artefacts import canonical_json
-from brainfed.runtime.errors import UserError
+from brainfed.cohort.sources import list_cohort
+from brainfed.configuration import extended, extends, load_plan, read_config
+from brainfed.configuration.layout import Layout
+from brainfed.configuration.planning import Plan
+from brainfed.runtime import UserError, canonical_json
 
 FOLDER = Path("federation")
 """Keys, certificate, logs and state, beside `results`."""

@@ -3,8 +3,8 @@
 import pytest
 import requests
 
-from brainfed.cohort.sources import abide
-from brainfed.runtime.errors import UserError
+from brainfed.cohort.sources import _abide as abide
+from brainfed.runtime import UserError
 
 TABLE = "Phenotypic_V1_0b_preprocessed1.csv"
 LISTED = ("Pitt_0050003", "Pitt_0050004", "NYU_0051005")

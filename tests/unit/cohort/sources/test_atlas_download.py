@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 import requests
 
-from brainfed.cohort.sources import atlas_download
-from brainfed.cohort.sources.atlas_download import FETCHERS, fetch_atlases, parcellation_of
-from brainfed.cohort.sources.files import KNOWN_ATLASES
-from brainfed.imaging.scans.atlas import Atlas, load_atlas
-from brainfed.runtime.errors import UserError
+from brainfed.cohort.sources import KNOWN_ATLASES, fetch_atlases
+from brainfed.cohort.sources import _atlas_download as atlas_download
+from brainfed.cohort.sources._atlas_download import FETCHERS, parcellation_of
+from brainfed.imaging.scans import Atlas, load_atlas
+from brainfed.runtime import UserError
 
 AFFINE = np.diag([3.0, 3, 3, 1])
 SHAPE = (12, 12, 12)

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from brainfed.checking.cohort import check_cohort
-from brainfed.checking.files import check_orphans
-from brainfed.cohort.settings.cohort import CohortSettings
-from brainfed.cohort.sources.files import files_below, located
-from brainfed.cohort.sources.listing import list_cohort
-from brainfed.configuration.validation import validate
-from brainfed.runtime.errors import UserError
+from brainfed.checking._cohort import check_cohort
+from brainfed.checking._files import check_orphans
+from brainfed.cohort.settings import CohortSettings
+from brainfed.cohort.sources import files_below, list_cohort
+from brainfed.cohort.sources._files import located
+from brainfed.configuration import validate
+from brainfed.runtime import UserError
 
 SERIES = "1,2,3\n4,6,5\n7,9,8\n"
 FILES = ("x/a.csv", "x/deep/b.csv", "c.csv", "y/stranger.csv", "y/notes.txt")

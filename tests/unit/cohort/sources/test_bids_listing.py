@@ -9,11 +9,10 @@ from unicodedata import normalize
 
 import pytest
 
-from brainfed.cohort.settings.cohort import CohortSettings, ColumnSettings, ExtractionSettings
-from brainfed.cohort.settings.sources import BidsSettings, ConfoundSettings
-from brainfed.cohort.sources.listing import list_cohort
-from brainfed.configuration.validation import validate
-from brainfed.runtime.errors import UserError
+from brainfed.cohort.settings import BidsSettings, CohortSettings, ColumnSettings, ConfoundSettings, ExtractionSettings
+from brainfed.cohort.sources import list_cohort
+from brainfed.configuration import validate
+from brainfed.runtime import UserError
 from support.files.bids_cohort import cohort, names, refused, two_subjects
 from support.files.bids_dataset import Derivative
 
@@ -284,9 +283,9 @@ def test_listing_imports_no_library_of_numbers(derivative):
     settings = cohort(derivative)
     code = (
         "import sys\n"
-        "from brainfed.cohort.sources.bids_tree import find_runs\n"
-        "from brainfed.cohort.settings.sources import BidsSettings\n"
-        "import brainfed.cohort.sources.bids_listing\n"
+        "from brainfed.cohort.sources._bids_tree import find_runs\n"
+        "from brainfed.cohort.settings import BidsSettings\n"
+        "import brainfed.cohort.sources._bids_listing\n"
         f"find_runs({settings.bids.derivatives!r}, BidsSettings(space='T1w'), 'c')\n"
         "print(sorted({'numpy', 'pandas', 'torch', 'nilearn', 'sklearn', 'nibabel', 'scipy'} & set(sys.modules)))"
     )

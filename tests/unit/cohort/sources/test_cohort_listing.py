@@ -4,12 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from brainfed.checking.files import check_orphans
-from brainfed.cohort.phenotype.ingest import ingest
-from brainfed.cohort.settings.cohort import CodeSettings, CohortSettings, ColumnSettings
-from brainfed.cohort.sources.files import unlisted_files
-from brainfed.cohort.sources.listing import list_cohort
-from brainfed.runtime.errors import UserError
+from brainfed.checking._files import check_orphans
+from brainfed.cohort.phenotype import ingest
+from brainfed.cohort.settings import CodeSettings, CohortSettings, ColumnSettings
+from brainfed.cohort.sources import list_cohort, unlisted_files
+from brainfed.runtime import UserError
 
 HEADER = "participant_id,site,age,sex,diagnosis"
 CODES = CodeSettings(

@@ -9,11 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from brainfed.cohort.settings.cohort import CohortSettings, ColumnSettings
-from brainfed.cohort.settings.sources import SimulateSettings
-from brainfed.cohort.sources.files import shard_name
-from brainfed.cohort.sources.listing import list_cohort
-from brainfed.runtime.errors import UserError
+from brainfed.cohort.settings import CohortSettings, ColumnSettings, SimulateSettings
+from brainfed.cohort.sources import list_cohort, shard_name
+from brainfed.runtime import UserError
 
 HEADER = "participant_id,site,age,sex,diagnosis"
 ROWS = ("s2,a,20,male,patient", "s1,b,21,female,control")
@@ -315,7 +313,7 @@ def test_links_hide_no_input_that_the_run_writes(tmp_path, monkeypatch, moved, s
 
 def test_listing_imports_nothing_heavy():
     code = (
-        "import sys, brainfed.cohort.sources.listing, brainfed.imaging.settings; "
+        "import sys, brainfed.cohort.sources._listing, brainfed.imaging._settings; "
         "print(sorted({'numpy', 'pandas', 'torch', 'nilearn', 'sklearn', 'nibabel', 'scipy'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

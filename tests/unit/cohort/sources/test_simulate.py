@@ -13,33 +13,35 @@ from hypothesis import settings as checks
 from hypothesis import strategies as st
 from scipy import ndimage, stats
 
-from brainfed.cohort.settings.cohort import CohortSettings
-from brainfed.cohort.settings.sources import FreeSurferSettings, SimulatedSite, SimulateSettings
-from brainfed.cohort.sources.listing import apportion, list_cohort
-from brainfed.cohort.sources.simulated_scans import (
+from brainfed.cohort.settings import CohortSettings, FreeSurferSettings, SimulateSettings
+from brainfed.cohort.settings._sources import SimulatedSite
+from brainfed.cohort.sources import (
+    list_cohort,
+    simulate_subjects,
+    write_atlas,
+    write_participants,
+    write_scans,
+    write_thickness,
+)
+from brainfed.cohort.sources._listing import apportion
+from brainfed.cohort.sources._simulated_scans import (
     region_signals,
     simulate_atlas,
     simulate_connectome,
     simulate_scan,
     subject_correlation,
-    write_atlas,
-    write_participants,
-    write_scans,
 )
-from brainfed.cohort.sources.simulated_subjects import (
+from brainfed.cohort.sources._simulated_subjects import (
     DEVIATION,
     FIRST,
     STEP,
     SimulatedSubject,
     simulate_phenotypes,
-    simulate_subjects,
     simulate_thickness,
-    write_thickness,
 )
-from brainfed.configuration.layout.cohort_inputs import CohortInputs
-from brainfed.imaging.morphometry.features import read_measures
-from brainfed.runtime.errors import UserError
-from brainfed.runtime.streams import Streams
+from brainfed.configuration.layout import CohortInputs
+from brainfed.imaging.morphometry import read_measures
+from brainfed.runtime import Streams, UserError
 
 STREAMS = Streams(7)
 SMALL = SimulateSettings(

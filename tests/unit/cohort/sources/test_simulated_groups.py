@@ -11,18 +11,18 @@ import pytest
 from scipy import stats
 from sklearn.linear_model import LogisticRegression
 
-from brainfed.cohort.settings.cohort import CohortSettings
-from brainfed.cohort.sources.simulated_scans import (
+from brainfed.cohort.settings import CohortSettings
+from brainfed.cohort.sources import simulate_subjects, write_participants
+from brainfed.cohort.sources._simulated_scans import (
     OWN,
     WITHIN_NETWORK,
     simulate_atlas,
     simulate_connectome,
     subject_correlation,
-    write_participants,
 )
-from brainfed.cohort.sources.simulated_subjects import simulate_phenotypes, simulate_subjects, simulated_groups
-from brainfed.configuration.validation import validate
-from brainfed.runtime.errors import UserError
+from brainfed.cohort.sources._simulated_subjects import simulate_phenotypes, simulated_groups
+from brainfed.configuration import validate
+from brainfed.runtime import UserError
 from unit.cohort.sources.test_simulate import SMALL as ALONE
 from unit.cohort.sources.test_simulate import STREAMS
 

@@ -2,16 +2,14 @@
 
 import pytest
 
-from brainfed.checking.cohort import check_cohort
-from brainfed.cohort.classes import class_words
-from brainfed.cohort.phenotype.ingest import ingest
-from brainfed.cohort.settings.cohort import CohortSettings
-from brainfed.cohort.sources.listing import list_cohort
-from brainfed.cohort.sources.tudataset_download import fetch_data_sets
-from brainfed.configuration.planning.plan import make_plan
-from brainfed.configuration.project import ProjectSettings
-from brainfed.configuration.validation import validate
-from brainfed.runtime.errors import UserError
+from brainfed.checking._cohort import check_cohort
+from brainfed.cohort import class_words
+from brainfed.cohort.phenotype import ingest
+from brainfed.cohort.settings import CohortSettings
+from brainfed.cohort.sources import fetch_data_sets, list_cohort
+from brainfed.configuration import ProjectSettings, validate
+from brainfed.configuration.planning import make_plan
+from brainfed.runtime import UserError
 from support.files.tu_data_set import write_data_set, write_lines
 
 
@@ -221,7 +219,7 @@ def test_a_download_without_a_network_gets_one_sentence(tmp_path, monkeypatch):
         raise OSError("no route")
 
     stub = type("Stub", (), {"url": "https://x", "__init__": unreachable})
-    monkeypatch.setattr("brainfed.cohort.sources.tudataset_download.TUDataset", stub)
+    monkeypatch.setattr("brainfed.cohort.sources._tudataset_download.TUDataset", stub)
     with pytest.raises(UserError, match="TOY: expected the data set from https://x, could not fetch it"):
         fetch_data_sets(["TOY"], tmp_path, lambda *_: None)
 
@@ -231,7 +229,7 @@ def test_a_download_that_stopped_half_way_is_made_again(tmp_path, monkeypatch):
     (raw / "TOY_graph_labels.txt").unlink()
     asked = []
     monkeypatch.setattr(
-        "brainfed.cohort.sources.tudataset_download.TUDataset", lambda folder, name: asked.append((name, raw.exists()))
+        "brainfed.cohort.sources._tudataset_download.TUDataset", lambda folder, name: asked.append((name, raw.exists()))
     )
     fetch_data_sets(["TOY"], tmp_path, lambda *_: None)
     assert asked == [("TOY", False)], "what was left is removed, else PyTorch Geometric takes it for whole"
@@ -240,6 +238,8 @@ def test_a_download_that_stopped_half_way_is_made_again(tmp_path, monkeypatch):
 def test_a_download_brings_only_what_is_missing(tmp_path, monkeypatch):
     write_data_set(tmp_path, "HERE", 4)
     asked = []
-    monkeypatch.setattr("brainfed.cohort.sources.tudataset_download.TUDataset", lambda folder, name: asked.append(name))
+    monkeypatch.setattr(
+        "brainfed.cohort.sources._tudataset_download.TUDataset", lambda folder, name: asked.append(name)
+    )
     fetch_data_sets(["HERE", "GONE"], tmp_path, lambda *_: None)
     assert asked == ["GONE"]

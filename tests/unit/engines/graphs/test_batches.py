@@ -6,11 +6,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brainfed.engines.graphs import batch
-from brainfed.engines.graphs.batch import Bags, Graphs, Wiring, distinct_bags, distinct_rows, in_order
-from brainfed.engines.graphs.network import KeyedDropout
-from brainfed.runtime.streams import Streams
-from brainfed.samples.series import GraphSamples
+from brainfed.engines.graphs import _batch as batch
+from brainfed.engines.graphs._batch import Bags, Graphs, Wiring, distinct_bags, distinct_rows, in_order
+from brainfed.engines.graphs._network import KeyedDropout
+from brainfed.runtime import Streams
+from brainfed.samples import GraphSamples
 from reference.graph_cohorts import random_graphs
 from reference.graph_federation import matrices
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from brainfed.engines.graphs import batch
-from brainfed.engines.graphs.clients import GraphCohort
-from brainfed.federation.message import GRADIENT_NORM
-from brainfed.runtime.jobs.checkpoints import Run
+from brainfed.engines.graphs import GraphCohort
+from brainfed.engines.graphs import _batch as batch
+from brainfed.federation import GRADIENT_NORM
+from brainfed.runtime.jobs import Run
 from reference.graph_cohorts import random_cohort, random_graphs
 
 from .training import ROUNDS, fast, networks, plain, settings_of, shared, train

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from brainfed.engines.graphs.clients import GraphCohort
-from brainfed.samples.series import GraphSamples
+from brainfed.engines.graphs import GraphCohort
+from brainfed.samples import GraphSamples
 from reference.graph_cohorts import random_cohort, random_graphs
 from reference.graph_federation import train_by_loops
 

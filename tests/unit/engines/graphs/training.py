@@ -5,16 +5,12 @@ from dataclasses import replace
 
 import torch
 
-from brainfed.engines.graphs.clients import GraphClients
-from brainfed.federation.loop import federate
-from brainfed.federation.noise import WeightNoise
-from brainfed.federation.settings import FederationSettings
-from brainfed.federation.sharing import Ledger
-from brainfed.federation.strategies.fedavg import Alone, FedAvg
-from brainfed.federation.wire import Wire
-from brainfed.models.gcfl import GIN, SHARED
-from brainfed.runtime.jobs.checkpoints import Checkpoint
-from brainfed.runtime.streams import Streams
+from brainfed.engines.graphs import GraphClients
+from brainfed.federation import FederationSettings, Ledger, WeightNoise, Wire, federate
+from brainfed.federation.strategies import Alone, FedAvg
+from brainfed.models import GIN, SHARED
+from brainfed.runtime import Streams
+from brainfed.runtime.jobs import Checkpoint
 from reference.module_clients import ModuleClients
 from reference.plain_graphs import plain_cohort
 

@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from brainfed.engines.private.cohort import Poisson
-from brainfed.engines.private.training import PrivateClients
-from brainfed.federation.accounting import spending_row
-from brainfed.runtime.errors import UserError
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.runtime.streams import Streams
+from brainfed.engines.private import Poisson, PrivateClients
+from brainfed.federation import spending_row
+from brainfed.runtime import Streams, UserError
+from brainfed.runtime.jobs import Run
 from reference.private_federation import train_by_loops
 
 from .training import FOLDS, PRIVACY, ROUNDS, SIZES, STREAMS, clients_of, made_up, networks, schedule, train

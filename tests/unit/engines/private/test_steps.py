@@ -8,20 +8,11 @@ from hypothesis import strategies as st
 from opacus.optimizers import DPOptimizer
 from torch.nn.functional import cross_entropy
 
-from brainfed.engines.private.cohort import (
-    Moment,
-    Poisson,
-    add_noise,
-    apply,
-    clip_factors,
-    clipped_sum,
-    make_optimiser,
-    plain_sum,
-    subject_gradients,
-)
-from brainfed.engines.private.training import probabilities
-from brainfed.federation.noise import private_normal
-from brainfed.runtime.streams import Streams
+from brainfed.engines.private import Moment, Poisson, clip_factors, subject_gradients
+from brainfed.engines.private._cohort import add_noise, apply, clipped_sum, make_optimiser, plain_sum
+from brainfed.engines.private._training import probabilities
+from brainfed.federation import private_normal
+from brainfed.runtime import Streams
 
 from .training import PRIVACY, STREAMS, clients_of, made_up, network, schedule
 

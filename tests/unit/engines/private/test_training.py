@@ -7,16 +7,16 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from brainfed.engines.private.cohort import PrivateCohort
-from brainfed.engines.private.training import POOLED, PrivateClients, PrivateTraining
-from brainfed.engines.training import train_networks
-from brainfed.federation.sharing import UndeclaredCrossing, columns, record_pool
-from brainfed.federation.strategies.fedavg import FedAvg
-from brainfed.models.classifier import LogisticRegression
-from brainfed.runtime.errors import UserError
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.runtime.streams import Streams
-from brainfed.samples.results import check
+from brainfed.engines import train_networks
+from brainfed.engines.private import PrivateClients, PrivateCohort, PrivateTraining
+from brainfed.engines.private._training import POOLED
+from brainfed.federation import columns, record_pool
+from brainfed.federation._sharing import UndeclaredCrossing
+from brainfed.federation.strategies import FedAvg
+from brainfed.models import LogisticRegression
+from brainfed.runtime import Streams, UserError
+from brainfed.runtime.jobs import Run
+from brainfed.samples import check
 from support.samples.method_inputs import method_inputs
 
 from .training import PRIVACY, STREAMS, clients_of, made_up, network, schedule, train

@@ -9,11 +9,11 @@ import pytest
 import torch
 from scipy.stats import multivariate_normal
 
-from brainfed.engines.private import training as engine
-from brainfed.engines.private.cohort import Moment, Poisson, add_noise
-from brainfed.federation.accounting import epsilon_spent
-from brainfed.federation.settings import PrivateSchedule
-from brainfed.runtime.streams import Streams
+from brainfed.engines.private import Moment, Poisson
+from brainfed.engines.private import _training as engine
+from brainfed.engines.private._cohort import add_noise
+from brainfed.federation import PrivateSchedule, epsilon_spent
+from brainfed.runtime import Streams
 
 sys.path.insert(0, str(Path(__file__).parents[4] / "benchmarks"))
 from canary import CANARIES, SUBJECT, WITHOUT, WORST, Absent, Planted, Server, log_ratio, uploads

@@ -3,9 +3,9 @@
 import numpy as np
 import torch
 
-from brainfed.engines.private.cohort import Moment, SeriesWindows, mean_adjacencies
-from brainfed.federation.sharing import Ledger
-from brainfed.graphs.connectome import normalised, normalised_adjacency, positive_correlations
+from brainfed.engines.private import Moment, SeriesWindows, mean_adjacencies
+from brainfed.federation import Ledger
+from brainfed.graphs import correlation_adjacency, normalised, positive_correlations
 from brainfed.methods.fglbc.declaration import MEAN_ADJACENCY
 from support.samples.series_cohort import WINDOW, series_inputs
 
@@ -33,7 +33,7 @@ def test_every_subject_has_one_window_a_step_and_covering_windows_to_score():
         if len(series) >= WINDOW:
             np.testing.assert_array_equal(rows[-1], series[-WINDOW:])
         for square in squares:
-            np.testing.assert_array_equal(square, normalised_adjacency(series))
+            np.testing.assert_array_equal(square, correlation_adjacency(series))
 
 
 def test_a_window_of_training_is_keyed_by_place_fold_and_step():

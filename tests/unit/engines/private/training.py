@@ -6,18 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from brainfed.engines.private.cohort import PrivateCohort
-from brainfed.engines.private.training import PrivateClients
-from brainfed.federation.loop import federate
-from brainfed.federation.noise import WeightNoise
-from brainfed.federation.settings import PrivateSchedule
-from brainfed.federation.sharing import Ledger
-from brainfed.federation.strategies.fedavg import Alone, FedAvg
-from brainfed.federation.wire import Wire
-from brainfed.models.classifier import LogisticRegression
-from brainfed.models.fedni import MLP
-from brainfed.runtime.jobs.checkpoints import Checkpoint
-from brainfed.runtime.streams import Streams
+from brainfed.engines.private import PrivateClients, PrivateCohort
+from brainfed.federation import Ledger, PrivateSchedule, WeightNoise, Wire, federate
+from brainfed.federation.strategies import Alone, FedAvg
+from brainfed.models import MLP, LogisticRegression
+from brainfed.runtime import Streams
+from brainfed.runtime.jobs import Checkpoint
 
 STREAMS, FEATURES, TIMES, ROUNDS = Streams(7), 6, 12, 3
 SIZES, FOLDS = (9, 14, 5), (0, 1)

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from sklearn.metrics import log_loss
 
-from brainfed.engines.stacked.training import chosen_candidates, held_out_losses, inner_inputs
-from brainfed.methods.classifier_settings import FederatedClassifierSettings, SoloSettings
+from brainfed.engines.stacked._training import chosen_candidates, held_out_losses, inner_inputs
+from brainfed.methods import FederatedClassifierSettings, SoloSettings
 from brainfed.methods.gcn.declaration import FEDGCN, FedGCNSettings
 from brainfed.methods.gcn.train import train_centralgcn, train_fedgcn, train_localgcn
 from brainfed.methods.mlp.train import train_fedmlp
-from brainfed.runtime.errors import UserError
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.samples.inputs import Outcome
+from brainfed.runtime import UserError
+from brainfed.runtime.jobs import Run
+from brainfed.samples import Outcome
 from support.samples.method_inputs import diagnosis_of, method_inputs, scrambled
 
 DECAYS = (0.0, 0.1, 3.0)

@@ -7,16 +7,12 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from brainfed.engines.clients import wire_name
-from brainfed.engines.stacked.training import StackedTraining
-from brainfed.federation.adam import Adam
-from brainfed.federation.settings import FederationSettings
-from brainfed.federation.sharing import Ledger
-from brainfed.graphs.propagation import neighbour_mean, normalised_adjacency
-from brainfed.models.classifier import LogisticRegression
-from brainfed.models.fedni import GCN, MLP
-from brainfed.models.fedsage import GraphSAGE
-from brainfed.runtime.jobs.checkpoints import Run
+from brainfed.engines import wire_name
+from brainfed.engines.stacked import StackedTraining
+from brainfed.federation import Adam, FederationSettings, Ledger
+from brainfed.graphs import neighbour_mean, normalised_adjacency
+from brainfed.models import GCN, MLP, GraphSAGE, LogisticRegression
+from brainfed.runtime.jobs import Run
 from reference.fedsage import neighbour_means
 from reference.loop_federation import client_of, symmetric
 from support.samples.method_inputs import method_inputs

@@ -7,14 +7,15 @@ import numpy as np
 import pytest
 import torch
 
-from brainfed.engines.stacked import training
-from brainfed.engines.stacked.training import StackedTraining, stacks_of_folds
-from brainfed.engines.training import train_networks
-from brainfed.federation.settings import FederationSettings
-from brainfed.federation.strategies.fedavg import FedAvg
+from brainfed.engines import train_networks
+from brainfed.engines.stacked import StackedTraining
+from brainfed.engines.stacked import _training as training
+from brainfed.engines.stacked._training import stacks_of_folds
+from brainfed.federation import FederationSettings
+from brainfed.federation.strategies import FedAvg
 from brainfed.methods.mlp.declaration import FEDMLP
-from brainfed.models.fedni import MLP
-from brainfed.runtime.jobs.checkpoints import Run
+from brainfed.models import MLP
+from brainfed.runtime.jobs import Run
 from support.samples.method_inputs import method_inputs
 
 FEATURES, FOLDS = 50, 6

@@ -7,11 +7,16 @@ import numpy as np
 import pytest
 import torch
 
-from brainfed.federation.attacks import Federation, attack_of, attacked_institutions, flipped_labels
-from brainfed.federation.message import Message
-from brainfed.federation.settings import RobustnessSettings
-from brainfed.methods.train_classifier import poisoned_inputs
-from brainfed.runtime.streams import Streams
+from brainfed.federation import (
+    Federation,
+    Message,
+    RobustnessSettings,
+    attack_of,
+    attacked_institutions,
+    flipped_labels,
+)
+from brainfed.methods import poisoned_inputs
+from brainfed.runtime import Streams
 from support.samples.method_inputs import method_inputs
 
 

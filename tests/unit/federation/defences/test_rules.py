@@ -4,18 +4,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from brainfed.federation.defences import (
-    defence_of,
-    geometric_median,
-    krum,
-    median,
-    multi_krum,
-    norm_clipping,
-    trimmed_mean,
-)
-from brainfed.federation.message import Message
-from brainfed.federation.settings import RobustnessSettings
-from brainfed.federation.strategies.fedavg import FedAvg
+from brainfed.federation import Message, RobustnessSettings, defence_of, median, trimmed_mean
+from brainfed.federation._defences import geometric_median, krum, multi_krum, norm_clipping
+from brainfed.federation.strategies import FedAvg
 
 
 def stack(*rows: list[float]) -> Tensor:

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import torch
 
-from brainfed.federation.distillation.fedgems import FedETObjective, FedGEMSObjective
-from brainfed.federation.distillation.gahfl import GCNA, GAHFLObjective, initial_weights, normalised_adjacency
-from brainfed.federation.distillation.objective import kl, right_teachers
-from brainfed.runtime.streams import Streams
+from brainfed.federation.distillation import FedETObjective, FedGEMSObjective, GAHFLObjective, initial_weights
+from brainfed.federation.distillation._gahfl import GCNA, normalised_adjacency
+from brainfed.federation.distillation._objective import kl, right_teachers
+from brainfed.runtime import Streams
 from reference import distillation as reference
 from support.samples.public_batches import FOLDS, ROWS, every_label, loss_and_gradient, noise, random_batches, start
 

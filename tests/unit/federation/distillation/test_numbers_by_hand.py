@@ -5,18 +5,17 @@ from math import log
 import pytest
 import torch
 
-from brainfed.federation.distillation.fedgems import FedETObjective, FedGEMSObjective, entropy_weights
-from brainfed.federation.distillation.gahfl import GAHFLObjective, initial_weights
-from brainfed.federation.distillation.objective import (
-    LogitPool,
+from brainfed.federation.distillation import (
+    FedETObjective,
+    FedGEMSObjective,
+    GAHFLObjective,
     PublicBatch,
-    batch_mean,
-    cross_entropy,
-    entropy,
-    kl,
+    initial_weights,
     local_loss,
 )
-from brainfed.runtime.streams import Streams
+from brainfed.federation.distillation._fedgems import entropy_weights
+from brainfed.federation.distillation._objective import LogitPool, batch_mean, cross_entropy, entropy, kl
+from brainfed.runtime import Streams
 
 ROWS = torch.tensor([[2, 0], [1, 1]])
 

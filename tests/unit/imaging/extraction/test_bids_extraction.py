@@ -10,24 +10,15 @@ from nilearn.interfaces.fmriprep import load_confounds_strategy
 from nilearn.maskers import NiftiLabelsMasker
 from sklearn.covariance import EmpiricalCovariance
 
-from brainfed.cohort.settings.cohort import CohortSettings, ExtractionSettings
-from brainfed.cohort.settings.sources import BidsSettings, ConfoundSettings
-from brainfed.cohort.sources.listing import list_cohort
-from brainfed.imaging.connectivity import connectivity
-from brainfed.imaging.extraction.bids_extraction import (
-    SubjectRuns,
-    extract_bids_shard,
-    extract_subject,
-    load_regressors,
-)
-from brainfed.imaging.extraction.extraction import join_runs
-from brainfed.imaging.scans.atlas import load_atlas
-from brainfed.imaging.series.roi_series import RegionSeries
-from brainfed.imaging.series.shards import load_runs, load_series
-from brainfed.imaging.settings import FeatureSettings
-from brainfed.imaging.tangent import covariances
-from brainfed.runtime.artefacts import read_table
-from brainfed.runtime.errors import UserError
+from brainfed.cohort.settings import BidsSettings, CohortSettings, ConfoundSettings, ExtractionSettings
+from brainfed.cohort.sources import list_cohort
+from brainfed.imaging import FeatureSettings, connectivity, covariances
+from brainfed.imaging.extraction import SubjectRuns, extract_bids_shard, extract_subject
+from brainfed.imaging.extraction._bids_extraction import load_regressors
+from brainfed.imaging.extraction._extraction import join_runs
+from brainfed.imaging.scans import load_atlas
+from brainfed.imaging.series import RegionSeries, load_runs, load_series
+from brainfed.runtime import UserError, read_table
 from support.files.bids_dataset import AFFINE, SHAPE, TR, VOLUMES, Derivative, confounds, write_atlas
 from support.files.run_of_cohort import parts_of
 

@@ -11,23 +11,12 @@ import pytest
 from nilearn.maskers import NiftiLabelsMasker
 from nilearn.signal import clean
 
-from brainfed.cohort.settings.cohort import CohortSettings, ExtractionSettings
-from brainfed.imaging.extraction.bids_extraction import extract_shard
-from brainfed.imaging.extraction.extraction import (
-    ScanFiles,
-    TooShortError,
-    check_cleaning,
-    clean_means,
-    extract,
-    extract_scan,
-    refuse_wrong_unit,
-)
-from brainfed.imaging.scans.atlas import load_atlas
-from brainfed.imaging.scans.region_table import read_region_table
-from brainfed.imaging.scans.scan import read_scan
-from brainfed.imaging.series.roi_series import constant_regions, empty_regions
-from brainfed.runtime.artefacts import read_arrays
-from brainfed.runtime.errors import UserError
+from brainfed.cohort.settings import CohortSettings, ExtractionSettings
+from brainfed.imaging.extraction import ScanFiles, TooShortError, check_cleaning, extract, extract_shard
+from brainfed.imaging.extraction._extraction import clean_means, extract_scan, refuse_wrong_unit
+from brainfed.imaging.scans import load_atlas, read_region_table, read_scan
+from brainfed.imaging.series._roi_series import constant_regions, empty_regions
+from brainfed.runtime import UserError, read_arrays
 from support.files.run_of_cohort import parts_of
 
 RAW = ExtractionSettings(detrend=False, standardise=False, high_pass=None, low_pass=None)
@@ -88,7 +77,7 @@ def test_painted_series_are_recovered_in_the_order_of_the_table(tmp_path):
 
 @pytest.mark.parametrize("voxels", [1, 5 * 12 * 16 * 8])
 def test_an_image_is_read_in_pieces_of_any_size(tmp_path, monkeypatch, voxels):
-    monkeypatch.setattr("brainfed.imaging.scans.scan.AT_A_TIME", voxels)
+    monkeypatch.setattr("brainfed.imaging.scans._scan.AT_A_TIME", voxels)
     assert np.array_equal(read_scan("s1", write_scan(tmp_path, paint()).image).voxels, paint())
 
 

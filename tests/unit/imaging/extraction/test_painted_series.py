@@ -10,12 +10,10 @@ from nibabel.affines import apply_affine, from_matvec
 from nilearn.datasets import load_mni152_brain_mask
 from scipy.signal import detrend
 
-from brainfed.cohort.settings.cohort import ExtractionSettings
-from brainfed.imaging.extraction.extraction import ScanFiles, extract
-from brainfed.imaging.scans.atlas import load_atlas
-from brainfed.imaging.scans.region_means import average_regions
-from brainfed.imaging.scans.scan import Scan
-from brainfed.imaging.series.roi_series import varying_regions
+from brainfed.cohort.settings import ExtractionSettings
+from brainfed.imaging.extraction import ScanFiles, extract
+from brainfed.imaging.scans import Scan, average_regions, load_atlas
+from brainfed.imaging.series import varying_regions
 
 pytestmark = pytest.mark.data
 

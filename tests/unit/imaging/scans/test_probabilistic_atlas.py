@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 from nilearn.maskers import NiftiMapsMasker
 
-from brainfed.cohort.settings.cohort import ExtractionSettings
-from brainfed.imaging.extraction.extraction import ScanFiles, extract
-from brainfed.imaging.scans.atlas import ProbabilisticAtlas, load_atlas
-from brainfed.reporting.figures.connectivity import region_coordinates
-from brainfed.runtime.errors import UserError
+from brainfed.cohort.settings import ExtractionSettings
+from brainfed.imaging.extraction import ScanFiles, extract
+from brainfed.imaging.scans import ProbabilisticAtlas, load_atlas
+from brainfed.reporting.figures._connectivity import region_coordinates
+from brainfed.runtime import UserError
 
 RAW = ExtractionSettings(detrend=False, standardise=False, high_pass=None, low_pass=None)
 AFFINE = nib.affines.from_matvec(np.diag([3.0, 3, 3]), (-30, -24, -12))

@@ -7,10 +7,8 @@ import numpy as np
 import pytest
 from scipy.signal import detrend
 
-from brainfed.imaging.extraction.extraction import temporal_snr
-from brainfed.imaging.scans.atlas import Atlas
-from brainfed.imaging.scans.region_means import average_regions
-from brainfed.imaging.scans.scan import Scan, read_scan
+from brainfed.imaging.extraction._extraction import temporal_snr
+from brainfed.imaging.scans import Atlas, Scan, average_regions, read_scan
 from reference.masked_means import masked_means
 
 SHAPE = (13, 11, 9)
@@ -98,8 +96,8 @@ def test_temporal_snr_counts_kept_volumes_about_their_trend():
 
 
 def test_reading_a_scan_measures_its_temporal_snr(tmp_path: Path):
-    from brainfed.cohort.settings.cohort import ExtractionSettings
-    from brainfed.imaging.extraction.extraction import ScanFiles, extract
+    from brainfed.cohort.settings import ExtractionSettings
+    from brainfed.imaging.extraction import ScanFiles, extract
 
     voxels = scan_of(volumes=40).voxels
     nib.save(nib.Nifti1Image(voxels, AFFINE), tmp_path / "s1.nii.gz")

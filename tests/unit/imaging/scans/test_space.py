@@ -10,14 +10,10 @@ import pytest
 from nibabel.affines import apply_affine, from_matvec
 from scipy.spatial.transform import Rotation
 
-from brainfed.cohort.settings.cohort import CohortSettings, ExtractionSettings
-from brainfed.imaging.extraction.bids_extraction import extract_shard
-from brainfed.imaging.extraction.extraction import ScanFiles
-from brainfed.imaging.scans.atlas import Atlas
-from brainfed.imaging.scans.region_means import average_regions, voxels_in_view
-from brainfed.imaging.scans.scan import Scan, read_scan
-from brainfed.runtime.artefacts import read_table
-from brainfed.runtime.errors import UserError
+from brainfed.cohort.settings import CohortSettings, ExtractionSettings
+from brainfed.imaging.extraction import ScanFiles, extract_shard
+from brainfed.imaging.scans import Atlas, Scan, average_regions, read_scan, voxels_in_view
+from brainfed.runtime import UserError, read_table
 from support.files.run_of_cohort import parts_of
 
 MNI3 = from_matvec(np.diag([3.0, 3, 3]), (-90, -126, -72))

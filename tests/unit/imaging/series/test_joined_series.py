@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from brainfed.imaging.series.shards import scaled, write_series
-from brainfed.imaging.settings import SeriesSettings
-from brainfed.runtime.artefacts import read_arrays, write_arrays
-from brainfed.runtime.errors import UserError
+from brainfed.imaging import SeriesSettings
+from brainfed.imaging.series import write_series
+from brainfed.imaging.series._shards import scaled
+from brainfed.runtime import UserError, read_arrays, write_arrays
 
 LENGTHS = {"c": 9, "a": 6, "d": 12, "b": 5}
 NAMES = ("left", "middle", "right")

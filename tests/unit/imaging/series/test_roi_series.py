@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.cohort.settings.cohort import CohortSettings
-from brainfed.imaging.series.roi_series import constant_regions, empty_regions, read_roi_series, varying_regions
-from brainfed.imaging.series.shards import load_series, read_shard
-from brainfed.runtime.errors import UserError
+from brainfed.cohort.settings import CohortSettings
+from brainfed.imaging.series import load_series, read_roi_series, read_shard, varying_regions
+from brainfed.imaging.series._roi_series import constant_regions, empty_regions
+from brainfed.runtime import UserError
 from support.files.run_of_cohort import parts_of
 
 SETTINGS = CohortSettings(source="timeseries", regions=2, min_timepoints=3, atlas="two")

@@ -6,12 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.checking.cohort import SeriesCheck
-from brainfed.cohort.settings.cohort import CohortSettings
-from brainfed.cohort.sources.files import ListedSubject
-from brainfed.imaging.series.roi_series import read_roi_series
-from brainfed.imaging.series.shards import load_series, read_shard
-from brainfed.runtime.errors import UserError
+from brainfed.checking._cohort import SeriesCheck
+from brainfed.cohort.settings import CohortSettings
+from brainfed.cohort.sources import ListedSubject
+from brainfed.imaging.series import load_series, read_roi_series, read_shard
+from brainfed.runtime import UserError
 from support.files.run_of_cohort import parts_of
 
 COLUMNS, VOLUMES = 6, 12

@@ -6,8 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from brainfed.runtime.devices.cuda import check_cuda, lost_device, using_cuda
-from brainfed.runtime.errors import UserError
+from brainfed.runtime import UserError
+from brainfed.runtime.devices import using_cuda
+from brainfed.runtime.devices._cuda import check_cuda, lost_device
 from support.processes.fake_driver import FakeDriver
 from support.processes.fake_torch import write_fake_torch
 

@@ -10,10 +10,11 @@ from itertools import pairwise
 
 import pytest
 
-from brainfed.runtime.devices import driver
-from brainfed.runtime.devices.driver import VISIBLE
-from brainfed.runtime.devices.lease import JOBS_PER_GPU, lease, lock_folder, missing_gpu, unusable_gpu
-from brainfed.runtime.errors import UserError
+from brainfed.runtime import UserError
+from brainfed.runtime.devices import JOBS_PER_GPU, lease, missing_gpu, unusable_gpu
+from brainfed.runtime.devices import _driver as driver
+from brainfed.runtime.devices._driver import VISIBLE
+from brainfed.runtime.devices._lease import lock_folder
 from support.processes.awaited import HANGS_AFTER_S
 from support.processes.fake_driver import FakeDriver, refused
 
@@ -46,7 +47,7 @@ LEASES = "with lease(1, patience=patience) as leased:\n    print(*leased.uuids)\
 def start(body, *arguments):
     source = (
         "import os, pathlib, sys, time\n"
-        "from brainfed.runtime.devices.lease import Patience, lease\n"
+        "from brainfed.runtime.devices._lease import Patience; from brainfed.runtime.devices import lease\n"
         "patience = Patience(poll=0.02, grace=0.1)\n" + textwrap.dedent(body)
     )
     command = [sys.executable, "-c", source, *map(str, arguments)]

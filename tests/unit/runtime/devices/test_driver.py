@@ -6,9 +6,10 @@ import sys
 
 import pytest
 
-from brainfed.runtime.devices import driver
-from brainfed.runtime.devices.driver import VARIABLE, announce, gpus, memory_of_processes, query
-from brainfed.runtime.errors import UserError
+from brainfed.runtime import UserError
+from brainfed.runtime.devices import _driver as driver
+from brainfed.runtime.devices import announce, gpus
+from brainfed.runtime.devices._driver import VARIABLE, memory_of_processes, query
 from support.processes.fake_driver import FakeDriver
 
 UUIDS = ("GPU-aaaa-1", "GPU-bbbb-2", "GPU-cccc-3")
@@ -87,6 +88,6 @@ def test_a_job_has_its_gpus_unless_the_run_has_none():
 
 def test_a_process_that_is_started_later_inherits_the_limit():
     announce(False)
-    source = "from brainfed.runtime.devices.driver import gpus; print(gpus(2))"
+    source = "from brainfed.runtime.devices import gpus; print(gpus(2))"
     done = subprocess.run([sys.executable, "-c", source], env=os.environ, capture_output=True, text=True, check=True)
     assert done.stdout == "0\n"

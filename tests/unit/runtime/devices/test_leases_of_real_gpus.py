@@ -23,17 +23,17 @@ TESTS = Path(__file__).parents[3]
 SCRIPT = """
 import json, sys
 from types import SimpleNamespace
-from brainfed.scripting.job import job
+from brainfed.scripting import job
 snakemake = SimpleNamespace(log=[], params={}, input={}, output=[],
     resources={"gpu": int(sys.argv[1])}, scriptdir=sys.argv[2])
 with job(snakemake, gpu=True) as running:
     import torch
 """
 TRAIN = """
-from brainfed.evaluation.metrics import metrics
+from brainfed.evaluation._metrics import metrics
 from brainfed.methods.gcn.declaration import FedGCNSettings
-from brainfed.runtime.jobs.checkpoints import Run
 from brainfed.methods.gcn.train import train_fedgcn as train
+from brainfed.runtime.jobs import Run
 from support.samples.method_inputs import diagnosis_of, method_inputs
 
 inputs = method_inputs(240, 400, effect=0.3)

@@ -9,27 +9,19 @@ from select import select
 
 import pytest
 
-from brainfed.runtime.devices import lease as slots
-from brainfed.runtime.devices.driver import VISIBLE
-from brainfed.runtime.devices.lease import (
-    JOBS_PER_GPU,
-    UNKNOWN,
-    Holder,
-    holders_of,
-    jobs_per_gpu,
-    lease,
-    lock_folder,
-    locked,
-    take,
-)
-from brainfed.runtime.errors import UserError
+from brainfed.runtime import UserError
+from brainfed.runtime.devices import JOBS_PER_GPU, jobs_per_gpu, lease
+from brainfed.runtime.devices import _lease as slots
+from brainfed.runtime.devices._driver import VISIBLE
+from brainfed.runtime.devices._lease import UNKNOWN, Holder, holders_of, lock_folder, locked, take
 from support.processes.fake_driver import FakeDriver, refused
 from support.processes.lease_storm import Storm
 
 UUIDS = ("GPU-aaaa-1", "GPU-bbbb-2")
 HOLD = """
 import sys
-from brainfed.runtime.devices.lease import Patience, lease
+from brainfed.runtime.devices._lease import Patience
+from brainfed.runtime.devices import lease
 
 with lease(int(sys.argv[1]), purpose=sys.argv[2], patience=Patience(poll=0.02, grace=0.1)) as leased:
     print(*leased.uuids, flush=True)

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from brainfed.methods.method import inpainter_of
-from brainfed.methods.registry import METHODS
+from brainfed.methods import METHODS, inpainter_of
 from brainfed.runtime.forking import server
-from brainfed.runtime.forking.imports import HERE, certain_imports
+from brainfed.runtime.forking._imports import HERE, certain_imports
 
 
 def imports_of(tmp_path, text):
@@ -31,13 +30,21 @@ def test_statements_that_may_not_run_do_not_count(tmp_path):
 
 
 def test_imports_of_modules_of_the_workflow_count_and_those_inside_its_functions_do_not(tmp_path):
-    found = imports_of(tmp_path, "from brainfed.runtime.jobs.job import run_job\n")
+    found = imports_of(tmp_path, "from brainfed.runtime.jobs import run_job\n")
     assert "torch" not in found and "threadpoolctl" not in found
-    assert "torch" in imports_of(tmp_path, "from brainfed.models.fedni import GCN\n")
+    assert "torch" in imports_of(tmp_path, "from brainfed.models import GCN\n")
+
+
+def test_a_name_from_a_door_leads_to_its_module_and_to_no_other(tmp_path):
+    assert imports_of(tmp_path, "from brainfed.runtime import UserError\n") == {"lazy_loader"}
+    several = "from brainfed.runtime import (\n    UserError,  # light\n    read_table as read,\n)\n"
+    assert server.LAYERS[0] <= imports_of(tmp_path, several)
+    entry = "x = 'brainfed.models:GCN'\n"
+    assert "torch" in imports_of(tmp_path, entry)
 
 
 def test_what_reads_tables_is_imported_before_the_first_of_them(tmp_path):
-    found = imports_of(tmp_path, "from brainfed.runtime.artefacts import read_table\n")
+    found = imports_of(tmp_path, "from brainfed.runtime import read_table\n")
     assert server.LAYERS[0] <= found and "torch" not in found
 
 
@@ -55,7 +62,7 @@ from unittest.mock import MagicMock
 class Finder:
     def find_spec(self, name, path, target=None):
         root = name.partition(".")[0]
-        return None if root == "brainfed" or root in sys.stdlib_module_names else ModuleSpec(name, self)
+        return None if root in ("brainfed", "lazy_loader", *sys.stdlib_module_names) else ModuleSpec(name, self)
 
     def create_module(self, spec):
         made = MagicMock(name=spec.name, __name__=spec.name, __path__=[])
@@ -90,7 +97,9 @@ def test_a_script_imports_what_is_certain(names):
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found = dict(json.loads(line) for line in done.stdout.splitlines())
     assert found.keys() == texts.keys()
-    assert [path for path, imported in found.items() if not certain_imports(Path(path)) <= set(imported)] == []
+    assert [
+        path for path, imported in found.items() if not certain_imports(Path(path)) <= {*imported, "lazy_loader"}
+    ] == []
 
 
 def statements_of(script):
@@ -102,7 +111,7 @@ LINEAR = ("majority", "phenotype", "motion", "ridge", "svm", "logistic")
 UNUSED = {"torch_geometric", "nilearn", "nibabel", "statsmodels", "matplotlib", "networkx", "pydantic", "opacus"}
 BY_A_JOB = """
 import json, sys
-from brainfed.runtime.settings import resolve
+from brainfed.runtime import resolve
 
 exec(sys.argv[1])
 found = []

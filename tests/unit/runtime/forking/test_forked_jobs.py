@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from brainfed.runtime.forking import client
+from brainfed.runtime.forking._shell import BLOCKING, SHELL
 from brainfed.runtime.forking.server import most_nodes
-from brainfed.runtime.forking.shell import BLOCKING, SHELL
 from support.processes.awaited import HANGS_AFTER_S, until_true
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="jobs are forked on Linux alone")
@@ -137,7 +137,7 @@ import scipy.linalg
 import sklearn.svm
 import torch
 from threadpoolctl import threadpool_info
-from brainfed.runtime.jobs.job import _limit_threads
+from brainfed.runtime.jobs._job import _limit_threads
 
 _limit_threads(3)
 print(torch.get_num_threads(), sorted((each["internal_api"], each["num_threads"]) for each in threadpool_info()))
@@ -207,7 +207,7 @@ def test_a_signal_to_the_client_reaches_the_job(start, number):
 
 OF_OURS = """
 import time
-from brainfed.scripting.job import job
+from brainfed.scripting import job
 from types import SimpleNamespace
 
 class Given(list):

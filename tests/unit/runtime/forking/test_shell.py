@@ -6,10 +6,9 @@ import sys
 
 import pytest
 
-from brainfed.runtime.errors import UserError
-from brainfed.runtime.forking import client
+from brainfed.runtime import UserError
+from brainfed.runtime.forking import client, job_shell
 from brainfed.runtime.forking.client import split_command
-from brainfed.runtime.forking.shell import job_shell
 
 
 @pytest.fixture(autouse=True)

@@ -9,10 +9,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from brainfed.runtime.jobs.checkpoints import Checkpoint, checkpoint_path, inputs_digest
-from brainfed.runtime.logs import PROGRESS, Progress
-from brainfed.runtime.parts import part_of
-from brainfed.scripting.job import job_name
+from brainfed.runtime import PROGRESS, Progress, part_of
+from brainfed.runtime.jobs import Checkpoint, inputs_digest
+from brainfed.runtime.jobs._checkpoints import checkpoint_path
+from brainfed.scripting._job import job_name
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from brainfed.runtime.provenance import file_digest, machine, versions
+from brainfed.runtime import file_digest, machine, versions
 from support.processes.awaited import HANGS_AFTER_S, until_true
 from support.processes.fake_driver import FakeDriver
 from support.processes.fake_torch import write_fake_torch
@@ -64,7 +64,7 @@ def test_memory_that_runs_out_is_one_sentence(scripts):
 
 def test_a_gpu_that_was_full_before_the_job_is_not_the_job_s_memory(scripts):
     ended = scripts.run("""
-        from brainfed.runtime.devices.cuda import UnusableGpuError
+        from brainfed.runtime.devices import UnusableGpuError
         with job(snakemake):
             try:
                 raise RuntimeError("CUDA error: out of memory")
@@ -95,7 +95,7 @@ def test_a_stopped_job_cleans_up(scripts, how, tmp_path):
     process = scripts.start("""
         import time
         from pathlib import Path
-        from brainfed.runtime.artefacts import atomic
+        from brainfed.runtime import atomic
         with job(snakemake), atomic(Path(given["log"][0]).with_name("scores")) as temporary:
             temporary.write_text("half")
             print("running", flush=True)
@@ -161,7 +161,7 @@ def test_a_gpu_job_holds_a_device_before_torch_is_imported(scripts, tmp_path):
 def test_a_job_that_waits_for_a_device_can_be_stopped(scripts, tmp_path):
     scripts.see(FakeDriver(tmp_path, ["GPU-aaaa-1"]))
     holder = scripts.start("""
-        from brainfed.runtime.devices.lease import lease
+        from brainfed.runtime.devices import lease
         with lease(1):
             print("held", flush=True)
             sys.stdin.read()
@@ -255,7 +255,7 @@ def test_provenance_names_versions_and_processor_but_no_host(tmp_path):
 def test_a_damaged_input_ends_a_job_before_it_computes(scripts, tmp_path):
     ended = scripts.run(f"""
         from pathlib import Path
-        from brainfed.runtime.records.made import Making
+        from brainfed.runtime.records import Making
         read, written = (str(Path({str(tmp_path)!r}, name)) for name in ("features", "scores"))
         making = Making({{}}, (), [read])
         Path(read).write_text("features")

@@ -12,9 +12,10 @@ import pytest
 import torch
 
 import brainfed
-from brainfed.runtime.errors import UserError
-from brainfed.runtime.jobs.memory import LEAST_MB, LEAST_OF_A_THREAD_MB, is_out_of_memory, out_of_memory, require_room
-from brainfed.scripting.job import REMEDIES, smaller
+from brainfed.runtime import UserError
+from brainfed.runtime.jobs import require_room
+from brainfed.runtime.jobs._memory import LEAST_MB, LEAST_OF_A_THREAD_MB, is_out_of_memory, out_of_memory
+from brainfed.scripting._job import REMEDIES, smaller
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits of other systems are others")
 
@@ -133,7 +134,7 @@ def test_a_job_that_is_stopped_is_not_said_to_be_ended(scripts, hangs):
         LIMITED.format(kind="AS")
         + """
 import ctypes, time
-from brainfed.runtime.jobs import stopping
+from brainfed.runtime.jobs import _stopping as stopping
 stopping.PATIENCE = 0.2
 library, mutex = ctypes.CDLL(None), ctypes.create_string_buffer(64)
 with job(snakemake):

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from brainfed.runtime.jobs import stopping
-from brainfed.runtime.jobs.stopping import return_to_queue
+from brainfed.runtime.jobs import _stopping as stopping
+from brainfed.runtime.jobs._stopping import return_to_queue
 from support.processes.awaited import HANGS_AFTER_S, until_it_sleeps
 
 SHOWN = "JobId=7 JobState=RUNNING Requeue=1 {preempted} SuspendTime=None Comment={comment} Power="
@@ -85,7 +85,7 @@ def test_the_request_is_made_before_it_ends_the_job(asked):
     (asked.parent / "scontrol").write_text(
         f"#!/bin/sh\nkill -TERM $PPID\nsleep 0.2\necho $1 >> {asked}\ncat {asked.parent}/shown\n"
     )
-    body = "from brainfed.runtime.jobs.stopping import return_to_queue; return_to_queue(); print('ended')"
+    body = "from brainfed.runtime.jobs._stopping import return_to_queue; return_to_queue(); print('ended')"
     done = subprocess.run([sys.executable, "-c", body], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "ended\n"), done.stderr
     assert asked.read_text().split() == ["show", "requeue"]
@@ -94,7 +94,7 @@ def test_the_request_is_made_before_it_ends_the_job(asked):
 WAITS = "sys.stdin.read()"
 BEGUN = """
 import ctypes
-from brainfed.runtime.jobs import stopping
+from brainfed.runtime.jobs import _stopping as stopping
 stopping.PATIENCE = 0.3
 with job(snakemake):
     print("begun", flush=True)

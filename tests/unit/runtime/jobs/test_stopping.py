@@ -11,13 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from brainfed.federation.link import Pace
+from brainfed.federation import Pace
+from brainfed.inpainting import FedSageSettings, InpaintingSettings
 from brainfed.inpainting.fedni import training as fedni
 from brainfed.inpainting.fedsage import training as fedsage
-from brainfed.inpainting.settings import FedSageSettings, InpaintingSettings
-from brainfed.runtime.jobs import stopping
-from brainfed.runtime.jobs.checkpoints import Checkpoint, Run, checkpoint_path
-from brainfed.runtime.jobs.stopping import SIGNALS, _runs_snakemake, stop_asked, stoppable, stopped_by, whole
+from brainfed.runtime.jobs import Checkpoint, Run, stop_asked, whole
+from brainfed.runtime.jobs import _stopping as stopping
+from brainfed.runtime.jobs._checkpoints import checkpoint_path
+from brainfed.runtime.jobs._stopping import SIGNALS, _runs_snakemake, stoppable, stopped_by
 from support.processes.awaited import HANGS_AFTER_S, until_it_sleeps, until_true
 from support.samples.inpainting_inputs import inpainting_inputs
 
@@ -101,8 +102,8 @@ def test_an_error_without_a_signal_stays_what_it_is():
 KEPT = """
 import ctypes
 import time
-from brainfed.runtime.jobs import stopping
-from brainfed.runtime.jobs.job import _end_at_once
+from brainfed.runtime.jobs import _stopping as stopping
+from brainfed.runtime.jobs._job import _end_at_once
 
 stopping.PATIENCE = 0.3
 with stopping.stoppable(_end_at_once):
@@ -233,7 +234,7 @@ def test_a_job_whose_workflow_was_killed_stops(tmp_path):
     job = textwrap.dedent("""
         import sys, time
         from pathlib import Path
-        from brainfed.runtime.jobs.stopping import stoppable
+        from brainfed.runtime.jobs._stopping import stoppable
         try:
             with stoppable():
                 Path("running").touch()

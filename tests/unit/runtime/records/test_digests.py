@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 
 import brainfed
-from brainfed.methods.method import inpainter_of
-from brainfed.methods.registry import METHODS
-from brainfed.runtime.errors import UserError
-from brainfed.runtime.records.digests import code_digest, import_closure
-from brainfed.runtime.records.imported import NEUTRAL_MODULES, is_neutral
-from brainfed.runtime.records.links import Links
-from brainfed.runtime.records.source_tree import SourceTree, source_of
+from brainfed.methods import METHODS, inpainter_of
+from brainfed.runtime import UserError
+from brainfed.runtime.records import SourceTree, code_digest, is_neutral
+from brainfed.runtime.records._digests import import_closure
+from brainfed.runtime.records._imported import NEUTRAL_MODULES
+from brainfed.runtime.records._links import Links
+from brainfed.runtime.records._source_tree import source_of
 
 SOURCES = {
     "scripts/train.py": "from brainfed.training import federated\nfederated.train()\n",
@@ -29,7 +29,7 @@ SOURCES = {
     "brainfed/training/__init__.py": "",
     "brainfed/training/federated.py": (
         '"""Rounds."""\n'
-        "from brainfed.runtime.logs import Progress\n"
+        "from brainfed.runtime._logs import Progress\n"
         "\n"
         "\n"
         "def train():\n"
@@ -41,7 +41,7 @@ SOURCES = {
     "brainfed/models/gcn.py": "import numpy\nfrom . import layers\n\n\ndef forward(x):\n    return layers.SLOPE * x\n",
     "brainfed/models/layers.py": "import brainfed.models.gcn\nSLOPE = 3\n",
     "brainfed/runtime/__init__.py": "",
-    "brainfed/runtime/logs.py": "class Progress:\n    pass\n",
+    "brainfed/runtime/_logs.py": "class Progress:\n    pass\n",
     "brainfed/reporting/__init__.py": "",
     "brainfed/reporting/page.py": "NAME = 'brainfed.models.gcn'\n",
 }
@@ -122,7 +122,7 @@ def test_several_roots_are_a_union_whatever_their_order(base):
         (False, "brainfed/training/federated.py", "    return forward(2)", "\n\n    return forward( 2 )"),
         (False, "brainfed/models/__init__.py", "", '"""Modules."""\n'),
         (False, "brainfed/reporting/page.py", "brainfed", "another"),
-        (False, "brainfed/runtime/logs.py", "pass", "every = 10"),
+        (False, "brainfed/runtime/_logs.py", "pass", "every = 10"),
         (False, "scripts/report.py", "import", "import sys\nimport"),
     ],
 )
@@ -195,13 +195,14 @@ def test_neutral_modules_exist_and_stay_out_of_every_closure():
     base = Path(brainfed.__file__).parents[1]
     modules = {".".join(module) for module in SourceTree(base).modules}
     assert modules >= NEUTRAL_MODULES
-    closure = names(base, "brainfed.runtime.jobs.checkpoints")
-    assert closure == {f"brainfed/runtime/{name}.py" for name in ("artefacts", "jobs/checkpoints", "errors")}
+    doors = {f"brainfed/{folder}__init__.py" for folder in ("runtime/", "runtime/jobs/")}
+    closure = names(base, "brainfed.runtime.jobs._checkpoints")
+    assert closure == {f"brainfed/runtime/{name}.py" for name in ("_artefacts", "jobs/_checkpoints", "_errors")} | doors
 
 
 def test_packages_modules_and_single_definitions_can_be_left_out(base):
     before = train_digest(base)
-    place = base / "brainfed/runtime/logs.py"
+    place = base / "brainfed/runtime/_logs.py"
     rewrite(base / "brainfed/training/federated.py", "forward(2)", "forward(2, Progress())")
 
     def changes(*exclude):
@@ -213,8 +214,8 @@ def test_packages_modules_and_single_definitions_can_be_left_out(base):
 
     assert train_digest(base) != before
     assert changes()
-    assert changes("brainfed.runtime.log", "brainfed.runtime.logs:progress", "runtime.logs")
-    for name in ("brainfed.runtime", "brainfed.runtime.logs", "brainfed.runtime.logs:Progress"):
+    assert changes("brainfed.runtime.log", "brainfed.runtime._logs:progress", "runtime._logs")
+    for name in ("brainfed.runtime", "brainfed.runtime._logs", "brainfed.runtime._logs:Progress"):
         assert not changes(name)
 
 
@@ -225,7 +226,7 @@ def test_no_module_that_handles_arrays_or_tables_is_neutral():
     modules = (path for room in ("runtime", "scripting") for path in (folder / room).rglob("*.py"))
     handling = {path for path in modules if libraries.search(path.read_text())}
     named = {".".join(("brainfed", *path.relative_to(folder).with_suffix("").parts)) for path in handling}
-    assert {"brainfed.runtime.artefacts", "brainfed.runtime.streams"} <= named
+    assert {"brainfed.runtime._artefacts", "brainfed.runtime._streams"} <= named
     assert not {name for name in named if is_neutral(name)}
 
 
@@ -259,7 +260,7 @@ DIGEST_OF_UNLIKE = "b0b152297ea49317"
 DIGESTS = """
 import json, sys
 from pathlib import Path
-from brainfed.runtime.records.source_tree import source_of
+from brainfed.runtime.records._source_tree import source_of
 print(json.dumps([source_of(text.encode(), Path("a.py")) for text in json.load(sys.stdin)]))
 """
 
@@ -332,7 +333,9 @@ def reached(*roots):
 
 
 def modules_of(names, room):
-    return {name.partition(":")[0].removeprefix(room) for name in names if name.startswith(room)}
+    """Without the underscores of modules."""
+    modules = {name.partition(":")[0].removeprefix(room) for name in names if name.startswith(room)}
+    return {module.replace("._", ".").removeprefix("_") for module in modules}
 
 
 @pytest.mark.parametrize(
@@ -364,20 +367,20 @@ def test_a_script_reaches_definitions_of_the_modules_that_it_runs(script, module
 
 def test_an_edit_of_a_reader_or_a_writer_of_series_runs_the_other_not_anew():
     writes, reads = (reached(f"scripts/{script}.py") for script in ("read_series", "compute_connectivity"))
-    assert "imaging.series.shards:write_shard" in writes - reads
-    assert "imaging.series.shards:load_series" in reads - writes
+    assert "imaging.series._shards:write_shard" in writes - reads
+    assert "imaging.series._shards:load_series" in reads - writes
 
 
 def test_an_edit_of_the_bids_listing_extracts_nothing_anew():
     for script in ("extract_runs", "extract_series", "ingest_phenotypes", "simulate_scans"):
         found = {name for name in reached(f"scripts/{script}.py") if name.startswith("cohort.sources.bids")}
-        assert found <= {"cohort.sources.bids_tree:BidsRun"}
+        assert found <= {"cohort.sources._bids_tree:BidsRun"}
 
 
 @pytest.mark.parametrize("name", ["majority", "ridge", "fedgcn"])
 def test_an_edit_of_inpainting_reruns_no_method_that_has_none(name):
     found = {name for name in reached("scripts/train_method.py", METHODS[name].entry) if name.startswith("inpainting.")}
-    assert found == {f"inpainting.inputs:{name}" for name in ("FusedGraph", "read_fused")}
+    assert found == {f"inpainting._inputs:{name}" for name in ("FusedGraph", "read_fused")}
 
 
 def test_an_edit_of_inpainting_builds_no_graph_and_scores_nothing_anew():
@@ -408,6 +411,6 @@ def test_an_edit_of_a_panel_draws_nothing_anew():
     for script in ("draw_experiment", "draw_paper_figure", "draw_leakage", "draw_clusters", "draw_patterns"):
         found = reached(f"scripts/{script}.py")
         assert not {name for name in found if ".panels." in name or re.fullmatch(r"papers\..*:PAPER", name)}
-    assert "papers.fedni_tables:PANELS" in reached("scripts/write_report.py")
+    assert "papers._fedni_tables:PANELS" in reached("scripts/write_report.py")
     papers = {name for name in reached("scripts/draw_experiment.py") if name.startswith("papers.")}
-    assert papers == {"papers.beside:BESIDE", "papers.beside:COMPARED"}
+    assert papers == {"papers._beside:BESIDE", "papers._beside:COMPARED"}

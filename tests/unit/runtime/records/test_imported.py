@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from brainfed.runtime.errors import UserError
-from brainfed.runtime.records import source_tree as sources
-from brainfed.runtime.records.digests import code_digest
-from brainfed.runtime.records.imported import VARIABLE, state_sources
-from brainfed.runtime.records.source_tree import SourceTree
+from brainfed.runtime import UserError
+from brainfed.runtime.records import SourceTree, code_digest, state_sources
+from brainfed.runtime.records import _source_tree as sources
+from brainfed.runtime.records._imported import VARIABLE
 
 PACKAGE = {
     "brainfed/__init__.py": "",
@@ -36,8 +35,8 @@ REAL = Path(sys.modules[state_sources.__module__].__file__ or "")
 def run(folder, between=""):
     """The value that a job in this folder reads, and its digest of edited code."""
     for name in ("imported.py", "parts.py"):
-        text = (REAL if name == "imported.py" else REAL.parents[1] / name).read_text()
-        (folder / name).write_text(text.replace("brainfed.runtime.parts", "parts"))
+        text = (REAL if name == "imported.py" else REAL.parents[1] / "_parts.py").read_text()
+        (folder / name).write_text(text.replace("from brainfed.runtime import", "from parts import"))
     done = subprocess.run(
         [sys.executable, "-c", JOB.format(real="imported", between=textwrap.dedent(between))],
         cwd=folder, env=os.environ | {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": ""},
@@ -225,7 +224,7 @@ def test_a_start_without_an_edit_reads_the_digests_alone(base, memory, monkeypat
 def test_a_cache_half_written_by_a_killed_process_is_removed(base, memory):
     memory.parent.mkdir()
     source = (
-        "import os; from pathlib import Path; from brainfed.runtime.records.source_tree import SourceTree\n"
+        "import os; from pathlib import Path; from brainfed.runtime.records._source_tree import SourceTree\n"
         "Path.replace = lambda *_: os._exit(9)\n"
         f"tree = SourceTree({str(base)!r}, Path({str(memory)!r}))\n"
         "tree.source(('pack', 'layers')); tree.remember()"

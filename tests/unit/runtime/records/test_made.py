@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from brainfed.runtime.errors import UserError
-from brainfed.runtime.records.contents import LARGE, Content, Contents, content, content_digest, dated_ahead, signature
-from brainfed.runtime.records.made import Making, parts_of, read, record_of, record_path, write
-from brainfed.runtime.records.records import (
+from brainfed.runtime import UserError
+from brainfed.runtime.records import Making, dated_ahead, record_of
+from brainfed.runtime.records._contents import LARGE, Content, Contents, content, content_digest, signature
+from brainfed.runtime.records._made import parts_of, read, record_path, write
+from brainfed.runtime.records._records import (
     CHANGED,
     NO_RECORD,
     OTHER_INPUT,
@@ -181,7 +182,7 @@ def test_an_input_is_read_once_and_one_that_cannot_be_read_is_left_to_the_job(tm
 
     (tmp_path / "locked").write_text("")
     roles = (("scan", (str(tmp_path / "scan"), str(tmp_path / "locked"), str(tmp_path / "none"))),)
-    monkeypatch.setattr("brainfed.runtime.records.contents.content_digest", digest)
+    monkeypatch.setattr("brainfed.runtime.records._contents.content_digest", digest)
     making = Making(GIVEN, roles, [str(tmp_path / "series")])
     assert read_now == ["scan", "locked"]
     making.finish({})
@@ -257,7 +258,7 @@ def test_contents_are_read_once_and_cached_between_runs(tmp_path, monkeypatch):
     contents = Contents(memory)
     digest = contents.now(path, unknown).digest
     contents.save()
-    monkeypatch.setattr("brainfed.runtime.records.contents.content_digest", lambda path: pytest.fail("read again"))
+    monkeypatch.setattr("brainfed.runtime.records._contents.content_digest", lambda path: pytest.fail("read again"))
     assert Contents(memory).now(path, unknown).digest == digest
     memory.write_text("damaged")
     monkeypatch.undo()

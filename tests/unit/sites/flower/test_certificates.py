@@ -11,17 +11,16 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from brainfed.runtime.errors import UserError
-from brainfed.sites.flower.certificates import (
+from brainfed.runtime import UserError
+from brainfed.sites.flower import (
     make_certificate,
     make_key_pair,
     make_or_check,
-    private_key,
-    public_pem,
     require_certificate,
     require_public_keys,
     site_key,
 )
+from brainfed.sites.flower._certificates import private_key, public_pem
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import load_ssh_public_key
 from flwr.supercore.primitives.asymmetric import generate_key_pairs, public_key_to_bytes
 
-from brainfed.sites.flower.certificates import fingerprint
-from brainfed.sites.flower.processes import SECRET_HEADER
+from brainfed.sites.flower._certificates import fingerprint
+from brainfed.sites.flower._processes import SECRET_HEADER
 from brainfed.sites.flower.superlink import AGAIN_S, MOST, SITE_PATHS, Guard, Refusals
 from support.sites.flower_strangers import routes, signed
 

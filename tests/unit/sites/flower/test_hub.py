@@ -15,12 +15,14 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from flwr.app import Error
 from flwr.common.constant import ErrorCode
 
-from brainfed.runtime.errors import UserError
-from brainfed.sites.flower import hub
-from brainfed.sites.flower.connection import QUIET_S, SILENCE_S, Outward
-from brainfed.sites.flower.hub import Connection, SiteRegistry
-from brainfed.sites.flower.messages import Signer, from_records, to_records
-from brainfed.sites.packet import ABSENT, NEXT, NOBODY, REFUSED, BrokenPacketError, Packet, SiteError
+from brainfed.runtime import UserError
+from brainfed.sites import ABSENT, NOBODY, REFUSED, BrokenPacketError, Packet, SiteError
+from brainfed.sites._packet import NEXT
+from brainfed.sites.flower import Outward
+from brainfed.sites.flower import _hub as hub
+from brainfed.sites.flower._connection import QUIET_S, SILENCE_S
+from brainfed.sites.flower._hub import Connection, SiteRegistry
+from brainfed.sites.flower._messages import Signer, from_records, to_records
 from support.processes.awaited import until_true
 from support.sites.fake_grid import NAMES, Grid, echo, message
 from support.sites.flower_sites import tensors
@@ -160,7 +162,7 @@ def test_a_question_of_a_secure_sum_is_heard():
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel's signal at a parent's end is Linux's")
 def test_no_process_outlives_a_killed_parent(tmp_path):
     program = (
-        "import os, sys, time; from pathlib import Path; from brainfed.sites.flower.processes import start;"
+        "import os, sys, time; from pathlib import Path; from brainfed.sites.flower import start;"
         "child = start('child', ['sleep', '3600'], os.environ, Path(sys.argv[1]));"
         "print(child.process.pid, flush=True); time.sleep(3600)"
     )

@@ -9,11 +9,12 @@ pytest.importorskip("flwr", reason="flwr is not installed: make install-sites")
 from cryptography.hazmat.primitives.asymmetric import ec
 from flwr.app import ConfigRecord, RecordDict
 
-from brainfed.runtime.errors import UserError
-from brainfed.sites.flower.certificates import make_certificate, make_key_pair, private_key, public_pem
-from brainfed.sites.flower.messages import RECORD, NotOfTheCoordinatorError, Signer, Verifier, from_records, to_records
+from brainfed.runtime import UserError
+from brainfed.sites import ABSENT, Packet
+from brainfed.sites.flower import make_certificate, make_key_pair
+from brainfed.sites.flower._certificates import private_key, public_pem
+from brainfed.sites.flower._messages import RECORD, NotOfTheCoordinatorError, Signer, Verifier, from_records, to_records
 from brainfed.sites.flower.node import Relay
-from brainfed.sites.packet import ABSENT, Packet
 from support.sites.flower_strangers import request_to
 
 PACKET = Packet("go", {"step": 1}, number="a-1")

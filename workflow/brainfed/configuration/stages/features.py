@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, TypeVar
 
-from brainfed.cohort.settings.splits import PublicSettings
-from brainfed.configuration.project import defaults_of
-from brainfed.configuration.stages.stage import NOTHING, Regime, Stage, StageKind
-from brainfed.imaging.settings import FeatureSettings, OneViewSettings, SeriesSettings, ViewSettings
-from brainfed.methods.method import Method
-from brainfed.runtime.errors import UserError
+from brainfed.cohort.settings import PublicSettings
+from brainfed.configuration import defaults_of
+from brainfed.configuration.stages._stage import NOTHING, Regime, Stage, StageKind
+from brainfed.imaging import FeatureSettings, OneViewSettings, SeriesSettings, ViewSettings
+from brainfed.methods import Method
+from brainfed.runtime import UserError
 
 One = TypeVar("One", bound=OneViewSettings)
 

@@ -5,14 +5,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from brainfed.configuration.project import ProjectSettings
+from brainfed.configuration import ProjectSettings
+from brainfed.configuration.stages._stage import NOTHING, Regime, Stage, StageKind
 from brainfed.configuration.stages.features import true_labels, width
-from brainfed.configuration.stages.stage import NOTHING, Regime, Stage, StageKind
-from brainfed.graphs.settings import ConnectomeSettings, GraphSettings
-from brainfed.imaging.settings import FeatureSettings
-from brainfed.inpainting.settings import FusingSettings, InpaintingSettings
-from brainfed.methods.method import Inpainter, Method, inpainter_of
-from brainfed.runtime.errors import UserError
+from brainfed.graphs import ConnectomeSettings, GraphSettings
+from brainfed.imaging import FeatureSettings
+from brainfed.inpainting import FusingSettings, InpaintingSettings
+from brainfed.methods import Inpainter, Method, inpainter_of
+from brainfed.runtime import UserError
 
 NODE_NUMBERS, EDGE_NUMBERS = 1, 5
 """Numbers of four bytes an entry of the matrix, and an edge (two of them of eight bytes)."""

@@ -6,24 +6,23 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from brainfed.configuration.project import ProjectSettings
-from brainfed.configuration.stages.stage import Regime, Stage, StageKind, stage_name
-from brainfed.configuration.validation import validate
-from brainfed.methods.method import Method
+from brainfed.configuration import ProjectSettings, validate
+from brainfed.configuration.stages._stage import Regime, Stage, StageKind, stage_name
+from brainfed.methods import Method
 
 Definition = Mapping[str, Any]
 
 
 ORDER = ("features", "connectomes", "series", "public", "graph", "inpainting", "fused")
 """Order of the shipped kinds in plans and in the manual; others follow."""
-NO_KINDS = ("__init__", "registry", "stage")
-"""Modules beside this one that declare no kind."""
+NO_KIND = "registry"
+"""The module of this folder that declares no kind, beside those with an underscore."""
 
 
 def _declared() -> Iterator[StageKind]:
     """The kinds that the modules beside this one assign to names."""
     for file in sorted(Path(__file__).parent.glob("*.py")):
-        if file.stem not in NO_KINDS:
+        if file.stem != NO_KIND and not file.stem.startswith("_"):
             module = import_module(f"brainfed.configuration.stages.{file.stem}")
             yield from (value for value in vars(module).values() if isinstance(value, StageKind))
 

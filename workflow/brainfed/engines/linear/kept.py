@@ -8,11 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from brainfed.engines.linear.design import Curves
-from brainfed.runtime.arrays import Float32
-from brainfed.samples.inputs import Arrays, FittedModel, Scored
-from brainfed.samples.labelled_subjects import of_two_classes
-from brainfed.samples.scaling import Scaling
+from brainfed.engines.linear._design import Curves
+from brainfed.runtime import Float32
+from brainfed.samples import Arrays, FittedModel, Scaling, Scored, of_two_classes
 
 
 def kept_ridge(scaling: Scaling, curves: Curves) -> FittedModel:

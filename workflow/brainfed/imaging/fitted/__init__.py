@@ -1,0 +1,8 @@
+"""Features that are fitted on training subjects: ComBat and recursive elimination.
+
+They exist once a fold, and never see a test label.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

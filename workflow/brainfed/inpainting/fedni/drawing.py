@@ -7,16 +7,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from brainfed.federation.noise import normal
-from brainfed.federation.sharing import Ledger, add_up
-from brainfed.inpainting.fedni.adversarial_step import StackedModules, new_generator
-from brainfed.inpainting.fedni.masking import Institution, draw_mask, institution_of, normalised
-from brainfed.inpainting.inputs import Generated, InpaintingInputs
-from brainfed.inpainting.settings import SIZE_TENSORS, InpaintingSettings
-from brainfed.models.fedni import NOISE, SEXES, Generator
-from brainfed.runtime.arrays import BoolArray, Float64, IntArray
-from brainfed.runtime.artefacts import ArrayFile, below
-from brainfed.runtime.jobs.checkpoints import Run
+from brainfed.federation import Ledger, add_up, normal
+from brainfed.inpainting import SIZE_TENSORS, Generated, InpaintingInputs, InpaintingSettings
+from brainfed.inpainting.fedni._adversarial_step import StackedModules, new_generator
+from brainfed.inpainting.fedni._masking import Institution, draw_mask, institution_of, normalised
+from brainfed.models import NOISE, SEXES, Generator
+from brainfed.runtime import ArrayFile, BoolArray, Float64, IntArray, below
+from brainfed.runtime.jobs import Run
 
 # Scale predicted numbers of missing neighbours from masks to the cut.
 #

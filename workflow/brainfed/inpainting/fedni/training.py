@@ -10,15 +10,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from brainfed.federation.adam import Adam
-from brainfed.federation.link import Pace
-from brainfed.federation.loop import Arrays, federate
-from brainfed.federation.message import Message
-from brainfed.federation.noise import DrawnAhead, WeightNoise, normal
-from brainfed.federation.sharing import Ledger
-from brainfed.federation.strategies.fedavg import FedAvg
-from brainfed.federation.wire import Wire
-from brainfed.inpainting.fedni.adversarial_step import (
+from brainfed.federation import Adam, Arrays, DrawnAhead, Ledger, Message, Pace, WeightNoise, Wire, federate, normal
+from brainfed.federation.strategies import FedAvg
+from brainfed.inpainting import InpaintingInputs, InpaintingSettings, TrainedGenerator, shared_tensors, wire_name
+from brainfed.inpainting.fedni._adversarial_step import (
     MEASURES,
     StackedModules,
     history_of,
@@ -26,8 +21,8 @@ from brainfed.inpainting.fedni.adversarial_step import (
     new_generator,
     train_step,
 )
-from brainfed.inpainting.fedni.losses import CPU_BLOCK, ENCODER_BLOCK, WideLayers
-from brainfed.inpainting.fedni.masking import (
+from brainfed.inpainting.fedni._losses import CPU_BLOCK, ENCODER_BLOCK, WideLayers
+from brainfed.inpainting.fedni._masking import (
     DrawnMask,
     Institution,
     draw_mask,
@@ -35,11 +30,8 @@ from brainfed.inpainting.fedni.masking import (
     institution_of,
     masked_graph,
 )
-from brainfed.inpainting.fedni.stacked_training import StackedTraining, can_be_stacked, known_phenotypes
-from brainfed.inpainting.inputs import InpaintingInputs, TrainedGenerator
-from brainfed.inpainting.settings import InpaintingSettings, shared_tensors, wire_name
-from brainfed.models.classifier import Products
-from brainfed.models.fedni import (
+from brainfed.inpainting.fedni._stacked_training import StackedTraining, can_be_stacked, known_phenotypes
+from brainfed.models import (
     ENCODER,
     FEATURE,
     FIRST_WEIGHT,
@@ -49,11 +41,10 @@ from brainfed.models.fedni import (
     WIDTHS,
     Discriminator,
     Generator,
+    Products,
 )
-from brainfed.runtime.arrays import BoolArray, Float64
-from brainfed.runtime.artefacts import below
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.runtime.streams import Streams
+from brainfed.runtime import BoolArray, Float64, Streams, below
+from brainfed.runtime.jobs import Run
 
 # Institutions that each train a generator and a discriminator (FedNI Sec. III-C.1).
 #

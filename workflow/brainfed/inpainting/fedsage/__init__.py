@@ -1,0 +1,9 @@
+"""FedSage+'s generators: local training and the visits of an owner's generator to other owners (Zhang et al. 2021, Sec.
+4).
+
+Its networks are in `models`.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -8,14 +8,20 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from brainfed.federation.link import Pace
-from brainfed.federation.loop import Clients, federate
-from brainfed.federation.noise import DrawnAhead, WeightNoise, normal
-from brainfed.federation.sharing import Ledger
-from brainfed.federation.strategies.fedavg import Alone, Strategy
-from brainfed.federation.wire import Wire
+from brainfed.federation import Clients, DrawnAhead, Ledger, Pace, WeightNoise, Wire, federate, normal
+from brainfed.federation.strategies import Alone, Strategy
+from brainfed.inpainting import (
+    RAW_TENSORS,
+    SUMMED_TENSORS,
+    FedSageSettings,
+    Generated,
+    InpaintingInputs,
+    TrainedGenerator,
+    rank_among_equals,
+    scaling_of,
+)
 from brainfed.inpainting.fedni.drawing import foreign_subjects, hidden_and_visible, odds_ratio
-from brainfed.inpainting.fedsage.local import (
+from brainfed.inpainting.fedsage._local import (
     CPU_BLOCK,
     Draws,
     LocalOwner,
@@ -29,16 +35,12 @@ from brainfed.inpainting.fedsage.local import (
     scaled_members,
     target_embeddings,
 )
-from brainfed.inpainting.fedsage.local import LOSSES as LOCAL_LOSSES
-from brainfed.inpainting.fedsage.visits import LOSSES as FEDERATED_LOSSES
-from brainfed.inpainting.fedsage.visits import WEIGHT, Hosts, RawHosts, RawVisitor, Visitor, embeddings_sent
-from brainfed.inpainting.inputs import Generated, InpaintingInputs, TrainedGenerator, rank_among_equals, scaling_of
-from brainfed.inpainting.settings import RAW_TENSORS, SUMMED_TENSORS, FedSageSettings
-from brainfed.models.fedsage import ENCODER_WIDTH, FGEN_WIDTH, LATENT, GeneratorShape, MissingNeighbourGenerator
-from brainfed.runtime.arrays import Float32, Float64, IntArray
-from brainfed.runtime.artefacts import ArrayFile
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.runtime.seeded import seeded
+from brainfed.inpainting.fedsage._local import LOSSES as LOCAL_LOSSES
+from brainfed.inpainting.fedsage._visits import LOSSES as FEDERATED_LOSSES
+from brainfed.inpainting.fedsage._visits import WEIGHT, Hosts, RawHosts, RawVisitor, Visitor, embeddings_sent
+from brainfed.models import ENCODER_WIDTH, FGEN_WIDTH, LATENT, GeneratorShape, MissingNeighbourGenerator
+from brainfed.runtime import ArrayFile, Float32, Float64, IntArray, seeded
+from brainfed.runtime.jobs import Run
 
 HistoryRow = tuple[int, int, str, float]
 """Institution, round, loss, value."""

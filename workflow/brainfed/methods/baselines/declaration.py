@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from brainfed.methods.method import Crossing, Method
-from brainfed.runtime.settings import setting
+from brainfed.methods import Crossing, Method
+from brainfed.runtime import setting
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from brainfed.engines.crossings import record_pooling, sizes_of
-from brainfed.federation.sharing import Ledger, record_help
+from brainfed.engines import record_pooling, sizes_of
+from brainfed.federation import Ledger, record_help
 from brainfed.methods.baselines.declaration import (
     MAJORITY,
     MOTION,
@@ -21,10 +21,9 @@ from brainfed.methods.baselines.declaration import (
     MotionSettings,
     PhenotypeSettings,
 )
-from brainfed.runtime.arrays import Float64
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.samples.inputs import MethodInputs, Outcome
-from brainfed.samples.labelled_subjects import require_training_subjects
+from brainfed.runtime import Float64
+from brainfed.runtime.jobs import Run
+from brainfed.samples import MethodInputs, Outcome, require_training_subjects
 
 Columns = list[int]
 

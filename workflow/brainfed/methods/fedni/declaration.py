@@ -1,7 +1,7 @@
 """FedNI: FedGCN on graphs completed by a federated generator (FedNI Sec. III), or by means of small groups."""
 
-from brainfed.federation.settings import ROBUSTNESS_KEYS
-from brainfed.inpainting.settings import (
+from brainfed.federation import ROBUSTNESS_KEYS
+from brainfed.inpainting import (
     CENTROIDS_TENSORS,
     DISCRIMINATOR_TENSORS,
     GENERATOR_TENSORS,
@@ -9,9 +9,18 @@ from brainfed.inpainting.settings import (
     CentroidSettings,
     InpaintingSettings,
 )
-from brainfed.methods.classifier_settings import BETWEEN_SITES, NETWORK_TENSORS, QUICK_ROUNDS, ROUNDS_TENSORS
+from brainfed.methods import (
+    BETWEEN_SITES,
+    NETWORK_TENSORS,
+    QUICK_ROUNDS,
+    ROUNDS_TENSORS,
+    Capabilities,
+    Comparison,
+    Crossing,
+    Inpainter,
+    Method,
+)
 from brainfed.methods.gcn.declaration import SKIP_TENSORS, FedGCNSettings
-from brainfed.methods.method import Capabilities, Comparison, Crossing, Inpainter, Method
 
 FEDNI_INPAINTER = Inpainter(
     name="fedni",

@@ -3,8 +3,8 @@
 from brainfed.methods.fedni.declaration import FEDNI
 from brainfed.methods.gcn.declaration import FedGCNSettings
 from brainfed.methods.gcn.train import train as train_gcn
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.samples.inputs import MethodInputs, Outcome, with_generated, without_generated
+from brainfed.runtime.jobs import Run
+from brainfed.samples import MethodInputs, Outcome, with_generated, without_generated
 
 
 def train(inputs: MethodInputs, settings: FedGCNSettings, run: Run) -> Outcome:

@@ -1,0 +1,1 @@
+"""FedSage+: a federated GraphSAGE classifier on graphs with generated neighbours."""

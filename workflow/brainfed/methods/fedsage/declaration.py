@@ -1,16 +1,20 @@
 """FedSage+: FedAvg over GraphSAGE classifiers on graphs completed by FedSage+'s generators (Zhang et al. 2021)."""
 
-from brainfed.federation.settings import ROBUSTNESS_KEYS
-from brainfed.inpainting.settings import FEDSAGE_TENSORS, FedSageSettings
-from brainfed.methods.classifier_settings import (
+from brainfed.federation import ROBUSTNESS_KEYS
+from brainfed.inpainting import FEDSAGE_TENSORS, FedSageSettings
+from brainfed.methods import (
     CHOICE_TENSORS,
     NETWORK_TENSORS,
     QUICK_ROUNDS,
     SIZES_TENSORS,
     SUMMED_MOMENTS_TENSORS,
+    Capabilities,
+    Comparison,
+    Crossing,
     FederatedClassifierSettings,
+    Inpainter,
+    Method,
 )
-from brainfed.methods.method import Capabilities, Comparison, Crossing, Inpainter, Method
 
 FEDSAGE = Inpainter(
     name="fedsage",

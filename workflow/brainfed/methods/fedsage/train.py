@@ -2,13 +2,12 @@
 
 from dataclasses import replace
 
-from brainfed.graphs.propagation import neighbour_mean
-from brainfed.methods.classifier_settings import FederatedClassifierSettings
+from brainfed.graphs import neighbour_mean
+from brainfed.methods import FederatedClassifierSettings, train_classifier
 from brainfed.methods.fedsage.declaration import FEDSAGE_PLUS
-from brainfed.methods.train_classifier import train_classifier
-from brainfed.models.fedsage import GraphSAGE
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.samples.inputs import MethodInputs, Outcome, with_generated, without_generated
+from brainfed.models import GraphSAGE
+from brainfed.runtime.jobs import Run
+from brainfed.samples import MethodInputs, Outcome, with_generated, without_generated
 
 
 def train(inputs: MethodInputs, settings: FederatedClassifierSettings, run: Run) -> Outcome:

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from brainfed.federation.settings import ROBUSTNESS_KEYS, RobustnessSettings
+from brainfed.federation import ROBUSTNESS_KEYS, RobustnessSettings
+from brainfed.methods import Capabilities, Comparison, Crossing, Method
 from brainfed.methods.linear.declaration import PENALTIES, TANGENT, check_grid
-from brainfed.methods.method import Capabilities, Comparison, Crossing, Method
-from brainfed.runtime.settings import setting
+from brainfed.runtime import setting
 
 RIDGE_TENSORS: Mapping[str, tuple[str, ...]] = {
     "count": ("systems",),
@@ -30,8 +30,8 @@ RIDGE_TENSORS: Mapping[str, tuple[str, ...]] = {
     "weights": ("systems", "penalties", "features"),
     "penalty": ("models",),
 }
-"""Sums over the training subjects of an institution, and the server's answers: see `federation.strategies.krylov` and
-`engines.linear.averaging`. The model goes to an institution without training subjects alone."""
+"""Sums over the training subjects of an institution, and the server's answers: see `federation.strategies._krylov` and
+`engines.linear._averaging`. The model goes to an institution without training subjects alone."""
 
 SCALING_TENSORS: Mapping[str, tuple[str, ...]] = {
     "view-counts": ("views",),

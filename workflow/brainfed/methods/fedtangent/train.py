@@ -2,13 +2,11 @@
 
 from functools import partial
 
-from brainfed.engines.linear.design import RidgeTask
-from brainfed.engines.linear.training import train_ridge
+from brainfed.engines.linear import RidgeTask, train_ridge
+from brainfed.methods import Method, poisoned_inputs
 from brainfed.methods.fedtangent.declaration import FEDTANGENT, RIDGE_FEDERATED, FederatedRidgeSettings
-from brainfed.methods.method import Method
-from brainfed.methods.train_classifier import poisoned_inputs
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.samples.inputs import MethodInputs, Outcome
+from brainfed.runtime.jobs import Run
+from brainfed.samples import MethodInputs, Outcome
 
 
 def train(method: Method, inputs: MethodInputs, settings: FederatedRidgeSettings, run: Run) -> Outcome:

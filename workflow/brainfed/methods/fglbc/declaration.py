@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from brainfed.federation.settings import PRIVACY_DESCRIPTION, PRIVACY_KEYS, Calibration, PrivateSchedule
-from brainfed.methods.method import Capabilities, Comparison, Crossing, Method
-from brainfed.runtime.settings import setting
+from brainfed.federation import PRIVACY_DESCRIPTION, PRIVACY_KEYS, Calibration, PrivateSchedule
+from brainfed.methods import Capabilities, Comparison, Crossing, Method
+from brainfed.runtime import setting
 
 MOST_BLOCKS = 8
 """Limit of the blocks of a network."""

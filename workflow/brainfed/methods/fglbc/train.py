@@ -8,13 +8,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from brainfed.engines.crossings import series_content, sizes_of
-from brainfed.engines.private.cohort import PrivateCohort, SeriesWindows, mean_adjacencies
-from brainfed.engines.private.training import PrivateTraining
-from brainfed.engines.training import Server, train_networks
-from brainfed.federation.sharing import Ledger, record_downloads, record_help, record_pools, record_uploads
-from brainfed.federation.strategies.similarity_weighted import SimilarityWeighted
-from brainfed.federation.wire import SIZE_BYTES
+from brainfed.engines import Server, series_content, sizes_of, train_networks
+from brainfed.engines.private import PrivateCohort, PrivateTraining, SeriesWindows, mean_adjacencies
+from brainfed.federation import SIZE_BYTES, Ledger, record_downloads, record_help, record_pools, record_uploads
+from brainfed.federation.strategies import SimilarityWeighted
+from brainfed.methods import Method
 from brainfed.methods.fglbc.declaration import (
     FEDAVG_STGCN,
     FEDGNN,
@@ -32,11 +30,9 @@ from brainfed.methods.fglbc.declaration import (
     SoloSTGCNSettings,
     STGCNSettings,
 )
-from brainfed.methods.method import Method
-from brainfed.models.fglbc import STGCN, RegionGNN
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.samples.inputs import Outcome
-from brainfed.samples.series import SeriesInputs, wrapped
+from brainfed.models import STGCN, RegionGNN
+from brainfed.runtime.jobs import Run
+from brainfed.samples import Outcome, SeriesInputs, wrapped
 
 SUM_ENTRY = 8
 """Bytes of an entry of a sum of correlations."""

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal
 
-from brainfed.federation.settings import ROBUSTNESS_KEYS, RobustnessSettings
+from brainfed.federation import ROBUSTNESS_KEYS, RobustnessSettings
+from brainfed.methods import Capabilities, Comparison, Crossing, Method
 from brainfed.methods.fglbc.declaration import POOLED_SERIES
-from brainfed.methods.method import Capabilities, Comparison, Crossing, Method
-from brainfed.runtime.settings import setting
+from brainfed.runtime import setting
 
 Kind = Literal["lstm", "gru", "bilstm", "slstm"]
 KINDS: tuple[Kind, ...] = ("lstm", "gru", "bilstm", "slstm")

@@ -6,11 +6,16 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from brainfed.engines.distilling.training import DistilledTraining, Recipe, SoloTraining
-from brainfed.engines.training import train_networks
-from brainfed.federation.distillation.fedgems import FedETObjective, FedGEMSObjective
-from brainfed.federation.distillation.gahfl import GAHFLObjective, initial_weights
-from brainfed.federation.distillation.objective import Objective
+from brainfed.engines import train_networks
+from brainfed.engines.distilling import DistilledTraining, Recipe, SoloTraining
+from brainfed.federation.distillation import (
+    FedETObjective,
+    FedGEMSObjective,
+    GAHFLObjective,
+    Objective,
+    initial_weights,
+)
+from brainfed.methods import poisoned_inputs
 from brainfed.methods.fglbc.declaration import POOLED_SERIES
 from brainfed.methods.gahfl.declaration import (
     DISTILLED_TENSORS,
@@ -23,10 +28,8 @@ from brainfed.methods.gahfl.declaration import (
     LocalRecurrentSettings,
     OneRecurrentSettings,
 )
-from brainfed.methods.train_classifier import poisoned_inputs
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.samples.inputs import Outcome
-from brainfed.samples.series import PublicSeriesInputs, SeriesInputs
+from brainfed.runtime.jobs import Run
+from brainfed.samples import Outcome, PublicSeriesInputs, SeriesInputs
 
 
 def recipe_of(settings: DistilledSettings | LocalRecurrentSettings | OneRecurrentSettings) -> Recipe:

@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from brainfed.federation.settings import NOISE_DESCRIPTION, FederationSettings
-from brainfed.methods.classifier_settings import SIZES_TENSORS
-from brainfed.methods.method import Capabilities, Comparison, Crossing, Method
-from brainfed.runtime.settings import setting
+from brainfed.federation import NOISE_DESCRIPTION, FederationSettings
+from brainfed.methods import SIZES_TENSORS, Capabilities, Comparison, Crossing, Method
+from brainfed.runtime import setting
 
 LAYERS = 3
 """Convolutions of the network."""

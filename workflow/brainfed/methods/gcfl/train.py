@@ -5,9 +5,10 @@ from functools import partial
 
 from torch import Tensor
 
-from brainfed.engines.graphs.training import GraphTraining
-from brainfed.engines.training import Server, train_networks
-from brainfed.federation.strategies.gcfl import GCFL, GradientNorms, Similarity, UpdateCosine
+from brainfed.engines import Server, train_networks
+from brainfed.engines.graphs import GraphTraining
+from brainfed.federation.strategies import GCFL, GradientNorms, Similarity, UpdateCosine
+from brainfed.methods import Method
 from brainfed.methods.gcfl.declaration import (
     CENTRAL_GIN,
     FEDAVG_GIN,
@@ -18,11 +19,9 @@ from brainfed.methods.gcfl.declaration import (
     SoloGINSettings,
 )
 from brainfed.methods.gcfl.declaration import GCFL as GCFL_METHOD
-from brainfed.methods.method import Method
-from brainfed.models.gcfl import GIN
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.samples.inputs import Outcome
-from brainfed.samples.series import GraphInputs
+from brainfed.models import GIN
+from brainfed.runtime.jobs import Run
+from brainfed.samples import GraphInputs, Outcome
 
 
 def train_gcfl(inputs: GraphInputs, settings: GCFLSettings, run: Run) -> Outcome:

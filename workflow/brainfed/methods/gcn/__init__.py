@@ -1,0 +1,1 @@
+"""Graph convolution on the population graph, at each institution alone, on pooled data and federated."""

@@ -4,19 +4,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from brainfed.federation.settings import ROBUSTNESS_KEYS
-from brainfed.methods.classifier_settings import (
+from brainfed.federation import ROBUSTNESS_KEYS
+from brainfed.methods import (
     BETWEEN_SITES,
     MOMENTS_TENSORS,
     NETWORK_TENSORS,
     QUICK_EPOCHS,
     QUICK_ROUNDS,
     ROUNDS_TENSORS,
+    Capabilities,
+    Comparison,
+    Crossing,
     FederatedClassifierSettings,
+    Method,
     SoloSettings,
 )
-from brainfed.methods.method import Capabilities, Comparison, Crossing, Method
-from brainfed.runtime.settings import setting
+from brainfed.runtime import setting
 
 LOCALGCN = Method(
     name="localgcn",

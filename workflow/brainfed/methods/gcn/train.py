@@ -2,14 +2,12 @@
 
 from functools import partial
 
-from brainfed.graphs.propagation import normalised_adjacency
-from brainfed.methods.classifier_settings import SoloSettings
+from brainfed.graphs import normalised_adjacency
+from brainfed.methods import Method, SoloSettings, train_classifier
 from brainfed.methods.gcn.declaration import CENTRALGCN, FEDGCN, LOCALGCN, FedGCNSettings
-from brainfed.methods.method import Method
-from brainfed.methods.train_classifier import train_classifier
-from brainfed.models.fedni import GCN
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.samples.inputs import MethodInputs, Outcome
+from brainfed.models import GCN
+from brainfed.runtime.jobs import Run
+from brainfed.samples import MethodInputs, Outcome
 
 
 def train(method: Method, inputs: MethodInputs, settings: FedGCNSettings | SoloSettings, run: Run) -> Outcome:

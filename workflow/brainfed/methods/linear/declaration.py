@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from brainfed.methods.method import Capabilities, Crossing, Method
-from brainfed.runtime.settings import setting
+from brainfed.methods import Capabilities, Crossing, Method
+from brainfed.runtime import setting
 
 
 def check_grid(key: str, values: Sequence[float]) -> None:

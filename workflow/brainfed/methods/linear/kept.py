@@ -10,12 +10,9 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from brainfed.methods.linear.dual import LinearModel
-from brainfed.runtime.arrays import BoolArray, Float32, Float64, FloatArray, IntArray
-from brainfed.runtime.score_kinds import ScoreKind
-from brainfed.samples.inputs import Arrays, FittedModel, Scored, with_alike_shared
-from brainfed.samples.labelled_subjects import of_two_classes
-from brainfed.samples.scaling import training_moments
+from brainfed.methods.linear._dual import LinearModel
+from brainfed.runtime import BoolArray, Float32, Float64, FloatArray, IntArray, ScoreKind
+from brainfed.samples import Arrays, FittedModel, Scored, of_two_classes, training_moments, with_alike_shared
 
 
 def kept_linear(

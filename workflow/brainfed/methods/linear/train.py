@@ -8,13 +8,12 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
+from brainfed.methods.linear._dual import Fits, LinearModel
+from brainfed.methods.linear._fitting import LinearTask, TrainingSet, train_linear
 from brainfed.methods.linear.declaration import LOGISTIC, RIDGE, SVM, LogisticSettings, RidgeSettings, SVMSettings
-from brainfed.methods.linear.dual import Fits, LinearModel
-from brainfed.methods.linear.fitting import LinearTask, TrainingSet, train_linear
-from brainfed.runtime.arrays import Float64, IntArray
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.samples.inner_folds import choose_cost, inner_folds
-from brainfed.samples.inputs import MethodInputs, Outcome
+from brainfed.runtime import Float64, IntArray
+from brainfed.runtime.jobs import Run
+from brainfed.samples import MethodInputs, Outcome, choose_cost, inner_folds
 
 # Ridge classifier in the dual, its penalty chosen by exact leave-one-out.
 #

@@ -1,0 +1,1 @@
+"""Logistic regression over institutions: the pooled solution from sums, or federated averaging."""

@@ -8,11 +8,19 @@ of the pooled data, and the server minimises by L-BFGS until the gradient vanish
 from dataclasses import dataclass
 from typing import Literal
 
-from brainfed.federation.settings import FederationSettings
-from brainfed.methods.classifier_settings import QUICK_ROUNDS, SIZES_TENSORS, SUMMED_MOMENTS_TENSORS, InputSettings
+from brainfed.federation import FederationSettings
+from brainfed.methods import (
+    QUICK_ROUNDS,
+    SIZES_TENSORS,
+    SUMMED_MOMENTS_TENSORS,
+    Capabilities,
+    Comparison,
+    Crossing,
+    InputSettings,
+    Method,
+)
 from brainfed.methods.linear.declaration import PENALTIES, check_grid
-from brainfed.methods.method import Capabilities, Comparison, Crossing, Method
-from brainfed.runtime.settings import setting
+from brainfed.runtime import setting
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Rows of federated logistic regression: standardised at home, scaled by one number that the institutions sum.
 
-Training subjects have the mean squared norm 1, as in `methods.linear.dual`: a penalty and a step then mean the same for
-any number of features.
+Training subjects have the mean squared norm 1, as in `methods.linear._dual`: a penalty and a step then mean the same
+for any number of features.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,14 +13,12 @@ import torch
 from scipy.special import expit
 from torch import Tensor
 
-from brainfed.engines.stacked.network import score_alone
-from brainfed.engines.stacked.stack import members, record_moments
-from brainfed.federation.sharing import Ledger, add_up, record_downloads, record_uploads
-from brainfed.models.classifier import LogisticRegression
-from brainfed.runtime.arrays import BoolArray, Float32, Float64, IntArray
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.samples.inputs import Arrays, FittedModel, MethodInputs, Scored, with_alike_shared
-from brainfed.samples.labelled_subjects import of_two_classes
+from brainfed.engines.stacked import members, record_moments, score_alone
+from brainfed.federation import Ledger, add_up, record_downloads, record_uploads
+from brainfed.models import LogisticRegression
+from brainfed.runtime import BoolArray, Float32, Float64, IntArray
+from brainfed.runtime.jobs import Run
+from brainfed.samples import Arrays, FittedModel, MethodInputs, Scored, of_two_classes, with_alike_shared
 
 NUMBER = ((), 8)
 """Shape and bytes of a float64 number on the wire."""

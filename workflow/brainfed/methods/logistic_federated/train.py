@@ -11,14 +11,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from brainfed.engines.stacked.training import StackedTraining
-from brainfed.engines.training import run_until_finished, train_networks
-from brainfed.federation.loop import Arrays
-from brainfed.federation.message import Message
-from brainfed.federation.noise import WeightNoise
-from brainfed.federation.sharing import Ledger, add_up, record_downloads, record_uploads
-from brainfed.federation.strategies.quasi_newton import Objective, PenaltyPath, QuasiNewton
-from brainfed.federation.wire import Wire
+from brainfed.engines import run_until_finished, train_networks
+from brainfed.engines.stacked import StackedTraining
+from brainfed.federation import Arrays, Ledger, Message, WeightNoise, Wire, add_up, record_downloads, record_uploads
+from brainfed.federation.strategies import Objective, PenaltyPath, QuasiNewton
 from brainfed.methods.logistic_federated.declaration import LOGISTIC_FEDERATED, FederatedLogisticSettings
 from brainfed.methods.logistic_federated.rows import (
     MARGIN_SUMS,
@@ -28,12 +24,18 @@ from brainfed.methods.logistic_federated.rows import (
     kept_logistic,
     margin_sums,
 )
-from brainfed.models.classifier import LogisticRegression
-from brainfed.runtime.arrays import BoolArray, Float64, IntArray
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.samples.inner_folds import inner_folds, twin_groups
-from brainfed.samples.inputs import FittedModel, MethodInputs, Outcome
-from brainfed.samples.labelled_subjects import of_two_classes, require_training_subjects
+from brainfed.models import LogisticRegression
+from brainfed.runtime import BoolArray, Float64, IntArray
+from brainfed.runtime.jobs import Run
+from brainfed.samples import (
+    FittedModel,
+    MethodInputs,
+    Outcome,
+    inner_folds,
+    of_two_classes,
+    require_training_subjects,
+    twin_groups,
+)
 
 # Institutions that send the loss and the gradient of logistic regressions at the server's point.
 

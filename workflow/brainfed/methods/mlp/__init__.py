@@ -1,0 +1,1 @@
+"""FedMLP: a perceptron on the imaging features, without a graph, local, pooled and federated."""

@@ -1,17 +1,20 @@
 """Multilayer perceptrons on features alone: in every institution, on pooled data, and by FedAvg."""
 
-from brainfed.federation.settings import ROBUSTNESS_KEYS
-from brainfed.methods.classifier_settings import (
+from brainfed.federation import ROBUSTNESS_KEYS
+from brainfed.methods import (
     BETWEEN_SITES,
     MOMENTS_TENSORS,
     NETWORK_TENSORS,
     QUICK_EPOCHS,
     QUICK_ROUNDS,
     ROUNDS_TENSORS,
+    Capabilities,
+    Comparison,
+    Crossing,
     FederatedClassifierSettings,
+    Method,
     SoloSettings,
 )
-from brainfed.methods.method import Capabilities, Comparison, Crossing, Method
 
 LOCALMLP = Method(
     name="localmlp",

@@ -5,11 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from brainfed.engines.stacked.network import score_alone
-from brainfed.models.fedni import MLP
-from brainfed.runtime.arrays import Float32
-from brainfed.samples.inputs import Arrays, Scored
-from brainfed.samples.scaling import centred_subjects
+from brainfed.engines.stacked import score_alone
+from brainfed.models import MLP
+from brainfed.runtime import Float32
+from brainfed.samples import Arrays, Scored, centred_subjects
 
 
 def score(model: Arrays, features: Float32, settings: Mapping[str, Any]) -> Scored:

@@ -2,13 +2,11 @@
 
 from functools import partial
 
-from brainfed.methods.classifier_settings import FederatedClassifierSettings, SoloSettings
-from brainfed.methods.method import Method
+from brainfed.methods import FederatedClassifierSettings, Method, SoloSettings, train_classifier
 from brainfed.methods.mlp.declaration import CENTRALMLP, FEDMLP, LOCALMLP
-from brainfed.methods.train_classifier import train_classifier
-from brainfed.models.fedni import MLP
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.samples.inputs import MethodInputs, Outcome
+from brainfed.models import MLP
+from brainfed.runtime.jobs import Run
+from brainfed.samples import MethodInputs, Outcome
 
 
 def train(

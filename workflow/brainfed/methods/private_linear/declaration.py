@@ -10,17 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from brainfed.federation.settings import (
-    PRIVACY_DESCRIPTION,
-    PRIVACY_KEYS,
-    Calibration,
-    PrivacySettings,
-    PrivateSchedule,
-)
-from brainfed.methods.classifier_settings import NETWORK_TENSORS, SIZES_TENSORS
+from brainfed.federation import PRIVACY_DESCRIPTION, PRIVACY_KEYS, Calibration, PrivacySettings, PrivateSchedule
+from brainfed.methods import NETWORK_TENSORS, SIZES_TENSORS, Capabilities, Comparison, Crossing, Method
 from brainfed.methods.linear.declaration import TANGENT
-from brainfed.methods.method import Capabilities, Comparison, Crossing, Method
-from brainfed.runtime.settings import setting
+from brainfed.runtime import setting
 
 
 @dataclass(frozen=True)

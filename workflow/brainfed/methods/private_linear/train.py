@@ -11,18 +11,22 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from brainfed.engines.clients import axes_of
-from brainfed.engines.private.cohort import Moment, PrivateCohort, clip_factors
-from brainfed.engines.private.training import PrivateTraining
-from brainfed.engines.training import run_rounds, train_networks
-from brainfed.federation.accounting import Spending, noise_multiplier, spending_row
-from brainfed.federation.loop import Arrays
-from brainfed.federation.message import Message
-from brainfed.federation.noise import WeightNoise, private_normal
-from brainfed.federation.sharing import Ledger, record_downloads
-from brainfed.federation.strategies.quasi_newton import GradientDescent
-from brainfed.federation.wire import Wire
-from brainfed.methods.method import Method
+from brainfed.engines import axes_of, run_rounds, train_networks
+from brainfed.engines.private import Moment, PrivateCohort, PrivateTraining, clip_factors
+from brainfed.federation import (
+    Arrays,
+    Ledger,
+    Message,
+    Spending,
+    WeightNoise,
+    Wire,
+    noise_multiplier,
+    private_normal,
+    record_downloads,
+    spending_row,
+)
+from brainfed.federation.strategies import GradientDescent
+from brainfed.methods import Method
 from brainfed.methods.private_linear.declaration import (
     FEDMLP_DP,
     FEDTANGENT_DP,
@@ -32,15 +36,10 @@ from brainfed.methods.private_linear.declaration import (
     PrivateNetworkSettings,
     PrivateRidgeSettings,
 )
-from brainfed.models.classifier import Classifier, LogisticRegression
-from brainfed.models.fedni import MLP
-from brainfed.runtime.arrays import Float64, FloatArray
-from brainfed.runtime.errors import UserError
-from brainfed.runtime.jobs.checkpoints import Run
-from brainfed.runtime.streams import Streams
-from brainfed.samples.inputs import MethodInputs, Outcome
-from brainfed.samples.labelled_subjects import of_two_classes, require_training_subjects
-from brainfed.samples.scaling import centred_subjects
+from brainfed.models import MLP, Classifier, LogisticRegression
+from brainfed.runtime import Float64, FloatArray, Streams, UserError
+from brainfed.runtime.jobs import Run
+from brainfed.samples import MethodInputs, Outcome, centred_subjects, of_two_classes, require_training_subjects
 
 # Institutions of private ridge: rows of norm 1, and noised sums of clipped gradients.
 

@@ -8,7 +8,7 @@ itself, and for any other command than a script of this Python the shell that ru
 No signal falls between two handlers. Signals are blocked when this program begins. Until the job is accepted, one ends
 this process by the system's default, without Python. While the job is made they wait, in the system; afterwards they
 are passed on. A script of a job of ours begins with all of them blocked, forked or not, and takes what has waited when
-its own handlers stand (`runtime.jobs.stopping`): its imports would turn an interrupt into errors of their own.
+its own handlers stand (`runtime.jobs._stopping`): its imports would turn an interrupt into errors of their own.
 """
 
 import os
@@ -30,11 +30,11 @@ READY = b"+"
 """The forking process asks for the rest of a job; it answers with its process, and in the end with how it ended."""
 NUMBER = struct.Struct("i")
 NAMED = "job "
-"""What this process calls itself, with the number of the process that runs the script (`runtime.forking.measured`)."""
+"""What this process calls itself, with the number of the process that runs the script (`runtime.forking._measured`)."""
 PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 PAUSE = (signal.SIGTSTP,)
 """Ctrl-Z waits, as those do, until it can be passed on."""
-TAKES_SIGNALS = b"from brainfed.scripting.job import job"
+TAKES_SIGNALS = b"from brainfed.scripting import job"
 """In the script of a job of ours."""
 CREDENTIALS = struct.Struct("3i")
 """Process, user and group at the other end of a socket."""

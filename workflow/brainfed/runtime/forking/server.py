@@ -20,10 +20,10 @@ from contextlib import suppress
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 
+from brainfed.runtime.forking._forked import SEARCHED, Forked, folders
+from brainfed.runtime.forking._imports import certain_imports
+from brainfed.runtime.forking._node import JOB, NODE, Node
 from brainfed.runtime.forking.client import BETWEEN, PASSED_ON, address, owner_of, peer
-from brainfed.runtime.forking.forked import SEARCHED, Forked, folders
-from brainfed.runtime.forking.imports import certain_imports
-from brainfed.runtime.forking.node import JOB, NODE, Node
 
 FIRST = ("ctypes", "snakemake.iocontainers", "snakemake.logging")
 """What a node, and every script of Snakemake, imports."""

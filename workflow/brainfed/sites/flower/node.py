@@ -45,10 +45,9 @@ from flwr.supernode.runtime.run_clientapp import pull_task_input, push_message, 
 from flwr.supernode.servicer.runtime import runtime_handlers
 from flwr.supernode.start_client_internal import start_client_internal
 
-from brainfed.sites.flower.messages import Verifier, addressed, to_records
-from brainfed.sites.flower.pauses import Pauses, shorten_node
-from brainfed.sites.ipc import PATIENCE_S, NobodyThereError, ask_here
-from brainfed.sites.packet import NOBODY, Packet
+from brainfed.sites import NOBODY, PATIENCE_S, NobodyThereError, Packet, ask_here
+from brainfed.sites.flower._messages import Verifier, addressed, to_records
+from brainfed.sites.flower._pauses import Pauses, shorten_node
 
 # A hospital's answer to a message of Flower's: the training process's reply, if the coordinator signed the request.
 #

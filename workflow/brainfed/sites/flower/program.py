@@ -17,7 +17,7 @@ from flwr.supercore.protobuf.client import (
     ProtobufRequestContext,
 )
 
-from brainfed.sites.flower.processes import SECRET_HEADER
+from brainfed.sites.flower._processes import SECRET_HEADER
 
 
 class _Shown:

@@ -11,13 +11,13 @@ from flwr.app import Context
 from flwr.app.user_config import UserConfigValue
 from flwr.serverapp import Grid, ServerApp
 
-from brainfed.runtime.errors import UserError
-from brainfed.sites.flower.certificates import private_key, public_pem
-from brainfed.sites.flower.hub import Hub
+from brainfed.runtime import UserError
+from brainfed.sites.flower._certificates import private_key, public_pem
+from brainfed.sites.flower._hub import Hub
+from brainfed.sites.flower._messages import Signer
+from brainfed.sites.flower._pauses import shorten_grid
+from brainfed.sites.flower._processes import LINE, FlowerFolder
 from brainfed.sites.flower.lifetime import die_with_parent
-from brainfed.sites.flower.messages import Signer
-from brainfed.sites.flower.pauses import shorten_grid
-from brainfed.sites.flower.processes import LINE, FlowerFolder
 
 Entry = Callable[[Hub, Mapping[str, UserConfigValue]], None]
 """The coordinator's function: hub and run configuration."""

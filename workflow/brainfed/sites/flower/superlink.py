@@ -49,8 +49,8 @@ from flwr.superlink.servicer.control import control_handlers
 from flwr.superlink.servicer.runtime import runtime_handlers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from brainfed.sites.flower.certificates import fingerprint, public_pem
-from brainfed.sites.flower.processes import LINE, SECRET_HEADER
+from brainfed.sites.flower._certificates import fingerprint, public_pem
+from brainfed.sites.flower._processes import LINE, SECRET_HEADER
 
 # What the coordinator's only port answers to whom: an ASGI application in front of Flower's.
 #

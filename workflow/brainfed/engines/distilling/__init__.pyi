@@ -1,0 +1,3 @@
+from ._training import Recipe, SoloTraining, DistilledTraining
+
+__all__ = ["Recipe", "SoloTraining", "DistilledTraining"]

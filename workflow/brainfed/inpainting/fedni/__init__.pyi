@@ -1,0 +1,3 @@
+from ._losses import carried
+
+__all__ = ["carried"]

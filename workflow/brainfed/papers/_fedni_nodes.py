@@ -1,0 +1,390 @@
+"""Generated nodes: their number, their edges, and their effect on the scores."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from brainfed.reporting import PageTests, ShownVariant, rounded, significant
+from brainfed.runtime import read_arrays
+
+METRICS = {"accuracy": "accuracy", "auc": "AUC"}
+FEDNI, CENTROIDS = "fedni", "fedni-centroids"
+WITHOUT = "fedgcn"
+"""FedNI's classifier without new nodes."""
+CONTROLS = {
+    "random": "as many nodes drawn at random",
+    "mean": "the institution's mean in place of each node",
+    "shuffled": "the same nodes and edges, with features that trade places",
+    "true": "the true missing neighbours in their place, an oracle that no federation has",
+}
+"""`fusing.nodes` -> the replacement of the generated nodes."""
+
+
+@dataclass(frozen=True)
+class GeneratedNodes:
+    """Generated nodes of one variant, mean over its fused graphs.
+
+    Attributes:
+        variant: the variant with these nodes.
+        subjects: subjects of one fused graph.
+        generated: generated nodes of one fused graph.
+        predicted: predicted number of missing neighbours a subject, before rounding and cap.
+        predicted_sd: its standard deviation over subjects.
+        neighbours: number of subjects that a generated node is joined to.
+        reached: share of the subjects that receive from at least one generated node.
+    """
+
+    variant: ShownVariant
+    subjects: int
+    generated: float
+    predicted: float
+    predicted_sd: float
+    neighbours: float
+    reached: float
+
+    @property
+    def predicts(self) -> bool:
+        """Whether a generator predicts the number of missing neighbours; the number of centroids is given."""
+        return self.variant.setting("inpainting.count") is not None
+
+    @property
+    def each(self) -> float:
+        """Generated nodes a subject."""
+        return self.generated / self.subjects
+
+
+def read_generated(variants: Sequence[ShownVariant]) -> list[GeneratedNodes]:
+    """The generated nodes of every variant that is trained on fused graphs."""
+    return [_read_nodes(variant) for variant in variants if variant.fused]
+
+
+def _read_nodes(variant: ShownVariant) -> GeneratedNodes:
+    counted = [_count(path) for path in variant.fused]
+    subjects, *means = (float(np.mean(column)) for column in zip(*counted, strict=True))
+    return GeneratedNodes(variant, round(subjects), *means)
+
+
+def _count(path: str) -> tuple[float, ...]:
+    arrays = read_arrays(path, ["row", "column", "parent", "count"]).arrays
+    subjects, generated = len(arrays["count"]), len(arrays["parent"])
+    joined = (arrays["row"] < subjects) & (arrays["column"] >= subjects)
+    reached = len(np.unique(arrays["row"][joined])) / subjects
+    neighbours = int(joined.sum()) / generated if generated else 0.0
+    count = arrays["count"]
+    return subjects, generated, float(count.mean()), float(count.std()), neighbours, reached
+
+
+def count_sentences(generated: Sequence[GeneratedNodes], split: Mapping[str, Any]) -> list[str]:
+    """Sentences on variants without generated nodes, with a limit that decides their number, or with too many.
+
+    Args:
+        generated: generated nodes of the variants; a control shares the numbers of its generator.
+        split: the resolved settings of the experiment's split.
+    """
+    said = []
+    for nodes in generated:
+        if nodes.variant.is_control:
+            continue
+        title, predicted = nodes.variant.title, rounded(nodes.predicted, 2)
+        if not nodes.predicts:
+            if nodes.generated == 0:
+                said.append(f"{title} has no new node: it trains on the population graph as it is.")
+        elif nodes.generated == 0:
+            said.append(
+                f"{title} generates no node: it predicts {predicted} missing neighbours for a subject on average, so "
+                "it trains on the population graph as it is."
+            )
+        elif nodes.each < nodes.predicted / 2:
+            said.append(
+                f"{title} predicts {predicted} missing neighbours for a subject and generates "
+                f"{rounded(nodes.each, 2)}: a limit on the nodes decides their number, the prediction decides who gets "
+                "them."
+            )
+    sites = _sites(split)
+    if sites and any(_is_scaled(nodes.variant) for nodes in generated):
+        said.append(
+            "The predicted numbers of missing neighbours tend to be too high here: they are scaled as if institutions "
+            f"were drawn at random, but these are {sites}, whose subjects often have their neighbours inside."
+        )
+    return said
+
+
+def _sites(split: Mapping[str, Any]) -> str:
+    """Name of institutions that are not drawn at random; empty for random ones."""
+    if split["validation"] == "leave_one_site_out" or split["institutions"] == "sites":
+        return "sites"
+    return "groups of sites" if split["institutions"] == "site_groups" else ""
+
+
+def _is_scaled(variant: ShownVariant) -> bool:
+    """Whether a predicted number is scaled from the masks to the cut (`inpainting.fedni.drawing`)."""
+    return (variant.setting("graph.scope"), variant.setting("inpainting.count")) == ("global_cut", "calibrated")
+
+
+def effect_sentences(tests: PageTests) -> list[str]:
+    """Effect of the generated nodes on the scores, against the same classifier without them and against controls."""
+    held = {variant.name: variant for variant in tests.variants}
+    others = [name for name in held if name not in (FEDNI, CENTROIDS) and controls_of(name, held)]
+    centres = [name for name in (FEDNI, CENTROIDS, *others) if name in held]
+    return [sentence for centre in centres for sentence in _effects_of(centre, held, tests)]
+
+
+def _effects_of(centre: str, held: Mapping[str, ShownVariant], tests: PageTests) -> list[str]:
+    roles = {WITHOUT: "the same classifier without them"} if WITHOUT in held else {}
+    roles |= controls_of(centre, held)
+    if not roles:
+        return []
+    found = {metric: tests.differences(centre, list(roles), metric) for metric in METRICS}
+    said = []
+    for other, role in roles.items():
+        parts = [
+            f"{found[metric][other][0].negated.as_difference()} in {title} ({_judged(found[metric][other][1])})"
+            for metric, title in METRICS.items()
+        ]
+        said.append(f"{held[centre].title} minus {held[other].title}, {role}: {' and '.join(parts)}.")
+    counted = tests.counted(centre, list(roles), "auc")
+    if not any(np.isfinite(p) for _, p in found["auc"].values()):
+        return said
+    return [*said, f"p is Holm-corrected {counted}."] if counted else said
+
+
+def controls_of(centre: str, held: Mapping[str, ShownVariant]) -> dict[str, str]:
+    """Variants with a replacement of the nodes of `centre`, all other settings equal -> the replacement.
+
+    In the order of `CONTROLS`; empty for a variant that is a control itself.
+    """
+    own = held[centre]
+    if own.is_control or own.setting("fusing.nodes") is None:
+        return {}
+    return {
+        name: role
+        for nodes, role in CONTROLS.items()
+        for name, variant in held.items()
+        if variant.setting("fusing.nodes") == nodes and _but_for_nodes(variant) == _but_for_nodes(own)
+    }
+
+
+def _but_for_nodes(variant: ShownVariant) -> tuple[object, ...]:
+    """Method and settings without the kind of its nodes."""
+    stages = {stage: dict(settings) for stage, settings in variant.stages.items()}
+    stages.get("fusing", {}).pop("nodes", None)
+    return variant.method, dict(variant.settings), stages
+
+
+def _judged(p: float) -> str:
+    if not np.isfinite(p):
+        return "too few runs to be tested"
+    return "significant" if significant(p) else "not significant"
+
+
+# Generated neighbours against the true ones that the cut removed, mean over repeats, with baselines.
+#
+# `inpainting._fidelity` defines the numbers. The true neighbours are known after a cut alone.
+
+NORMAL_95 = 1.96
+COSINE_ROWS = {
+    "generated": "generated nodes",
+    "mean_neighbour": "baseline: mean of the visible neighbours",
+    "institution_mean": "baseline: mean of the institution",
+    "parent": "baseline: the subject itself",
+}
+AGREEMENT_ROWS = {"generated": "generated nodes", "parent": "baseline: the subject itself", "chance": "chance"}
+EDGE_ROWS = {
+    "generated": "generated nodes",
+    "visible_neighbours": "baseline: the visible neighbours",
+    "random": "baseline: drawn at random",
+}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A mean over parents and repeats; `reach` is half its 95 % interval from the standard error over parents."""
+
+    mean: float
+    reach: float
+
+    @property
+    def known(self) -> bool:
+        """Whether it is defined."""
+        return bool(np.isfinite(self.mean))
+
+
+@dataclass(frozen=True)
+class CalibrationPoint:
+    """Subjects with about the same predicted number of missing neighbours."""
+
+    predicted: float
+    true: float
+    reach: float
+
+
+@dataclass(frozen=True)
+class ShownFidelity:
+    """One variant's fidelity.
+
+    Attributes:
+        variant: whose.
+        repeats: number of repeats of the means.
+        calibration: calibration of the first repeat.
+        predicted, true, generated: mean number of missing neighbours a subject: predicted, true, and after the cap.
+        ratio_predicted, ratio_generated: sum of predicted (generated) over the sum of true numbers.
+        correlation: Spearman's correlation of predicted with true numbers.
+        degree_correlation: the same for the number of visible neighbours, a baseline.
+        cosine, centred: row of `COSINE_ROWS` -> mean cosine with all true missing neighbours.
+        parents: subjects with a generated neighbour, minimum over repeats.
+        gain: generated minus the mean of the visible neighbours, centred, paired by parent.
+        sex, age: row of `AGREEMENT_ROWS` -> share that agrees.
+        edges: row of `EDGE_ROWS` -> F1.
+    """
+
+    variant: ShownVariant
+    repeats: int
+    calibration: tuple[CalibrationPoint, ...]
+    predicted: float
+    true: float
+    generated: float
+    ratio_predicted: float
+    ratio_generated: float
+    correlation: float
+    degree_correlation: float
+    cosine: dict[str, Measured]
+    centred: dict[str, Measured]
+    parents: int
+    gain: Measured
+    sex: dict[str, Measured]
+    age: dict[str, Measured]
+    edges: dict[str, float]
+
+
+def read_fidelity(variants: Sequence[ShownVariant]) -> list[ShownFidelity]:
+    """The fidelity of every variant that has one."""
+    return [_read_fidelity(variant) for variant in variants if variant.fidelity]
+
+
+@dataclass(frozen=True)
+class FidelityRow:
+    """One measure of one variant: generated nodes and baselines.
+
+    Attributes:
+        measure: name of the measure; higher is better.
+        variant: the variant with the generated nodes.
+        generated: value of the generated nodes.
+        baselines: name -> value.
+    """
+
+    measure: str
+    variant: ShownVariant
+    generated: float
+    baselines: dict[str, float]
+
+    @property
+    def verdict(self) -> str:
+        """The strongest baseline with a mean as good or better, if any; a dash without a comparison."""
+        if not np.isfinite(self.generated) or not any(np.isfinite(value) for value in self.baselines.values()):
+            return "\u2013"
+        above = {name: value for name, value in self.baselines.items() if value >= self.generated}
+        if not above:
+            return "above every baseline"
+        return f"no better than: {max(above, key=lambda name: above[name])}"
+
+
+def fidelity_rows(found: Sequence[ShownFidelity]) -> list[FidelityRow]:
+    """Every measure, inside it every variant."""
+    rows = []
+    for measure, titles, reads in (
+        ("features: cosine", COSINE_ROWS, "cosine"),
+        ("features: centred cosine", COSINE_ROWS, "centred"),
+        ("sex that agrees (share)", AGREEMENT_ROWS, "sex"),
+        ("age that agrees (share)", AGREEMENT_ROWS, "age"),
+    ):
+        for one in found:
+            values = {row: measured.mean for row, measured in getattr(one, reads).items()}
+            rows.append(_row(measure, one.variant, titles, values))
+    counted = [
+        FidelityRow(
+            "number missing: rank correlation", one.variant, one.correlation,
+            {"number of visible neighbours": one.degree_correlation},
+        )
+        for one in found
+    ]  # fmt: skip
+    return [*counted, *rows, *(_row("recovered edges: F1", one.variant, EDGE_ROWS, one.edges) for one in found)]
+
+
+def count_sentence(found: ShownFidelity) -> str:
+    """The number of missing neighbours, and the predicted and generated share."""
+    return (
+        f"{found.variant.title}: of {rounded(found.true, 2)} missing neighbours a subject "
+        f"{rounded(found.predicted, 2)} are predicted (ratio {rounded(found.ratio_predicted, 2)}) and "
+        f"{rounded(found.generated, 2)} generated, after rounding and cap "
+        f"(ratio {rounded(found.ratio_generated, 2)})."
+    )
+
+
+def _row(measure: str, variant: ShownVariant, titles: dict[str, str], values: dict[str, float]) -> FidelityRow:
+    baselines = {
+        titles[row].removeprefix("baseline: "): value
+        for row, value in values.items()
+        if row != "generated" and np.isfinite(value)
+    }
+    return FidelityRow(measure, variant, values["generated"], baselines)
+
+
+def _read_fidelity(variant: ShownVariant) -> ShownFidelity:
+    found = [json.loads(Path(path).read_text(encoding="utf-8")) for path in variant.fidelity]
+    features = {
+        name: {row: _measured([_cosine(repeat["feature"][name], row) for repeat in found]) for row in COSINE_ROWS}
+        for name in ("cosine", "centred")
+    }
+    agreement = {
+        name: {row: _measured([repeat["phenotype"][name][row] for repeat in found]) for row in AGREEMENT_ROWS}
+        for name in ("sex", "age")
+    }
+    gains = [repeat["feature"]["centred"]["gains"]["mean_neighbour"]["to_all"] for repeat in found]
+    counts = [repeat["count"] for repeat in found]
+    return ShownFidelity(
+        variant=variant,
+        repeats=len(found),
+        calibration=tuple(
+            CalibrationPoint(float(point["predicted"]), float(point["true"]), NORMAL_95 * _number(point["error"]))
+            for point in counts[0]["calibration"]
+        ),
+        predicted=_mean([count["predicted_mean"] for count in counts]),
+        true=_mean([count["true_mean"] for count in counts]),
+        generated=_mean([count["generated_mean"] for count in counts]),
+        ratio_predicted=_mean([count["ratio_predicted"] for count in counts]),
+        ratio_generated=_mean([count["ratio_generated"] for count in counts]),
+        correlation=_mean([count["predicted"]["spearman"] for count in counts]),
+        degree_correlation=_mean([count["visible_degree"]["spearman"] for count in counts]),
+        cosine=features["cosine"],
+        centred=features["centred"],
+        parents=min(repeat["parents"] for repeat in found),
+        gain=_measured(gains),
+        sex=agreement["sex"],
+        age=agreement["age"],
+        edges={row: _mean([repeat["edges"][row]["f1"] for repeat in found]) for row in EDGE_ROWS},
+    )
+
+
+def _cosine(measure: dict[str, Any], row: str) -> dict[str, Any]:
+    score = measure["generated"] if row == "generated" else measure["baselines"][row]
+    return dict(score["to_all"])
+
+
+def _measured(estimates: Sequence[dict[str, Any]]) -> Measured:
+    """Mean over repeats; its error is the typical error of a repeat, since repeats share their subjects."""
+    errors = [_number(estimate["error"]) for estimate in estimates]
+    return Measured(_mean([estimate["mean"] for estimate in estimates]), NORMAL_95 * _mean(errors))
+
+
+def _mean(values: Sequence[float | None]) -> float:
+    """Mean of the defined values; NaN if there is none."""
+    known = [number for number in map(_number, values) if np.isfinite(number)]
+    return float(np.mean(known)) if known else float("nan")
+
+
+def _number(value: float | None) -> float:
+    return float("nan") if value is None else float(value)

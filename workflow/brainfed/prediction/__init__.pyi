@@ -1,0 +1,3 @@
+from ._card import card
+
+__all__ = ["card"]

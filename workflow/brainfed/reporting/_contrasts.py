@@ -1,0 +1,135 @@
+"""Effect sizes of features between patients and controls, or between a class and all others.
+
+Descriptive: they use every analysed subject and no method reads them.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from brainfed.cohort import DIAGNOSIS_WORDS, ClassWords
+from brainfed.imaging import FeatureSettings, connectivity
+
+Vector = NDArray[np.float64]
+FALSE_DISCOVERY_RATE = 0.05
+
+
+@dataclass(frozen=True)
+class GroupEffects:
+    """One value a feature.
+
+    Attributes:
+        effect: Cohen's d, patients minus controls; 0 without variance.
+        p: two-sided p of Student's t-test.
+        counts: number of patients and of controls.
+        words: names of the groups.
+    """
+
+    effect: Vector
+    p: Vector
+    counts: tuple[int, int]
+    words: ClassWords
+
+    @property
+    def chance_sd(self) -> float:
+        """Standard deviation of d for equal groups (large samples)."""
+        return float(np.sqrt(1 / self.counts[0] + 1 / self.counts[1]))
+
+    @property
+    def discoveries(self) -> int:
+        """Features that differ at a false discovery rate of 5 % (Benjamini & Hochberg)."""
+        return int((stats.false_discovery_control(self.p) <= FALSE_DISCOVERY_RATE).sum())
+
+    @property
+    def counted(self) -> dict[str, int]:
+        """Discoveries and subjects, as entries of a summary."""
+        return {"discoveries": self.discoveries, "patients": self.counts[0], "controls": self.counts[1]}
+
+    def strongest(self, count: int) -> NDArray[np.int64]:
+        """Positions of the `count` largest |d|, the strongest first."""
+        return np.argsort(-np.abs(self.effect), kind="stable")[:count]
+
+
+@dataclass(frozen=True)
+class GroupConnectivity(GroupEffects):
+    """The same for every connection by its Fisher z, in `np.triu_indices(R, 1)` order.
+
+    Attributes:
+        regions: R names.
+        patients: mean correlation of the patients (averaged as Fisher z).
+        controls: the same of the controls.
+    """
+
+    regions: tuple[str, ...]
+    patients: Vector
+    controls: Vector
+
+    def ends(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The two regions of every connection."""
+        return np.triu_indices(len(self.regions), 1)
+
+
+def compare_groups(
+    series: Mapping[str, NDArray[np.float32]],
+    diagnosis: Mapping[str, int],
+    regions: tuple[str, ...],
+    words: ClassWords = DIAGNOSIS_WORDS,
+    runs: Mapping[str, Sequence[int]] | None = None,
+) -> GroupConnectivity:
+    """Compare the Pearson connectivity of patients (1) and controls (0).
+
+    Args:
+        series: subject -> (time, R).
+        diagnosis: subject -> 1 or 0, the same subjects.
+        regions: R names.
+        words: names of the classes.
+        runs: subject -> lengths of its runs, for subjects with the mean connectivity over runs.
+    """
+    z = connectivity(series, FeatureSettings("pearson", fisher_z=True), runs).astype(np.float64)
+    patient = np.array([diagnosis[subject] == 1 for subject in sorted(series)])
+    found = group_effects(z, patient, words)
+    means = np.tanh(z[patient].mean(axis=0)), np.tanh(z[~patient].mean(axis=0))
+    return GroupConnectivity(found.effect, found.p, found.counts, words, regions, *means)
+
+
+def group_effects(
+    values: NDArray[np.float64], patient: NDArray[np.bool_], words: ClassWords = DIAGNOSIS_WORDS
+) -> GroupEffects:
+    """Compare the rows of `values` (n, d) of patients, in the mask (n,), with the others."""
+    first, second = values[patient], values[~patient]
+    counts = (len(first), len(second))
+    pooled = ((counts[0] - 1) * first.var(axis=0, ddof=1) + (counts[1] - 1) * second.var(axis=0, ddof=1)) / (
+        sum(counts) - 2
+    )
+    difference = first.mean(axis=0) - second.mean(axis=0)
+    effect = np.divide(difference, np.sqrt(pooled), out=np.zeros_like(difference), where=pooled > 0)
+    t = effect / np.sqrt(1 / counts[0] + 1 / counts[1])
+    p = 2 * stats.t.sf(np.abs(t), sum(counts) - 2)
+    return GroupEffects(effect, p, counts, words)
+
+
+def joined(summaries: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The summary of one contrast, or of several under `contrasts`."""
+    return summaries[0] if len(summaries) == 1 else {"contrasts": list(summaries)}
+
+
+def networks(regions: tuple[str, ...]) -> list[tuple[str, int, int]]:
+    """Runs of regions with the same name before the last `-` or `_`: (name, first, last + 1).
+
+    Empty if the names have no networks: fewer than two runs, or runs of fewer than two regions on average.
+    """
+    prefixes = [_prefix(name) for name in regions]
+    starts = [index for index in range(len(regions)) if index == 0 or prefixes[index] != prefixes[index - 1]]
+    ends = [*starts[1:], len(regions)]
+    if not 2 <= len(starts) <= len(regions) / 2 or "" in prefixes:
+        return []
+    return [(prefixes[start], start, end) for start, end in zip(starts, ends, strict=True)]
+
+
+def _prefix(name: str) -> str:
+    cut = max(name.rfind("-"), name.rfind("_"))
+    return name[:cut] if cut > 0 else ""

@@ -1,0 +1,276 @@
+"""The report: one HTML file without external resources, with a paragraph for an article."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
+from pathlib import Path
+
+import yaml
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from vl_convert import javascript_bundle
+
+from brainfed.evaluation import FEWEST, METRICS
+from brainfed.reporting._at_a_site import at_a_site, study_sentences, titled
+from brainfed.reporting._citations import Citation, bibtex, citations, software_of
+from brainfed.reporting._outline import CohortOutline, ExperimentOutline, ReportOutline, SharedStudy
+from brainfed.reporting._papers import Paper, panels_of, templates_of, works_of
+from brainfed.reporting._pictures import read_captions
+from brainfed.reporting._rounding import METRIC_TITLES, rounded, short, signed, significant_digits
+from brainfed.reporting._sections import CohortSection, ExperimentSection, cohort_section, experiment_section
+from brainfed.reporting._variants import places
+from brainfed.reporting.charts import VERSION, config
+from brainfed.reporting.panels import GENERIC, Panel, Place, ShownPanel
+from brainfed.reporting.tables import AuditTable, readable, readable_bytes, readable_seconds
+from brainfed.reporting.text import in_front, listed
+from brainfed.runtime import machine, versions, write_text
+
+# A paragraph for the methods section of an article: cohort, splits, models, statistics, software.
+
+FEATURES = {
+    "connectivity": "region series ({atlas}{regions} regions)",
+    "morphometry": "FreeSurfer measures ({regions})",
+    "graphs": "graphs",
+}
+"""Kind of a cohort -> what its methods read."""
+
+
+def methods_paragraph(
+    cohort: CohortSection,
+    experiment: ExperimentSection,
+    seed: int,
+    versions: Mapping[str, str],
+    study: SharedStudy | None = None,
+) -> str:
+    """Plain text to copy, of one experiment.
+
+    Args:
+        cohort: as counted.
+        experiment: as scored.
+        seed: of every random stream.
+        versions: package -> version of the software.
+        study: the study between sites that the report belongs to; None where all institutions are in one place.
+    """
+    between: list[str] = []
+    if study is not None:
+        outline = experiment.outline
+        unseen = outline.split["validation"] == "leave_one_site_out"
+        between = study_sentences(study, outline.variants, cohort.subjects, unseen=unseen)
+    means = "" if study is not None else "institutions and "
+    return " ".join(
+        [
+            _cohort(cohort),
+            *between,
+            f"Design: {experiment.setting}.",
+            experiment.protocol,
+            f"Compared were {listed(_titles(experiment), 'and')}.",
+            f"Scores are means over {means}{experiment.runs} runs, a run being {experiment.run}; intervals "
+            "and tests are corrected for overlapping training sets (Nadeau and Bengio 2003), p values also for "
+            "multiple comparisons (Holm 1979).",
+            f"All random streams derive from the seed {seed}. Software: {_software(versions)}.",
+        ]
+    )
+
+
+def _cohort(cohort: CohortSection) -> str:
+    left = cohort.attrition.left_out
+    reasons = left[0][0] if len(left) == 1 else listed([f"{count} {reason}" for reason, count in left], "and")
+    total = sum(count for _, count in left)
+    verb = "was" if total == 1 else "were"
+    listing = f"{cohort.attrition.listed} {cohort.subjects} in the table"
+    excluded = f" Of {listing}, {total} {verb} left out ({reasons})." if left else ""
+    read = FEATURES[cohort.kind].format(
+        atlas="" if cohort.atlas == "atlas" else f"{cohort.atlas}, ", regions=cohort.connectivity.get("regions", "")
+    )
+    made = "simulated cohort" if cohort.simulated else "cohort"
+    return (
+        f"We analysed {read} of {cohort.analysed} {cohort.subjects} ({cohort.classes}) from {cohort.sites} "
+        f"{cohort.site}{'' if cohort.sites == 1 else 's'} of the {made} {cohort.name}.{excluded}"
+    )
+
+
+def _titles(experiment: ExperimentSection) -> Sequence[str]:
+    """Every method once, in the order of the config."""
+    return list(dict.fromkeys(variant.title for variant in experiment.outline.variants if not variant.is_control))
+
+
+def _software(versions: Mapping[str, str]) -> str:
+    first = ["brainfed", *(name for name in versions if name != "brainfed")]
+    return ", ".join(f"{name} {versions[name]}" for name in first if name in versions)
+
+
+# The report: one HTML file without external resources.
+
+DIFFERENCES = {"connectivity": "connectivity", "morphometry": "measures"}
+"""Kind of features -> its words in the heading of the section on group differences."""
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """A cohort with its experiments."""
+
+    cohort: CohortSection
+    experiments: list[ExperimentSection]
+
+
+def write_report(
+    outline: ReportOutline, captions: Sequence[str], results: Sequence[str], path: str, papers: Sequence[Paper]
+) -> None:
+    """Render the outline's artefacts into one page.
+
+    Args:
+        outline: contents of the page.
+        captions: the caption files, `NAME.rst`.
+        results: all results that the page shows.
+        path: the HTML file.
+        papers: what the families of methods bring.
+    """
+    write_text(path, render(outline, captions, papers, results))
+
+
+def render(
+    outline: ReportOutline, captions: Sequence[str], papers: Sequence[Paper], results: Sequence[str] = ()
+) -> str:
+    """The page as text; arguments as of `write_report`."""
+    panels = [*GENERIC, *panels_of(papers)]
+    chapters = [
+        _chapter(
+            cohort,
+            read_captions(captions, cohort.words),
+            panels,
+            study=outline.study,
+            show_subjects=outline.show_subjects,
+        )
+        for cohort in outline.cohorts
+    ]
+    shown = [panel for chapter in chapters for experiment in chapter.experiments for panel in experiment.panels]
+    audits = [panel.content for panel in shown if isinstance(panel.content, AuditTable)]
+    cited = _cited(outline, papers, audited=bool(audits))
+    return environment(tuple(papers)).get_template("report.html.j2").render(
+        outline=titled(outline),
+        chapters=chapters,
+        metrics=[METRIC_TITLES[metric] for metric in METRICS],
+        metric_titles=METRIC_TITLES,
+        places=places,
+        config=yaml.safe_dump(_plain(outline.config), sort_keys=False, allow_unicode=True),
+        fewest=FEWEST,
+        audited=bool(audits),
+        followed=any(chapter.cohort.ways.subjects for chapter in chapters),
+        in_front=in_front,
+        guaranteed=any(audit.private for audit in audits),
+        privacy_notes=_once(shown, Place.PRIVACY),
+        differences=_differences(chapters),
+        versions=versions(),
+        software=software_of(results),
+        vega=vega(),
+        chart_styles=chart_styles(),
+        machine=machine(),
+        methods=[
+            methods_paragraph(chapter.cohort, experiment, outline.seed, versions(), outline.study)
+            for chapter in chapters for experiment in chapter.experiments[:1]
+        ],
+        citations=cited,
+        bibtex=bibtex(cited),
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=2)
+def environment(papers: tuple[Paper, ...] = ()) -> Environment:
+    """Templates of pages, and their filters.
+
+    Args:
+        papers: what the families of methods bring.
+    """
+    made = Environment(
+        loader=ChoiceLoader([PackageLoader("brainfed.reporting"), templates_of(papers)]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters.update(
+        bytes=readable_bytes,
+        count=readable,
+        seconds=readable_seconds,
+        rounded=rounded,
+        short=short,
+        signed=signed,
+        significant=significant_digits,
+    )
+    return made
+
+
+def _chapter(
+    cohort: CohortOutline,
+    captions: Mapping[str, str],
+    panels: Sequence[Panel],
+    *,
+    study: SharedStudy | None,
+    show_subjects: bool,
+) -> Chapter:
+    experiments = [
+        at_a_site(experiment_section(cohort, experiment, captions, panels, study.site if study else ""), cohort, study)
+        for experiment in _each_figure_once(cohort.experiments)
+    ]
+    return Chapter(cohort_section(cohort, captions, show_subjects=show_subjects), experiments)
+
+
+def _cited(outline: ReportOutline, papers: Sequence[Paper], *, audited: bool) -> list[Citation]:
+    """The works to cite for the data and variants of a page."""
+    cohorts = outline.cohorts
+    variants = [variant for cohort in cohorts for experiment in cohort.experiments for variant in experiment.variants]
+    return citations(
+        [cohort.name for cohort in cohorts],
+        [cohort.atlas for cohort in cohorts],
+        {cohort.source for cohort in cohorts},
+        works_of(papers, {variant.method for variant in variants}),
+        private=any(variant.setting("privacy") is not None for variant in variants),
+        audited=audited,
+        poisoned=any(variant.is_poisoned or variant.is_defended for variant in variants),
+    )
+
+
+def chart_styles() -> Markup:
+    """What charts look like on a light and on a dark page, as JSON."""
+    return Markup(json.dumps({"light": config(), "dark": config(dark=True)}))
+
+
+@cache
+def vega() -> Markup:
+    """The script that draws charts anew."""
+    return Markup(javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VERSION))
+
+
+def _once(shown: Sequence[ShownPanel], place: Place) -> list[ShownPanel]:
+    """The panels at a place, each for the first experiment to which it applies."""
+    return list({one.panel.name: one for one in reversed(shown) if one.panel.place == place}.values())[::-1]
+
+
+def _differences(chapters: Sequence[Chapter]) -> str:
+    """Heading of the section that compares patients and controls; empty for graphs alone, which are not compared."""
+    kinds = {chapter.cohort.kind for chapter in chapters} - {"graphs"}
+    titles = [title for kind, title in DIFFERENCES.items() if kind in kinds]
+    return " and ".join(titles).capitalize()
+
+
+def _each_figure_once(experiments: Sequence[ExperimentOutline]) -> list[ExperimentOutline]:
+    """Keep a group's figure with its first experiment."""
+    seen: set[str] = set()
+    kept = []
+    for experiment in experiments:
+        again = bool(experiment.group) and experiment.group in seen
+        seen.add(experiment.group)
+        figures = {name: path for name, path in experiment.figures.items() if name != experiment.figure}
+        kept.append(replace(experiment, figures=figures) if again else experiment)
+    return kept
+
+
+def _plain(value: object) -> object:
+    """Tuples as lists, for YAML; absolute paths from the working directory, or only their names outside of it."""
+    if isinstance(value, str | Path) and Path(value).is_absolute():
+        path, here = Path(value), Path.cwd()
+        return path.relative_to(here).as_posix() if path.is_relative_to(here) else path.name
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, tuple | list) else value

@@ -1,0 +1,323 @@
+"""Charts of swept settings and of parts left out, with the numbers that a paper prints."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
+
+import altair as alt
+import numpy as np
+
+from brainfed.federation import share_of
+from brainfed.reporting import (
+    PLACES,
+    SERIES,
+    ExperimentOutline,
+    PageTests,
+    Scored,
+    ShownVariant,
+    read_splits,
+    setting_in_words,
+    signed,
+    significant,
+)
+from brainfed.reporting.charts._lines import DASHED, SOLID, DrawnLine, level, lines_panel
+from brainfed.reporting.charts._style import Chart, IntervalRow, headed, interval_panel, note_chart
+from brainfed.reporting.tables import poison_finding, read_drops
+from brainfed.runtime import canonical_json
+
+# Accuracies that a paper prints, as its figures mark them.
+
+
+@dataclass(frozen=True)
+class PrintedAccuracy:
+    """A paper's accuracy of one variant.
+
+    Attributes:
+        value: the accuracy.
+        source: `FedNI in the paper, Table V`, for the method of a paper as it is; empty for any other variant.
+    """
+
+    value: float
+    source: str = ""
+
+
+Printed = Mapping[str, PrintedAccuracy]
+"""Variant -> what a paper prints; a variant without a printed number is absent."""
+NOTHING_PRINTED: Printed = MappingProxyType({})
+
+
+# Variants of a sweep as lines: their groups, and their positions on the swept axis.
+
+
+@dataclass(frozen=True)
+class Series:
+    """Variants that differ in the swept setting alone, in ascending order of it."""
+
+    title: str
+    values: tuple[Any, ...]
+    variants: tuple[ShownVariant, ...]
+
+    @property
+    def swept(self) -> bool:
+        """Whether it has more than one point."""
+        return len(self.variants) > 1
+
+
+def sweep_series(variants: Sequence[ShownVariant], axis: str) -> list[Series]:
+    """One line for each group of variants that differ in `axis` alone; a lone variant is a line of one point."""
+    groups: dict[str, list[ShownVariant]] = {}
+    for variant in variants:
+        groups.setdefault(_rest(variant, axis), []).append(variant)
+    swept = [group[0].method for group in groups.values() if len(group) > 1]
+    found = []
+    for group in groups.values():
+        ordered = sorted(group, key=lambda variant: _place(variant.setting(axis)))
+        title = group[0].title
+        if len(group) > 1:
+            title = group[0].method_title if swept.count(group[0].method) == 1 else group[0].unswept_title
+        found.append(Series(title, tuple(variant.setting(axis) for variant in ordered), tuple(ordered)))
+    return found
+
+
+def axis_title(axis: str) -> str:
+    """`k` for `graph.k`, `local epochs` for `local_epochs`."""
+    return setting_in_words(axis.rpartition(".")[2], "").removesuffix(" = ")
+
+
+def _rest(variant: ShownVariant, axis: str) -> str:
+    stage, _, name = axis.rpartition(".")
+    settings: Mapping[str, Any] = {**variant.stages, "": variant.settings}
+    kept = {
+        part: {key: value for key, value in held.items() if (part, key) != (stage, name)}
+        for part, held in settings.items()
+    }
+    has = variant.setting(axis) is not None
+    return canonical_json([variant.method, kept, "" if has else variant.name])
+
+
+def _place(value: Any) -> tuple[int, float, str]:
+    number = isinstance(value, int | float)
+    return (0, float(value), "") if number else (1, 0.0, str(value))
+
+
+# Effect of each part: accuracy and AUC of variants, with the paper's number for each (FedNI Fig. 2 to 4).
+
+METRICS = (("accuracy", "accuracy"), ("auc", "AUC"))
+PANEL, HEIGHT = 290, 250
+"""Pixels of the axis of each of two panels of rows, and of the height of two panels of lines."""
+
+
+def ablation_chart(outline: ExperimentOutline, scored: Scored, printed: Printed = NOTHING_PRINTED) -> Chart:
+    """A row a variant in the order of the config; numbers to the right: mean, difference to the reference."""
+    shown, reference = outline.variants, _short(outline)
+    others = [variant.name for variant in shown if variant.name != outline.reference]
+    values = {variant.name: printed[variant.name].value for variant in shown if variant.name in printed}
+    compared = PageTests(scored, shown, outline.reference)
+    panels = []
+    for metric, title in METRICS:
+        differences = compared.differences(outline.reference, others, metric) if others else {}
+        rows = []
+        for variant in shown:
+            found = scored.interval(variant.name, metric)
+            text = found.text
+            if variant.name in differences:
+                difference, p = differences[variant.name]
+                text += f"  {signed(difference.mean, difference.digits)}{' *' if significant(p) else ''}"
+            rows.append(IntervalRow(variant, found, variant.place, text))
+        panels.append(
+            interval_panel(
+                rows, f"{title}, mean over institutions and runs", PLACES, width=PANEL, named=metric == METRICS[0][0],
+                reference=scored.interval(outline.reference, metric).mean, legend=False,
+                printed=values if metric == "accuracy" else None,
+            )
+        )  # fmt: skip
+    key = f"line: the mean of {reference}; numbers: the mean, and the mean minus that of {reference}"
+    key += "; hollow diamond: printed in the paper" if values else ""
+    return headed(alt.hconcat(*panels, spacing=120), ablation_finding(outline, scored), key)
+
+
+def ablation_finding(outline: ExperimentOutline, scored: Scored) -> str:
+    """The variants that differ significantly from the reference after correction, in one line."""
+    titles = {variant.name: variant.title for variant in outline.variants if variant.name != outline.reference}
+    if not titles:
+        return f"{_short(outline)} has nothing to be compared with"
+    compared = PageTests(scored, outline.variants, outline.reference)
+    outcomes = {}
+    for metric, name in METRICS:
+        tests = compared.differences(outline.reference, list(titles), metric)
+        if not any(np.isfinite(p) for _, p in tests.values()):
+            return f"Too few runs to test anything against {_short(outline)}"
+        above = [titles[variant] for variant, (found, p) in tests.items() if significant(p) and found.mean > 0]
+        below = [titles[variant] for variant, (found, p) in tests.items() if significant(p) and found.mean < 0]
+        outcomes[name.capitalize() if name.islower() else name] = _outcome(above, below, _short(outline))
+    if len(set(outcomes.values())) == 1:
+        return f"Accuracy and AUC: {outcomes['AUC']}"
+    return "; ".join(f"{name}: {outcome}" for name, outcome in outcomes.items())
+
+
+def _outcome(above: Sequence[str], below: Sequence[str], reference: str) -> str:
+    if not above and not below:
+        return f"nothing differs significantly from {reference}"
+    said = [f"{_counted(above)} significantly above {reference}"] if above else []
+    if below:
+        said.append(f"{_counted(below)} significantly below" + ("" if above else f" {reference}"))
+    return ", ".join(said)
+
+
+def _counted(titles: Sequence[str]) -> str:
+    return " and ".join(titles) if len(titles) < 3 else f"{len(titles)} variants"
+
+
+def _short(outline: ExperimentOutline) -> str:
+    return outline.variant(outline.reference).title
+
+
+# Accuracy and AUC against one swept setting (FedNI Fig. 8: the number of neighbours k).
+
+POISON_AXIS = "attacked"
+UNITS = {"graph.k": " (neighbours of a subject)"}
+"""Swept setting -> what its values count."""
+FAR_APART = 50
+"""Smallest ratio of the largest to the smallest value for a logarithmic axis."""
+
+
+def sweep_chart(outline: ExperimentOutline, scored: Scored, printed: Printed = NOTHING_PRINTED) -> Chart:
+    """A line with intervals a method; methods without the setting are level lines."""
+    axis = outline.axes[0]
+    series = sweep_series(outline.variants, axis)
+    swept = [one for one in series if one.swept]
+    if not swept:
+        return note_chart(f"no variant of this experiment sweeps {axis_title(axis)}")
+    others = [one for one in series if not one.swept]
+    values = sorted({value for one in swept for value in one.values}, key=lambda value: (str(type(value)), value))
+    own = next((one for one in outline.variants if one.name in printed and printed[one.name].source), None)
+    many, poisons = int(read_splits(outline)["institution"].nunique()), axis == POISON_AXIS
+    numbers = [float(value) for value in values if isinstance(value, int | float)]
+    places = dict(zip(values, numbers if len(numbers) == len(values) else map(float, range(len(values))), strict=True))
+    log = len(numbers) == len(values) and numbers[0] > 0 and numbers[-1] / numbers[0] >= FAR_APART
+    ends = min(places.values()), max(places.values())
+    ticks = {places[value]: f"{share_of(float(str(value)), many)} of {many}" if poisons else _shown(value)
+             for value in values}  # fmt: skip
+    key: list[DrawnLine] = []
+    panels = []
+    for metric, title in METRICS:
+        lines = [
+            replace(style, points=[(places[value], scored.interval(variant.name, metric))
+                                   for value, variant in zip(one.values, one.variants, strict=True)])
+            for one, style in zip(swept, _styles(swept), strict=True)
+        ]  # fmt: skip
+        lines += [level(number, one.title, scored.interval(one.variants[0].name, metric).mean, ends)
+                  for number, one in enumerate(others)]  # fmt: skip
+        if poisons:
+            lines.append(level(len(others), "chance (AUC)", 0.5, ends))
+        key = key or lines
+        across = "poisoned institutions" if poisons else axis_title(axis) + UNITS.get(axis, "")
+        upwards = f"{title} (mean over runs)"
+        shown = own is not None and metric == "accuracy"
+        mark = (places[own.setting(axis)], printed[own.name].value) if own is not None and shown else None
+        panels.append(
+            lines_panel(lines, across, upwards, width=350, height=HEIGHT, ticks=ticks, log=log, key=key, printed=mark)
+        )
+    words = "" if own is None else f"hollow diamond: {printed[own.name].source}"
+    words += "" if own is None else f" ({axis_title(axis)} = {_shown(own.setting(axis))})"
+    return headed(alt.hconcat(*panels, spacing=40), _finding(outline, scored, swept, axis, many), words)
+
+
+def _finding(outline: ExperimentOutline, scored: Scored, swept: Sequence[Series], axis: str, institutions: int) -> str:
+    """What poison takes away, or else the highest point of all lines."""
+    if axis == POISON_AXIS:
+        return poison_finding(read_drops(outline.variants, scored, institutions), institutions)
+    best = max(swept, key=lambda one: max(scored.interval(each.name, "accuracy").mean for each in one.variants))
+    return sweep_finding(best, PageTests(scored, outline.variants, outline.reference), axis)
+
+
+def sweep_finding(series: Series, compared: PageTests, axis: str) -> str:
+    """Position of the highest point of a line, and its difference from the shipped value or the lowest one."""
+    name = axis_title(axis)
+    scores = [compared.scored.interval(variant.name, "accuracy") for variant in series.variants]
+    best = int(np.argmax([score.mean for score in scores]))
+    usual = series.variants[0].shipped.get(axis)
+    base = series.values.index(usual) if usual in series.values else 0
+    best_value = f"{series.title} is most accurate at {name} = {_shown(series.values[best])} ({scores[best].text})"
+    reference = series.variants[base].name
+    others = [variant.name for variant in series.variants if variant.name != reference]
+    tests = compared.differences(reference, others, "accuracy")
+    if not any(np.isfinite(p) for _, p in tests.values()):
+        return f"{best_value}; too few runs to test it"
+    count = sum(significant(p) for _, p in tests.values())
+    counted = compared.counted(reference, others, "accuracy")
+    usually = f"{name} = {_shown(series.values[base])}" + (f" (Holm-corrected {counted})" if counted else "")
+    if not count:
+        return f"{best_value}; no value differs significantly from {usually}"
+    return (
+        f"{best_value}; {count} of {len(others)} values differ{'s' if count == 1 else ''} significantly from {usually}"
+    )
+
+
+def _styles(swept: Sequence[Series]) -> list[DrawnLine]:
+    """Lines without points. A server that defends itself has those of its method, and a dashed line.
+
+    Other lines whose colour and mark come again are dashed too.
+    """
+    methods = list(dict.fromkeys(one.variants[0].method for one in swept))
+    defended = [one.variants[0].is_defended for one in swept]
+    styles = []
+    for number, (one, defends) in enumerate(zip(swept, defended, strict=True)):
+        place = methods.index(one.variants[0].method) if any(defended) else number
+        colour, shape = SERIES[place % len(SERIES)]
+        styles.append(DrawnLine(one.title, colour, (), shape, DASHED if defends or place >= len(SERIES) else SOLID))
+    return styles
+
+
+def _shown(value: object) -> str:
+    """2 for 2.0."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+# Scores against the number of institutions (FedNI Fig. 7).
+
+
+def clients_chart(members: Sequence[ExperimentOutline], scored: Mapping[str, Scored]) -> Chart:
+    """A line a variant over the members' numbers of institutions.
+
+    Args:
+        members: experiments that differ in their number of institutions.
+        scored: experiment -> its scores.
+    """
+    ordered = sorted(members, key=lambda member: int(member.split["count"]))
+    counts = [int(member.split["count"]) for member in ordered]
+    variants = list({variant.name: variant for member in ordered for variant in member.variants}.values())
+    if not variants:
+        return note_chart("no experiment belongs to this group")
+    panels = []
+    for metric, title in METRICS:
+        lines = []
+        for number, variant in enumerate(variants):
+            colour, shape = SERIES[number % len(SERIES)]
+            points = [
+                (float(count), scored[member.name].interval(variant.name, metric))
+                for count, member in zip(counts, ordered, strict=True)
+                if any(other.name == variant.name for other in member.variants)
+            ]
+            lines.append(DrawnLine(variant.title, colour, points, shape, SOLID if number < len(SERIES) else DASHED))
+        ticks = {float(count): str(count) for count in counts}
+        panels.append(
+            lines_panel(
+                lines, "institutions that take part", f"{title} (mean over runs)", width=350, height=HEIGHT, ticks=ticks
+            )
+        )
+    return headed(alt.hconcat(*panels, spacing=40), _finding_of_clients(ordered, counts, scored))
+
+
+def _finding_of_clients(
+    ordered: Sequence[ExperimentOutline], counts: Sequence[int], scored: Mapping[str, Scored]
+) -> str:
+    """The first and the last point of a variant: one that stands beside others on the page, or the first."""
+    first, last = ordered[0], ordered[-1]
+    both = [variant for variant in first.variants if any(other.name == variant.name for other in last.variants)]
+    shown = next((variant for variant in both if variant.beside), both[0] if both else None)
+    if shown is None:
+        return "Scores against the number of institutions that take part"
+    ends = [scored[member.name].interval(shown.name, "accuracy") for member in (first, last)]
+    return f"{shown.title}: accuracy {ends[0]} with {counts[0]} institutions, {ends[1]} with {counts[-1]} (not tested)"

@@ -1,0 +1,118 @@
+"""Style, labels and output of all figures of matplotlib."""
+
+import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+
+from brainfed.reporting import FAINT, INK
+from brainfed.runtime import atomic
+
+# Style and output of all figures: the same input gives the same SVG.
+#
+# Words are text, which a browser finds and a screen reader reads; Verdana has the widths of DejaVu Sans where that is
+# not installed.
+
+WIDE = 9.0
+PIXELS_PER_INCH = 220
+
+SETTINGS: dict[Any, Any] = {
+    "backend": "svg",
+    "svg.fonttype": "none",
+    "svg.hashsalt": "brainfed",
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial", "sans-serif"],
+    "font.size": 8.5,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": FAINT,
+    "axes.linewidth": 0.7,
+    "axes.labelsize": 8.5,
+    "axes.titlesize": 9,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.titlepad": 7,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "xtick.color": FAINT,
+    "ytick.color": FAINT,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "xtick.major.width": 0.7,
+    "ytick.major.width": 0.7,
+    "xtick.major.size": 3,
+    "ytick.major.size": 3,
+    "grid.color": "#e8eaed",
+    "grid.linewidth": 0.7,
+    "legend.frameon": False,
+    "legend.fontsize": 8,
+    "lines.linewidth": 1.4,
+    "figure.facecolor": "white",
+    "savefig.facecolor": "white",
+}
+
+
+@contextmanager
+def drawing() -> Iterator[None]:
+    """Apply the report's style to everything drawn and saved inside."""
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(SETTINGS)
+        yield
+
+
+def placed_figure(width: float, height: float) -> Figure:
+    """An empty figure whose axes are placed by hand."""
+    figure = Figure(figsize=(width, height))
+    FigureCanvasSVG(figure)
+    return figure
+
+
+def save_svg(figure: Figure, path: str | Path) -> None:
+    """Write a figure without date or version, so that equal figures are equal files; its finding is the SVG's title."""
+    metadata: dict[str, str | None] = {"Date": None, "Creator": None}
+    if figure.get_suptitle():
+        metadata["Title"] = " ".join(figure.get_suptitle().split())
+    with atomic(path) as temporary:
+        figure.savefig(temporary, format="svg", dpi=PIXELS_PER_INCH, metadata=metadata)
+
+
+def headed(figure: Figure, finding: str, width: int = 118) -> None:
+    """Write the finding of a figure in bold above it."""
+    figure.suptitle(textwrap.fill(finding, width), x=0.005, ha="left", fontsize=9.5, fontweight="bold", linespacing=1.3)
+
+
+def bare(axes: Axes) -> None:
+    """Remove frame and ticks."""
+    axes.set_axis_off()
+
+
+# Sides of a brain that is drawn as seen through glass: which is left, which is the front.
+
+SIDES = {"x": ("back", "front"), "y": ("left", "right"), "z": ("left", "right")}
+"""View of nilearn's glass brain -> words at the two ends of its horizontal axis."""
+SEEN = {"x": "from the side", "y": "from behind", "z": "from above, front at the top"}
+"""View -> where it is looked at from."""
+
+
+def name_sides(axes: Axes, view: str) -> None:
+    """Write the sides of a view above the brain, and below it where it is looked at from.
+
+    Args:
+        axes: those of the glass brain.
+        view: `x`, `y` or `z`, as nilearn's `display_mode`.
+    """
+    for x, word in zip((0.12, 0.88), SIDES[view], strict=True):
+        axes.text(
+            x, 0.93, word, transform=axes.transAxes, ha="left" if x < 0.5 else "right", fontsize=8.5, fontweight="bold"
+        )
+    axes.text(0.5, -0.06, SEEN[view], transform=axes.transAxes, ha="center", fontsize=7.5, color=FAINT)

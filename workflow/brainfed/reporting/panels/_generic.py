@@ -1,0 +1,338 @@
+"""The panels that any method may have, in the order of the page at each place."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from brainfed.reporting import METRIC_TITLES, SHOWN_METRICS, Picture, ShownVariant, mixed_versions
+from brainfed.reporting.panels._known import Known, Panel, Place
+from brainfed.reporting.tables import (
+    AuditTable,
+    Cost,
+    DifferenceTable,
+    DropTable,
+    Exchange,
+    ScoreTable,
+    ShownPattern,
+    TwinRow,
+    ViewRow,
+    difference_table,
+    drop_table,
+    missing_twins,
+    planted_sentences,
+    read_audit,
+    read_costs,
+    read_exchanges,
+    read_strongest,
+    score_rows,
+    shown_patterns,
+    twin_notes,
+    twin_rows,
+    undefined_count,
+    view_rows,
+    with_totals,
+)
+from brainfed.reporting.text import poison_sentences
+
+# Panel: results that several versions of a library computed.
+
+
+def _mixed_versions(known: Known) -> list[str]:
+    return mixed_versions(known.outline)
+
+
+MIXED_VERSIONS = Panel("mixed-versions", Place.OPENING, _mixed_versions, "panels/mixed-versions.html.j2")
+
+
+# Panel: the figure of an experiment that repeats one of a paper.
+
+
+def _own_figure(known: Known) -> Picture | None:
+    return known.picture
+
+
+OWN_FIGURE = Panel("own-figure", Place.OPENING, _own_figure, "panels/own-figure.html.j2")
+
+
+# Panel: attacks on variants, and their defences.
+
+
+def _poisoned(known: Known) -> list[str]:
+    return poison_sentences(known.outline.variants, known.institutions)
+
+
+POISONED = Panel("poisoned", Place.OPENING, _poisoned, "panels/poisoned.html.j2")
+
+
+# Panel: that graphs of variants are cut from one over everybody, or each institution's own.
+
+BOTH = frozenset({"global_cut", "local"})
+
+
+def _scopes(known: Known) -> frozenset[str] | None:
+    """The scopes, of an experiment that has both and of a cohort with their picture."""
+    scopes = {variant.setting("graph.scope") for variant in known.outline.variants}
+    return BOTH if scopes >= BOTH and "scopes" in known.cohort.figures else None
+
+
+SCOPES = Panel("scopes", Place.BEFORE_SCORES, _scopes, "panels/scopes.html.j2")
+
+
+# Panel: what attacks take away from the scores.
+
+
+def _drops(known: Known) -> DropTable | None:
+    return drop_table(known.outline.variants, known.scored, known.institutions)
+
+
+DROPS = Panel("drops", Place.AFTER_SCORES, _drops, "panels/drops.html.j2")
+
+
+# Panel: what drives the prediction of linear models.
+
+
+@dataclass(frozen=True)
+class Patterns:
+    """What changes with the score.
+
+    Attributes:
+        shown: strongest features of linear models; at least one model.
+        planted: planted connections among them, in a simulated cohort.
+        views: loss of AUC by permuted view; empty without several views.
+    """
+
+    shown: list[ShownPattern]
+    planted: list[str]
+    views: list[ViewRow]
+
+
+def _patterns(known: Known) -> Patterns | None:
+    tables, variants = known.outline.tables, known.outline.variants
+    if "patterns" not in tables:
+        return None
+    shown = shown_patterns(read_strongest(tables["patterns"]), variants, known.words)
+    if not shown:
+        return None
+    return Patterns(
+        shown, planted_sentences(tables["planted"], variants, known.words), view_rows(tables["views"], variants)
+    )
+
+
+PATTERNS = Panel("patterns", Place.EXPLANATION, _patterns, "panels/patterns.html.j2")
+
+
+# Panel: right and wrong predictions of all test subjects together.
+
+
+def _predictions(known: Known) -> Mapping[str, Picture] | None:
+    """The pictures, where test subjects may be pooled."""
+    return known.pictures if known.outline.pooled else None
+
+
+PREDICTIONS = Panel("predictions", Place.SCORES, _predictions, "panels/predictions.html.j2")
+
+
+# Panels: calibration of probabilities, and AUC in groups of subjects.
+
+
+def _calibration(known: Known) -> Picture | None:
+    return known.pictures["calibration"] if known.outline.pooled else None
+
+
+def _subgroups(known: Known) -> Picture | None:
+    """The picture of a cohort of people with two classes."""
+    applies = known.outline.pooled and known.words.count == 2 and known.cohort.kind != "graphs"
+    return known.pictures["subgroups"] if applies else None
+
+
+CALIBRATION = Panel("calibration", Place.EXPLANATION, _calibration, "panels/calibration.html.j2")
+SUBGROUPS = Panel("subgroups", Place.EXPLANATION, _subgroups, "panels/subgroups.html.j2")
+
+
+# Panel: all scores, as tables and as intervals.
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The tables of scores.
+
+    Attributes:
+        tables: by scope.
+        undefined: number of undefined AUCs.
+        idle: sentences on settings that changed nothing.
+    """
+
+    tables: list[ScoreTable]
+    undefined: int
+    idle: list[str]
+
+
+def _scores(known: Known) -> Scores:
+    tables = [
+        ScoreTable(title, score_rows(known.summary, known.outline.variants, scope, known.scored))
+        for scope, title in known.scopes.items()
+    ]
+    return Scores(tables, undefined_count(known.summary), known.idle)
+
+
+SCORES = Panel("scores", Place.SCORES, _scores, "panels/scores.html.j2")
+
+
+# Panel: every method minus the reference, with tests.
+
+
+@dataclass(frozen=True)
+class Tests:
+    """The tables of tests.
+
+    Attributes:
+        tables: by scope, inside it by metric.
+        family: number of tests that Holm's correction counts.
+        reference: the variant that all others are compared with.
+        idle: sentences on settings that changed nothing.
+    """
+
+    tables: list[DifferenceTable]
+    family: int
+    reference: ShownVariant
+    idle: list[str]
+
+
+def _tests(known: Known) -> Tests:
+    variants, table = known.outline.variants, known.differences
+    tables = [
+        difference_table(f"{METRIC_TITLES[metric]}, {title}", table, variants, metric, scope, known.runs)
+        for scope, title in known.scopes.items()
+        for metric in SHOWN_METRICS
+    ]
+    reference = known.outline.variant(known.outline.reference)
+    return Tests(tables, int(table["p_corrected"].notna().sum()), reference, known.idle)
+
+
+TESTS = Panel("tests", Place.SCORES, _tests, "panels/tests.html.j2")
+
+
+# Panel: every federated method beside the same model alone and on pooled data.
+
+
+@dataclass(frozen=True)
+class Twins:
+    """The twins of an experiment.
+
+    Attributes:
+        rows: two a federated method.
+        missing: sentences on methods without a twin.
+        notes: settings that changed nothing, and other differences between methods and twins.
+        gain_note: what local training and a dot of the figure are; empty if nothing is to be said.
+    """
+
+    rows: list[TwinRow]
+    missing: list[str]
+    notes: list[str]
+    gain_note: str
+
+
+def _twins(known: Known) -> Twins | None:
+    variants = known.outline.variants
+    rows = twin_rows(variants, known.scored, known.gain)
+    notes = [*known.idle, *twin_notes(variants)]
+    return Twins(rows, missing_twins(rows), notes, _gain_note(known)) if rows else None
+
+
+def _gain_note(known: Known) -> str:
+    if known.answer.unseen:
+        site = known.words.site
+        return f"A {site} tested unseen has no model of its own: alone is the mean of the other {site}s\u2019 models."
+    if known.outline.draws_anew:
+        group = "graphs" if known.words.target == "class" else "people"
+        return f"Institutions are drawn anew in every repeat: a dot is a place in the draw, not a group of {group}."
+    return ""
+
+
+TWINS = Panel("twins", Place.SCORES, _twins, "panels/twins.html.j2")
+
+
+# Panel: what models reveal of their training subjects.
+
+
+def _audit(known: Known) -> AuditTable | None:
+    return read_audit(known.outline, known.scored)
+
+
+AUDIT = Panel("audit", Place.LEAKAGE, _audit, "panels/audit.html.j2")
+
+
+# Panel: time, memory and counts of every method.
+
+
+@dataclass(frozen=True)
+class Costs:
+    """The costs of an experiment, a row a variant."""
+
+    rows: list[Cost]
+
+    @property
+    def inpaints(self) -> bool:
+        """Whether any variant trains a generator first."""
+        return any(cost.inpainting_counts for cost in self.rows)
+
+    @property
+    def prepares(self) -> bool:
+        """Whether any variant has a fitted or built stage before training."""
+        return any(cost.preparation for cost in self.rows)
+
+
+def _costs(known: Known) -> Costs:
+    return Costs(read_costs(known.outline.variants))
+
+
+COSTS = Panel("costs", Place.COST, _costs, "panels/costs.html.j2")
+
+
+# Panel: what crosses between institutions.
+
+
+def _exchanges(known: Known) -> list[Exchange]:
+    return with_totals(read_exchanges(known.outline.variants))
+
+
+EXCHANGES = Panel("exchanges", Place.TRAFFIC, _exchanges, "panels/exchanges.html.j2")
+
+
+# Panels: learning curves, and clusters of institutions over the rounds.
+
+
+def _curves(known: Known) -> Picture | None:
+    """The curves, where any variant trains in rounds or epochs."""
+    trains = any(variant.epochs_a_round for variant in known.outline.variants)
+    return known.pictures["learning"] if trains else None
+
+
+def _clusters(known: Known) -> Picture | None:
+    return known.pictures.get("clusters")
+
+
+CURVES = Panel("learning", Place.LEARNING, _curves, "panels/figure.html.j2")
+CLUSTERS = Panel("clusters", Place.LEARNING, _clusters, "panels/figure.html.j2")
+
+
+# The panels that any method may have, in the order of the page at each place.
+
+GENERIC: tuple[Panel, ...] = (
+    CURVES,
+    CLUSTERS,
+    POISONED,
+    MIXED_VERSIONS,
+    OWN_FIGURE,
+    SCOPES,
+    SCORES,
+    TWINS,
+    TESTS,
+    PREDICTIONS,
+    DROPS,
+    PATTERNS,
+    CALIBRATION,
+    SUBGROUPS,
+    EXCHANGES,
+    AUDIT,
+    COSTS,
+)

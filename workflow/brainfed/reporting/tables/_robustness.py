@@ -1,0 +1,360 @@
+"""What attacks take from a method, and what its scores reveal of its training subjects."""
+
+import json
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from brainfed.evaluation import INSTITUTION, LIRA, LOSS, OTHERS, PUBLIC
+from brainfed.federation import TRIMMING, share_of
+from brainfed.reporting import (
+    NONE,
+    ExperimentOutline,
+    Interval,
+    Scored,
+    ShownVariant,
+    by_family,
+    rounded,
+    signed,
+    significant_digits,
+)
+from brainfed.reporting.tables._exchanges import crossings_of
+from brainfed.reporting.tables._scores import Cell, Row
+from brainfed.runtime import canonical_json
+
+# What attacks take from a method: every poisoned variant beside the same method without poison.
+
+METRICS = ("accuracy", "auc")
+CHANCE = 0.5
+"""An AUC of no use."""
+POISON = ("attack", "attacked")
+"""Settings in which a poisoned variant may differ from the one that it is compared with."""
+
+
+@dataclass(frozen=True)
+class Drop:
+    """A poisoned variant and its method without poison.
+
+    Attributes:
+        variant: the poisoned one.
+        clean: the same method, settings and defence, with no institution poisoned.
+        poisoned: number of poisoned institutions.
+        before: metric -> the score without poison, over the runs of `change`.
+        change: metric -> poisoned minus clean, paired by run.
+    """
+
+    variant: ShownVariant
+    clean: ShownVariant
+    poisoned: int
+    before: Mapping[str, Interval]
+    change: Mapping[str, Interval]
+
+    @property
+    def at_chance(self) -> bool:
+        """Whether the AUC without poison may be 0.5: such a method has nothing to lose."""
+        score = self.before["auc"]
+        return score.low <= CHANCE if score.known else score.mean <= CHANCE
+
+    @property
+    def attack(self) -> str:
+        """As in the config."""
+        return str(self.variant.setting("attack"))
+
+
+@dataclass(frozen=True)
+class DropTable:
+    """All poisoned variants of an experiment.
+
+    Attributes:
+        rows: attack, number of poisoned institutions, defence; accuracy and AUC without poison, and their changes.
+        alone: titles of poisoned variants whose method does not stand in the experiment without poison.
+    """
+
+    rows: list[Row]
+    alone: list[str]
+
+
+def read_drops(variants: Sequence[ShownVariant], scored: Scored, institutions: int) -> list[Drop]:
+    """One for each poisoned variant whose method also stands in the experiment without poison."""
+    clean = {_without_poison(each): each for each in variants if not each.is_poisoned}
+    return [
+        Drop(
+            variant,
+            own,
+            share_of(float(variant.setting("attacked")), institutions),
+            {metric: scored.beside(own.name, variant.name, metric) for metric in METRICS},
+            {metric: scored.difference(variant.name, own.name, metric) for metric in METRICS},
+        )
+        for variant in by_family([each for each in variants if each.is_poisoned])
+        if (own := clean.get(_without_poison(variant))) is not None
+    ]
+
+
+def drop_table(variants: Sequence[ShownVariant], scored: Scored, institutions: int) -> DropTable | None:
+    """The drops as text; None without poisoned variants.
+
+    Args:
+        variants: of one experiment.
+        scored: its runs.
+        institutions: their number in a repeat.
+    """
+    poisoned = [each for each in variants if each.is_poisoned]
+    if not poisoned:
+        return None
+    drops = read_drops(variants, scored, institutions)
+    beside = {one.variant.name for one in drops}
+    rows = [Row(one.variant, _drop_cells(one, institutions)) for one in drops]
+    return DropTable(rows, [each.title for each in poisoned if each.name not in beside])
+
+
+def poison_finding(drops: Sequence[Drop], institutions: int) -> str:
+    """The range of changes for the fewest and the most poisoned institutions; methods at chance stand apart."""
+    if not drops:
+        return "No method stands beside its poisoned variant"
+    idle = {one.variant.method_title: one for one in drops if one.at_chance}
+    counts = sorted({one.poisoned for one in drops if not one.at_chance})
+    said = [_range([one for one in drops if one.poisoned == count and not one.at_chance], institutions)
+            for count in dict.fromkeys((*counts[:1], *counts[-1:]))]  # fmt: skip
+    if idle:
+        said.append(f"at chance without poison: {', '.join(idle)}")
+    found = "; ".join(said)
+    return found[0].upper() + found[1:]
+
+
+def _range(drops: Sequence[Drop], institutions: int) -> str:
+    """`1 of 4 institutions poisoned: accuracy −0.54 for FedTangent (PAF) to −0.01 for ...`."""
+    ordered = sorted(drops, key=lambda one: one.change["accuracy"].mean)
+    ends = [ordered[0], ordered[-1]] if len(ordered) > 1 else ordered
+    shown = [
+        f"{signed(one.change['accuracy'].mean, one.change['accuracy'].digits)} for {one.variant.unswept_title}"
+        for one in ends
+    ]
+    return f"{drops[0].poisoned} of {institutions} institutions poisoned: accuracy {' to '.join(shown)}"
+
+
+def _without_poison(variant: ShownVariant) -> str:
+    """What a poisoned variant and its clean one have in common."""
+    trims = variant.setting("defence") in TRIMMING
+    left_out = POISON if trims else (*POISON, "trim")
+    kept = {name: value for name, value in variant.settings.items() if name not in left_out}
+    return canonical_json([variant.method, kept, variant.stages])
+
+
+def _drop_cells(one: Drop, institutions: int) -> tuple[Cell, ...]:
+    defence = str(one.variant.setting("defence"))
+    scores = [
+        cell
+        for metric in METRICS
+        for cell in (
+            Cell(one.before[metric].text, one.before[metric].mean),
+            Cell(
+                signed(one.change[metric].mean, one.change[metric].digits),
+                one.change[metric].mean,
+                _spread(one.change[metric]),
+            ),
+        )
+    ]
+    return (
+        Cell(one.attack.replace("_", " ")),
+        Cell(f"{one.poisoned} of {institutions}", one.poisoned),
+        Cell(NONE if defence == "none" else defence.replace("_", " ")),
+        *scores,
+    )
+
+
+def _spread(change: Interval) -> str:
+    if change.constant:
+        return f"in all {change.counted}"
+    return change.bounds if change.known else ""
+
+
+# What the scores of every method reveal of its training subjects, beside its guarantee.
+
+CONTROL = "ridge-overfitted"
+"""Shipped variant that every attack must find."""
+FEWEST = 100
+"""Held-out subjects of a model below which a threshold at 1 % false positives lets none pass."""
+WIDEST = 0.5
+"""Interval of true positives above which their number is not shown."""
+ATTACK_TITLES = {LIRA: "LiRA", LOSS: "loss threshold"}
+Held = Mapping[tuple[str, str], Mapping[Hashable, Any]]
+"""(variant, attack) -> a row of the table."""
+
+
+@dataclass(frozen=True)
+class AuditTable:
+    """The table of one experiment.
+
+    Attributes:
+        rows: of every audited variant: whose membership, if `parted`; AUC, AUC of LiRA and its true positives, the
+            same of the loss threshold, AUC on other people, guarantee. Two rows if the variant has public subjects.
+        parted: whether any variant has public training subjects, of whom everybody knows.
+        shadows: shadow models of a subject; 0: one repeat, or one split in all repeats, and no LiRA.
+        whole_sites: whether each fold holds out a site, which the loss threshold then finds.
+        runs: attacked models of a variant.
+        graphs: titles of the methods on population graphs.
+        outside: controls with an interval that misses 0.5, and the number of controls.
+        private: whether any method has a guarantee.
+        found: whether the attacks find the model that learns its training subjects by heart; empty without it.
+    """
+
+    rows: list[Row]
+    parted: bool
+    shadows: int
+    whole_sites: bool
+    runs: int
+    graphs: list[str]
+    outside: tuple[int, int]
+    private: bool
+    found: str
+
+
+@dataclass(frozen=True)
+class Leak:
+    """One method: how well it scores, what it reveals, what it sends.
+
+    Attributes:
+        variant: whose.
+        score: mean AUC over institutions and runs.
+        auc, low, high: of the attack.
+        sent: bytes that cross institutions in one run.
+        attack: whose AUC it is, `lira` or `loss`.
+    """
+
+    variant: ShownVariant
+    score: float
+    auc: float
+    low: float
+    high: float
+    sent: int
+    attack: str = LOSS
+
+
+def read_audit(outline: ExperimentOutline, scored: Scored) -> AuditTable | None:
+    """The table of an experiment with these scores; None where no variant was audited."""
+    if "audit" not in outline.tables:
+        return None
+    table = pd.read_csv(outline.tables["audit"], sep="\t")
+    held = _held(table)
+    shown = [variant for variant in by_family(outline.variants) if (variant.name, LOSS) in held]
+    if not shown:
+        return None
+    others = table[table["attack"].str.endswith(OTHERS)].dropna(subset=["auc"])
+    outside = int(((others["auc_low"] > 0.5) | (others["auc_high"] < 0.5)).sum())
+    parted = any(attack.endswith(PUBLIC) for _, attack in held)
+    return AuditTable(
+        [row for variant in shown for row in _rows(variant, held, scored, parted=parted)],
+        parted,
+        outline.repeats - 1 if any(attack == LIRA for _, attack in held) else 0,
+        outline.split["validation"] == "leave_one_site_out",
+        int(table["runs"].max()),
+        [variant.title for variant in shown if on_population_graph(variant)],
+        (outside, len(others)),
+        any(spent(variant) for variant in shown),
+        _control(shown, held),
+    )
+
+
+def read_leaks(variants: Sequence[ShownVariant], summary: str, audit: str) -> list[Leak]:
+    """Every audited method at the stronger of its attacks: each of them is a lower bound of what the method reveals.
+
+    Args:
+        variants: of the experiment, with the `cost.json` of their first repeat.
+        summary: table of mean scores.
+        audit: table of the attacks.
+    """
+    held, scores = _held(pd.read_csv(audit, sep="\t")), mean_scores(pd.read_csv(summary, sep="\t"))
+    found = []
+    for variant in by_family(variants):
+        every = [(name, held[variant.name, name]) for name in (LIRA, LOSS) if (variant.name, name) in held]
+        known = [(name, row) for name, row in every if np.isfinite(row["auc"])]
+        if known and np.isfinite(scores.get(variant.name, np.nan)):
+            attack, row = max(known, key=lambda each: float(each[1]["auc"]))
+            auc, low, high = (float(row[name]) for name in ("auc", "auc_low", "auc_high"))
+            found.append(Leak(variant, scores[variant.name], auc, low, high, bytes_sent(variant), attack))
+    return found
+
+
+def bytes_sent(variant: ShownVariant) -> int:
+    """All bytes that cross institutions in one run, both ways, with those of its generator."""
+    return sum(crossing.bytes for crossing in crossings_of(variant))
+
+
+def mean_scores(summary: pd.DataFrame) -> dict[str, float]:
+    """Variant -> mean AUC over institutions and runs."""
+    chosen = summary[(summary["scope"] == INSTITUTION) & (summary["metric"] == "auc")]
+    return dict(zip(chosen["variant"], chosen["mean"].astype(float), strict=True))
+
+
+def on_population_graph(variant: ShownVariant) -> bool:
+    """Whether neighbours' features enter a prediction."""
+    return bool(variant.stages.get("graph"))
+
+
+def spent(variant: ShownVariant) -> tuple[float, float] | None:
+    """Largest epsilon that an institution spent in one training, and delta; None without a private training."""
+    rows = [row for path in variant.privacy for row in json.loads(Path(path).read_text(encoding="utf-8"))]
+    return max((float(row["epsilon_spent"]), float(row["delta"])) for row in rows) if rows else None
+
+
+def _control(shown: Sequence[ShownVariant], held: Held) -> str:
+    """Whether the positive control was found, by the main attack."""
+    variant = next((variant for variant in shown if variant.name == CONTROL), None)
+    if variant is None:
+        return ""
+    row = held.get((CONTROL, LIRA), held[CONTROL, LOSS])
+    what = f"{variant.title}, which learns its training subjects by heart,"
+    if not np.isfinite(row["auc"]) or row["auc_low"] <= 0.5:
+        return f"{what} was not found: an attack that finds nothing here says little about the other methods."
+    return f"{what} is found with an AUC of {rounded(float(row['auc']), 2)}, as it must be."
+
+
+def _held(table: pd.DataFrame) -> Held:
+    return {(str(row["variant"]), str(row["attack"])): row for row in table.to_dict("records")}
+
+
+def _rows(variant: ShownVariant, held: Held, scored: Scored, *, parted: bool) -> list[Row]:
+    if not parted:
+        return [Row(variant, _audit_cells(variant, held, scored))]
+    if (variant.name, LOSS + PUBLIC) not in held:
+        return [Row(variant, (Cell("all"), *_audit_cells(variant, held, scored)))]
+    groups = (("private", ""), ("public", PUBLIC))
+    return [Row(variant, (Cell(words), *_audit_cells(variant, held, scored, suffix))) for words, suffix in groups]
+
+
+def _audit_cells(variant: ShownVariant, held: Held, scored: Scored, suffix: str = "") -> tuple[Cell, ...]:
+    score = scored.interval(variant.name, "auc")
+    cells = [Cell(score.text, score.mean)]
+    for attack in (LIRA, LOSS):
+        row = held.get((variant.name, attack + suffix))
+        cells += [_interval(row, "auc"), _interval(row, "tpr")]
+    main = LIRA if (variant.name, LIRA) in held else LOSS
+    others = Cell(NONE) if suffix else _interval(held.get((variant.name, main + OTHERS)), "auc")
+    return (*cells, others, _guarantee(variant))
+
+
+def _interval(row: Mapping[Hashable, Any] | None, name: str) -> Cell:
+    """A number with its interval below; a dash where there is none."""
+    if row is None or not np.isfinite(row[name]):
+        return Cell(NONE)
+    if name == "tpr" and row["non_members"] < FEWEST:
+        return Cell(NONE, note="too few subjects")
+    if name == "tpr" and row["tpr_high"] - row["tpr_low"] > WIDEST:
+        return Cell(NONE, note="too uncertain")
+    value, low, high = (float(row[name + end]) for end in ("", "_low", "_high"))
+    shown = [rounded(each, 2) if name == "auc" else f"{rounded(100 * each, 1)} %" for each in (value, low, high)]
+    return Cell(shown[0], value, f"[{shown[1]}, {shown[2]}]")
+
+
+def _guarantee(variant: ShownVariant) -> Cell:
+    budget = spent(variant)
+    if budget is None:
+        return Cell("none", np.inf, "population graph" if on_population_graph(variant) else "")
+    epsilon, delta = budget
+    return Cell(
+        f"\u03b5 = {significant_digits(epsilon, 3)}" if np.isfinite(epsilon) else "none", epsilon, f"\u03b4 = {delta:g}"
+    )

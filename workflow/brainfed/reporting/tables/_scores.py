@@ -1,0 +1,298 @@
+"""The results as tables of text: scores, and tests against the reference."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from brainfed.evaluation import INSTITUTION, METRICS, POOLED
+from brainfed.reporting import (
+    NONE,
+    SIGNIFICANT,
+    Interval,
+    Scored,
+    ShownVariant,
+    by_family,
+    p_short,
+    rounded,
+    short,
+    signed,
+)
+from brainfed.reporting.text import METRIC, listed
+from brainfed.runtime import flat_settings, read_arrays
+
+RANKED = ("accuracy", "balanced_accuracy", "auc")
+"""Metrics with the best value marked; a constant prediction maximises each of the others."""
+SCOPE_TITLES = {INSTITUTION: "mean over institutions", POOLED: "all test subjects pooled"}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One number of a table.
+
+    Attributes:
+        text: printed text.
+        value: sort key of the column.
+        note: a second, smaller line.
+        marked: whether it is highlighted.
+        printed: whether it is a number of the paper.
+    """
+
+    text: str
+    value: float = np.nan
+    note: str = ""
+    marked: bool = False
+    printed: bool = False
+
+
+@dataclass(frozen=True)
+class Row:
+    """One variant of a table."""
+
+    variant: ShownVariant
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True)
+class ScoreTable:
+    """One scope of the main table."""
+
+    title: str
+    rows: list[Row]
+
+
+@dataclass(frozen=True)
+class DifferenceTable:
+    """One metric and scope of the tests, and the number of significant differences by each test."""
+
+    title: str
+    rows: list[Row]
+    by_paper: int
+    by_holm: int
+    compared: int
+
+
+def without_effect(variants: Sequence[ShownVariant], scored: Scored) -> list[str]:
+    """Sentences on settings that changed nothing: ComBat without sites to compare, and variants of one method with one
+    score in every run and by every metric.
+    """
+    idle = [variant for variant in variants if _harmonised_nothing(variant)]
+    found = []
+    if idle:
+        found.append(
+            f"ComBat changed nothing for {listed([one.title for one in idle], 'and')}: no institution has two sites "
+            "with enough training subjects to compare."
+        )
+    alike: dict[tuple[str, bytes], list[ShownVariant]] = {}
+    ordered = scored.runs.sort_values(["repeat", "fold", "scope", "metric"])
+    values = {name: rows["value"].to_numpy().tobytes() for name, rows in ordered.groupby("variant", observed=True)}
+    for one in variants:
+        if one.name in values and one not in idle:
+            alike.setdefault((one.method, values[one.name]), []).append(one)
+    found += [
+        f"{other.title} has the scores of {first.title} in every run: "
+        f"{listed(sorted(_differing(first, other)), 'and')} changed nothing that a score shows."
+        for first, *others in alike.values()
+        for other in others
+    ]
+    return found
+
+
+def _harmonised_nothing(variant: ShownVariant) -> bool:
+    """Whether ComBat was asked for, and every file of its features says that no site was harmonised."""
+    if "combat" not in str(variant.stages.get("features", {})):
+        return False
+    held = [read_arrays(path, []).metadata for path in variant.feature_files]
+    parts = [part for one in held for part in (one, *one.get("views", ())) if "harmonised" in part]
+    return bool(parts) and not any(any(part["harmonised"].values()) for part in parts)
+
+
+def _differing(one: ShownVariant, other: ShownVariant) -> Iterator[str]:
+    first, second = flat_settings(one.settings, one.stages), flat_settings(other.settings, other.stages)
+    return (key for key in first.keys() | second.keys() if first.get(key) != second.get(key))
+
+
+def score_rows(summary: pd.DataFrame, variants: Sequence[ShownVariant], scope: str, scored: Scored) -> list[Row]:
+    """Mean of every metric, below it the deviation over runs and, with repeats, over repeat means.
+
+    Args:
+        summary: variant, scope, metric, mean, sd, sd_of_repeats.
+        variants: all variants of the experiment.
+        scope: `institution` or `pooled`.
+        scored: the runs; their intervals decide the number of decimals of a mean.
+    """
+    table = summary[summary["scope"] == scope]
+    best = table.groupby("metric")["mean"].max().to_dict()
+    spreads = [column for column in ("sd", "sd_of_repeats") if table[column].notna().any()]
+    held = table.set_index(["variant", "metric"]).to_dict("index")
+    rows = []
+    for variant in by_family(variants):
+        cells = []
+        for metric in METRICS:
+            found = held[variant.name, metric]
+            mean = float(found["mean"])
+            digits = scored.interval(variant.name, metric, scope).digits
+            spread = " \u00b7 ".join(short(float(found[column]), digits) for column in spreads)
+            cells.append(Cell(rounded(mean, digits), mean, spread, metric in RANKED and bool(mean == best[metric])))
+        rows.append(Row(variant, tuple(cells)))
+    return rows
+
+
+def undefined_count(summary: pd.DataFrame) -> int:
+    """Number of undefined AUCs of single institutions: a test fold had one class, or lacked one of several."""
+    rows = summary[(summary["metric"] == "auc") & (summary["scope"] == INSTITUTION)]
+    return int(rows["undefined"].max()) if len(rows) else 0
+
+
+def difference_rows(
+    tests: pd.DataFrame, variants: Sequence[ShownVariant], metric: str, scope: str, runs: int
+) -> list[Row]:
+    """Difference with its interval, effect size, the paper's p, corrected p, Holm's p; few runs have no interval."""
+    held = tests[(tests["metric"] == metric) & (tests["scope"] == scope)].set_index("variant").to_dict("index")
+    rows = []
+    for variant in by_family([variant for variant in variants if variant.name in held]):
+        test = held[variant.name]
+        found = Interval(float(test["difference"]), float(test["ci_low"]), float(test["ci_high"]), runs)
+        bounds = found.bounds if found.known and not found.few else ""
+        effect = float(test["effect_size"])
+        rows.append(
+            Row(
+                variant,
+                (
+                    Cell(signed(found.mean, found.digits), found.mean, bounds),
+                    Cell(signed(effect, 2), effect),
+                    *(_p_cell(float(test[name])) for name in ("p_paper", "p_corrected", "p_holm")),
+                ),
+            )
+        )
+    return rows
+
+
+def difference_table(
+    title: str, tests: pd.DataFrame, variants: Sequence[ShownVariant], metric: str, scope: str, runs: int
+) -> DifferenceTable:
+    """The differences of one metric and scope, and the number of significant ones."""
+    counts = significant_counts(tests, metric, scope)
+    return DifferenceTable(title, difference_rows(tests, variants, metric, scope, runs), *counts)
+
+
+def significant_counts(tests: pd.DataFrame, metric: str, scope: str) -> tuple[int, int, int]:
+    """Number of significant differences by the paper's test and after the corrections, and the total."""
+    table = tests[(tests["metric"] == metric) & (tests["scope"] == scope)]
+    return int((table["p_paper"] < SIGNIFICANT).sum()), int((table["p_holm"] < SIGNIFICANT).sum()), len(table)
+
+
+def _p_cell(p: float) -> Cell:
+    if not np.isfinite(p):
+        return Cell(NONE)
+    return Cell(p_short(p), p, marked=p < SIGNIFICANT)
+
+
+# Every federated method with its twins: the same or the nearest model, trained locally and on pooled data.
+
+SIDES = {"alone": "alone", "pooled": "pooled data"}
+ACCURACY = "accuracy"
+
+
+@dataclass(frozen=True)
+class TwinRow:
+    """One federated method and one twin.
+
+    Attributes:
+        variant: the federated method.
+        score: its mean AUC.
+        side: `alone` or `pooled data`.
+        twin: the twin; None if the experiment has none.
+        twin_score: the twin's mean AUC.
+        auc: federated minus twin, AUC.
+        accuracy: federated minus twin, accuracy.
+        better: number of institutions with a higher mean AUC with federation, and the total.
+        missing: reason for a missing twin, or the variant to add to the config.
+    """
+
+    variant: ShownVariant
+    score: Interval
+    side: str
+    twin: ShownVariant | None = None
+    twin_score: Interval | None = None
+    auc: Interval | None = None
+    accuracy: Interval | None = None
+    better: tuple[int, int] = (0, 0)
+    missing: str = ""
+
+    @property
+    def equal(self) -> bool:
+        """Whether method and twin have one AUC in every run."""
+        return self.auc is not None and self.auc.nothing
+
+
+def twin_rows(variants: Sequence[ShownVariant], scored: Scored, gain: pd.DataFrame) -> list[TwinRow]:
+    """Two rows a federated method.
+
+    Args:
+        variants: all variants of the experiment.
+        scored: its runs.
+        gain: `scores.GAIN_COLUMNS`.
+    """
+    held = {variant.name: variant for variant in variants}
+    return [
+        _row(variant, side, title, held, scored, gain)
+        for variant in by_family(variants)
+        if variant.twins
+        for side, title in SIDES.items()
+        if side in variant.twins
+    ]
+
+
+def _row(
+    variant: ShownVariant, side: str, title: str, held: dict[str, ShownVariant], scored: Scored, gain: pd.DataFrame
+) -> TwinRow:
+    score, twin = scored.interval(variant.name, METRIC), variant.twin(side)
+    if twin.name not in held:
+        return TwinRow(variant, score, title, missing=twin.missing)
+    chosen = (gain["variant"] == variant.name) & (gain["against"] == side) & (gain["metric"] == METRIC)
+    means = gain[chosen]["mean"].dropna()
+    return TwinRow(
+        variant,
+        score,
+        title,
+        held[twin.name],
+        scored.interval(twin.name, METRIC),
+        scored.difference(variant.name, twin.name, METRIC),
+        scored.difference(variant.name, twin.name, ACCURACY),
+        (int((means > 0).sum()), len(means)),
+    )
+
+
+def missing_twins(rows: Sequence[TwinRow]) -> list[str]:
+    """A sentence for the methods that lack the same twins: which, and what to add."""
+    lacking: dict[str, list[TwinRow]] = {}
+    for row in rows:
+        if row.twin is None:
+            lacking.setdefault(row.variant.title, []).append(row)
+    alike: dict[tuple[tuple[str, str], ...], list[str]] = {}
+    for title, own in lacking.items():
+        alike.setdefault(tuple((row.side, row.missing) for row in own), []).append(title)
+    return [_lacks(titles, dict(sides)) for sides, titles in alike.items()]
+
+
+def _lacks(titles: Sequence[str], missing: dict[str, str]) -> str:
+    """A sentence such as `FedGCN and FedNI have no twin alone or on pooled data here: add localgcn and centralgcn`."""
+    sides = " or ".join("alone" if side == SIDES["alone"] else f"on {side}" for side in missing)
+    verb = "have" if len(titles) > 1 else "has"
+    added = [reason.removeprefix("add ") for reason in missing.values() if reason.startswith("add ")]
+    reasons = [reason for reason in missing.values() if not reason.startswith("add ")]
+    what = "; ".join([*reasons, *([f"add {listed(added, 'and')}"] if added else [])])
+    return f"{listed(list(titles), 'and')} {verb} no twin {sides} here{f': {what}' if what else ''}."
+
+
+def twin_notes(variants: Sequence[ShownVariant]) -> list[str]:
+    """Other differences between federated methods and their twins than the visible data, each sentence once."""
+    notes: dict[str, list[str]] = {}
+    for variant in by_family(variants):
+        for side in SIDES:
+            for sentence in variant.twin(side).differs:
+                named = notes.setdefault(sentence, [])
+                named += [variant.title] if variant.title not in named else []
+    return [f"{', '.join(titles)}: {note}" for note, titles in notes.items()]

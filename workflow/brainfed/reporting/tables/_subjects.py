@@ -1,0 +1,270 @@
+"""Table 1, and the ways of subjects on the page."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from brainfed.cohort import ClassWords
+from brainfed.cohort.quality import SILENT, UNMEASURED, UNUSABLE, exclusion_kind, reason_kind
+from brainfed.cohort.sources import EXCLUDED, Absence
+from brainfed.reporting import NONE, ShownVariant, rounded
+
+# Table 1: characteristics of the analysed subjects, of all and of each class, with standardised differences.
+#
+# A difference is in units of the pooled standard deviation (Austin 2009, Statistics in Medicine 28:3083, for means and
+# for shares), which does not grow with the number of subjects as a p value does.
+
+Values = NDArray[np.float64]
+
+
+NOTABLE = 0.1
+"""Standardised difference above which groups are called unbalanced (Austin 2009)."""
+
+
+@dataclass(frozen=True)
+class Characteristic:
+    """One row.
+
+    Attributes:
+        title: with its unit.
+        cells: (value, number that is not known) of all subjects, then of each class in the order shown.
+        difference: largest standardised difference between two classes, NaN where none can be computed.
+    """
+
+    title: str
+    cells: tuple[tuple[str, int], ...]
+    difference: float
+
+    @property
+    def notable(self) -> bool:
+        """Whether the classes are unbalanced."""
+        return bool(self.difference > NOTABLE)
+
+    @property
+    def shown(self) -> str:
+        """The difference with two decimals."""
+        return "\u221e" if np.isinf(self.difference) else rounded(self.difference, 2)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One measure of a subject.
+
+    Attributes:
+        title: with its unit.
+        values: of every subject; NaN where not known.
+        share: whether the values are 0 and 1.
+        digits: decimals of a mean.
+    """
+
+    title: str
+    values: pd.Series
+    share: bool = False
+    digits: int = 1
+
+
+def characteristics(kept: pd.DataFrame, words: ClassWords) -> list[Characteristic]:
+    """Rows of the table; a measure that is known of nobody has none.
+
+    Args:
+        kept: the analysed subjects with site, age, sex, diagnosis (-1 without one), mean_fd, kept_seconds, tsnr and
+            silent_regions.
+        words: names of the classes.
+    """
+    groups = [np.ones(len(kept), dtype=bool), *((kept["diagnosis"] == code).to_numpy() for code in words.shown)]
+    sizes = Characteristic("subjects", tuple((str(int(group.sum())), 0) for group in groups), np.nan)
+    sites = Characteristic("sites", tuple((str(kept.loc[group, "site"].nunique()), 0) for group in groups), np.nan)
+    rows = [_row(measured, groups) for measured in _measures(kept, words) if measured.values.notna().any()]
+    return [sizes, sites, *rows]
+
+
+def _measures(kept: pd.DataFrame, words: ClassWords) -> list[Measured]:
+    female = kept["sex"].map({"female": 1.0, "male": 0.0}).astype("float64")
+    silent = kept["silent_regions"].astype("float64")
+    found = [
+        Measured("age (years)", kept["age"].astype("float64")),
+        Measured("female", female, share=True),
+        Measured("mean framewise displacement (mm)", kept["mean_fd"].astype("float64"), digits=3),
+        Measured("scan length (min)", kept["kept_seconds"].astype("float64") / 60, digits=2),
+        Measured("temporal signal-to-noise ratio", kept["tsnr"].astype("float64")),
+        Measured("with regions without signal", (silent > 0).astype("float64").where(silent.notna()), share=True),
+    ]
+    return [measured for measured in found if words.target != "sex" or measured.title != "female"]
+
+
+def _row(measured: Measured, groups: list[NDArray[np.bool_]]) -> Characteristic:
+    show = _share if measured.share else lambda values: _mean(values, measured.digits)
+    spread: Callable[[Values], float] = _spread_of_share if measured.share else _spread_of_mean
+    cells, known = [], []
+    for group in groups:
+        held = measured.values.to_numpy(dtype=np.float64)[group]
+        known.append(held[np.isfinite(held)])
+        cells.append((show(known[-1]), int(len(held) - len(known[-1]))))
+    differences = [standardised_difference(one, other, spread) for one, other in combinations(known[1:], 2)]
+    known_ones = [value for value in differences if not np.isnan(value)]
+    return Characteristic(measured.title, tuple(cells), max(known_ones, default=np.nan))
+
+
+def standardised_difference(one: Values, other: Values, spread: Callable[[Values], float]) -> float:
+    """|difference of means| over the root of the mean variance; NaN for a group without values or with one.
+
+    Groups that differ without any spread, as all women and all men, are infinitely far apart.
+    """
+    if not len(one) or not len(other):
+        return float("nan")
+    pooled = float(np.sqrt((spread(one) + spread(other)) / 2))
+    apart = abs(float(one.mean() - other.mean()))
+    if pooled > 0 or np.isnan(pooled):
+        return apart / pooled
+    return float("inf") if apart > 0 else 0.0
+
+
+def _spread_of_mean(values: Values) -> float:
+    """Variance of a sample."""
+    return float(values.var(ddof=1)) if len(values) > 1 else float("nan")
+
+
+def _spread_of_share(values: Values) -> float:
+    """Variance of a share."""
+    return float(values.mean() * (1 - values.mean()))
+
+
+def _mean(values: Values, digits: int) -> str:
+    """`25.1 (6.2)`: mean and standard deviation."""
+    if not len(values):
+        return NONE
+    deviation = rounded(float(values.std(ddof=1)), digits) if len(values) > 1 else NONE
+    return f"{rounded(float(values.mean()), digits)} ({deviation})"
+
+
+def _share(values: Values) -> str:
+    """`31 (53 %)`: number and share."""
+    if not len(values):
+        return NONE
+    return f"{int(values.sum())} ({rounded(100 * float(values.mean()), 0)}\u00a0%)"
+
+
+# The ways of subjects on the page: anchors that issues link to, and the scores of the methods in front.
+
+
+@dataclass(frozen=True)
+class Ways:
+    """The followed subjects of one cohort.
+
+    Attributes:
+        cohort: its name.
+        mean: picture of the mean connectivity of the analysed subjects, a PNG in base64; empty without series.
+        subjects: a dictionary each, as `follow_subjects` returns it.
+    """
+
+    cohort: str
+    mean: str
+    subjects: Sequence[Mapping[str, Any]]
+
+    def anchor(self, subject: str) -> str:
+        """The place of a subject on the page; empty for one that is not followed."""
+        places = {str(one["subject"]): number for number, one in enumerate(self.subjects)}
+        return f"subject-{self.cohort}-{places[subject]}" if subject in places else ""
+
+    def scores(self, subject: Mapping[str, Any], shown: Sequence[ShownVariant]) -> list[tuple[ShownVariant, Any]]:
+        """Rows of these variants, in their order."""
+        rows = {row["variant"]: row for row in subject["scores"]}
+        return [(variant, rows[variant.name]) for variant in shown if variant.name in rows]
+
+
+def read_ways(cohort: str, path: str) -> Ways:
+    """Read `tables/*-subjects.json`; nobody is followed where there is none."""
+    if not path:
+        return Ways(cohort, "", ())
+    found = json.loads(Path(path).read_text(encoding="utf-8"))
+    return Ways(cohort, found["mean"], found["subjects"])
+
+
+# Flow of subjects from the phenotype table to the analysis (as in CONSORT and PRISMA charts).
+
+ABSENT = frozenset(get_args(Absence)) - {"", EXCLUDED}
+STEPS = ("not excluded", "with a series", "with a usable series", "with a label", "of sufficient quality")
+"""Property of the subjects that pass each step, in the order of the listing and `cohort.quality._inclusion`."""
+MEASURED = {
+    "no FreeSurfer id": "with FreeSurfer measures",
+    "stats folder absent": "with FreeSurfer measures",
+    UNMEASURED: "with whole FreeSurfer measures",
+}
+"""The same property in a cohort of FreeSurfer measures."""
+
+
+@dataclass(frozen=True)
+class Count:
+    """Number of subjects, in total and by class code; the others have no label."""
+
+    subjects: int
+    classes: Mapping[int, int]
+
+    def described(self, words: ClassWords) -> str:
+        """`7 patients, 5 controls`; empty if no subject has a label."""
+        unknown = self.subjects - sum(self.classes.values())
+        parts = [(self.classes.get(code, 0), code) for code in words.shown]
+        shown = [f"{number} {(words.one if number == 1 else words.many)[code]}" for number, code in parts if number]
+        return ", ".join([*shown, *([f"{unknown} without a {words.target}"] if unknown and shown else [])])
+
+
+@dataclass(frozen=True)
+class FlowStep:
+    """The subjects that leave at one step.
+
+    Attributes:
+        passed: property of the remaining subjects, such as `with a series`.
+        reasons: (reason, number of subjects), the most frequent first.
+        remaining: the remaining subjects.
+    """
+
+    passed: str
+    reasons: tuple[tuple[str, Count], ...]
+    remaining: Count
+
+
+def flow_steps(people: pd.DataFrame) -> tuple[Count, tuple[FlowStep, ...]]:
+    """The subjects of the phenotype table, and every step at which subjects leave.
+
+    Args:
+        people: included, reason, diagnosis (0 ... C - 1, null).
+
+    Returns:
+        All subjects, and the steps; the included subjects remain after the last step.
+    """
+    kinds = people["reason"].map(lambda reason: reason_kind(reason) if reason else "")
+    kinds = kinds.where(~people["included"], "")
+    step = kinds.map(lambda kind: _step(kind) if kind else len(STEPS))
+    steps = []
+    for place, passed in enumerate(STEPS):
+        leaving = people[step == place]
+        if len(leaving):
+            counts = [(str(kind), _count(group)) for kind, group in leaving.groupby(kinds[step == place])]
+            reasons = tuple(sorted(counts, key=lambda item: (-item[1].subjects, item[0])))
+            title = MEASURED.get(reasons[0][0], passed)
+            steps.append(FlowStep(title, reasons, _count(people[step > place])))
+    return _count(people), tuple(steps)
+
+
+def _step(kind: str) -> int:
+    """Step of a kind of reason; a reason without relation to scan or quality concerns the label."""
+    if kind == EXCLUDED:
+        return 0
+    if kind in ABSENT:
+        return 1
+    if kind in (UNUSABLE, UNMEASURED):
+        return 2
+    return 4 if kind == SILENT or exclusion_kind(kind) else 3
+
+
+def _count(people: pd.DataFrame) -> Count:
+    diagnosis = people["diagnosis"]
+    codes = diagnosis[diagnosis.notna()].to_numpy(dtype=np.int64)
+    return Count(len(people), dict(enumerate(np.bincount(codes[codes >= 0]).tolist())))

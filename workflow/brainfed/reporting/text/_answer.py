@@ -1,0 +1,345 @@
+"""The answer of an experiment: its best federated method against the same model without federation and the best.
+
+The federated method is chosen by its score, so its own number is slightly optimistic. It is compared with its own
+twins (the same model alone and on pooled data) and with the strongest variant of every other kind. A claimed gain over
+local training must hold against all local models.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from brainfed.evaluation import INSTITUTION, corrected_t_test, institutions_unseen
+from brainfed.reporting import EXACT, Interval, PageTests, ShownVariant, best, rounded, signed, values
+
+METRIC = "auc"
+TWIN_ALONE, TWIN_POOLED = "same model alone", "same model, pooled data"
+ALONE, POOLED, NO_IMAGING, REFERENCE = "alone", "pooled data", "no imaging", "reference"
+SIDES = {"alone": TWIN_ALONE, "pooled": TWIN_POOLED}
+"""Side of a twin -> its role."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The chosen method minus another one, paired by run.
+
+    Attributes:
+        roles: roles of the other variant: `TWIN_ALONE`, `TWIN_POOLED`; the strongest `ALONE`, on `POOLED` data, with
+            `NO_IMAGING`; the config's `REFERENCE` if it is none of these.
+        other: the other variant.
+        score: mean of the other variant.
+        difference: mean difference with its corrected interval.
+    """
+
+    roles: tuple[str, ...]
+    other: ShownVariant
+    score: Interval
+    difference: Interval
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Contents of the first screen.
+
+    Attributes:
+        chosen: the federated variant with the highest mean AUC; None if none ran, or if none has an AUC.
+        score: its mean.
+        candidates: number of federated variants, without controls and poisoned ones.
+        comparisons: comparisons with its twins, the strongest of every other kind and the config's reference; each
+            other variant once.
+        unseen: whether every institution is tested by models that never saw it.
+    """
+
+    chosen: ShownVariant | None
+    score: Interval | None
+    candidates: int
+    comparisons: tuple[Comparison, ...]
+    unseen: bool
+
+    def against(self, role: str) -> Comparison | None:
+        """The comparison with the variant in `role`."""
+        return next((comparison for comparison in self.comparisons if role in comparison.roles), None)
+
+
+def find_answer(tests: PageTests) -> Answer:
+    """Choose and compare: the runs, variants and reference of the experiment."""
+    runs, variants = tests.scored.runs, tests.variants
+    measures = [variant.name for variant in variants if variant.is_control or variant.is_poisoned]
+    federated = [variant.name for variant in variants if variant.family == "federated" and variant.name not in measures]
+    name = best(runs, federated, METRIC)
+    unseen = institutions_unseen(runs)
+    if name is None:
+        return Answer(None, None, len(federated), (), unseen)
+    shown = {variant.name: variant for variant in variants}
+    imaging = [variant for variant in variants if variant.family != "baseline"]
+    others = {role: _twin(tests, shown[name], side) for side, role in SIDES.items()}
+    others |= {
+        ALONE: best(runs, [variant.name for variant in imaging if variant.trains_alone], METRIC),
+        POOLED: best(runs, [variant.name for variant in imaging if variant.pools], METRIC),
+        NO_IMAGING: best(runs, [variant.name for variant in variants if variant.family == "baseline"], METRIC),
+        REFERENCE: best(runs, [tests.reference], METRIC),
+    }
+    roles: dict[str, tuple[str, ...]] = {}
+    for role, other in others.items():
+        if other in shown and other != name and not (role == REFERENCE and other in roles):
+            roles[str(other)] = (*roles.get(str(other), ()), role)
+    comparisons = tuple(
+        Comparison(
+            held, shown[other], tests.scored.interval(other, METRIC), tests.scored.difference(name, other, METRIC)
+        )
+        for other, held in roles.items()
+    )
+    return Answer(shown[name], tests.scored.interval(name, METRIC), len(federated), comparisons, unseen)
+
+
+def _twin(tests: PageTests, variant: ShownVariant, side: str) -> str | None:
+    """The twin of a variant that has a score."""
+    return best(tests.scored.runs, [variant.twin(side).name], METRIC)
+
+
+# The answer in words: one line with the estimate and its interval, and the numbers behind it.
+#
+# No sentence depends on a limit for p. A difference has its interval, and the words follow from the position of the
+# interval. The p values are in the tables of the tests.
+
+
+def verdict(answer: Answer) -> str:
+    """The answer in one line: the federated estimate, then its difference from learning alone and from pooled data."""
+    if answer.chosen is None or answer.score is None:
+        if not answer.candidates:
+            return "No federated method was run"
+        ran = f"all {answer.candidates} federated methods" if answer.candidates > 1 else "the federated method"
+        return f"The AUC of {ran} is undefined in every institution"
+    title = answer.chosen.title
+    leading = f"{title}, the best of {answer.candidates} federated methods," if answer.candidates > 1 else title
+    reached = f"{leading} reaches an AUC of {answer.score}"
+    compared = [_first(answer, TWIN_ALONE, ALONE), _first(answer, TWIN_POOLED, POOLED)]
+    beside = [
+        f"{found.difference.as_difference()} beside {_name(role, found, answer)}"
+        for found, role in filter(None, compared)
+    ]
+    if not beside and answer.comparisons:
+        first = answer.comparisons[0]
+        beside = [f"{first.difference.as_difference()} beside {first.other.title}"]
+    few = f" ({answer.score.counted}, too few for an interval)" if answer.score.few else ""
+    return f"{reached}: {', '.join(beside)}{few}" if beside else f"{reached}{few}; it has nothing to be compared with"
+
+
+def _first(answer: Answer, *roles: str) -> tuple[Comparison, str] | None:
+    """The first role with a comparison."""
+    return next(((found, role) for role in roles if (found := answer.against(role)) is not None), None)
+
+
+def _name(role: str, comparison: Comparison, answer: Answer) -> str:
+    """Name of a variant in `role`."""
+    assert answer.chosen is not None
+    title, others = comparison.other.title, answer.unseen
+    if role == TWIN_ALONE and (words := answer.chosen.twin("alone").other_model):
+        return f"{title} {'of the other sites, averaged' if others else 'alone'}, {words}"
+    if role == TWIN_POOLED and (words := answer.chosen.twin("pooled").other_model):
+        return f"{title} on pooled data, {words}"
+    return {
+        TWIN_ALONE: "the same model of the other sites, averaged" if others else "the same model alone",
+        ALONE: "the strongest of the other sites\u2019 own models, averaged" if others else "the strongest model alone",
+        TWIN_POOLED: "the same model on pooled data",
+        POOLED: "the strongest model on pooled data",
+    }[role]
+
+
+def graded(found: Interval) -> str:
+    """The range of an interval in words: `between a loss of 0.06 and a gain of 0.09`; graded by its position."""
+    low, high = (float(rounded(abs(value), found.digits)) for value in (found.low, found.high))
+    losing, gaining = found.low < 0 and low > 0, found.high > 0 and high > 0
+    down, up = rounded(abs(found.low), found.digits), rounded(abs(found.high), found.digits)
+    if not losing and not gaining:
+        return f"no difference above {10.0**-found.digits:g}"
+    if losing and gaining:
+        return f"anything between a loss of {down} and a gain of {up}"
+    if gaining:
+        return f"a gain of {down} to {up}" if low > 0 else f"anything between no difference and a gain of {up}"
+    return f"a loss of {up} to {down}" if high > 0 else f"anything between a loss of {down} and no difference"
+
+
+def sentences(answer: Answer, unread: str = "imaging") -> list[str]:
+    """The numbers behind the verdict, a sentence for each comparison, in plain text.
+
+    Args:
+        answer: of an experiment.
+        unread: what baselines do not read, as `ClassWords.unread`.
+    """
+    if answer.chosen is None or answer.score is None:
+        if not answer.candidates:
+            return ["No federated method was run in this experiment, so it gives no answer about federation."]
+        return [
+            "The test subjects of an institution lack a class in every run, and without it an AUC has no value. "
+            "The accuracy of every method stands under Results."
+        ]
+    said = [_reaches(comparison, answer, unread) + _difference(comparison) for comparison in answer.comparisons]
+    twins = {"local": answer.chosen.twin("alone"), "pooled": answer.chosen.twin("pooled")}
+    missing = {word: twin.missing for word, twin in twins.items() if twin.missing}
+    if missing:
+        reasons = list(missing.values())
+        if any("{" in reason for reason in reasons):
+            reasons = ["the variants to add stand under Results, What federation changes"]
+        both = [reason.removeprefix("add ") if number else reason for number, reason in enumerate(reasons)]
+        joined = " and ".join(both) if all(reason.startswith("add ") for reason in reasons) else "; ".join(reasons)
+        said.append(f"{answer.chosen.title} has no {' or '.join(missing)} twin in this experiment: {joined}.")
+    return [*said, *dict.fromkeys(sentence for twin in twins.values() for sentence in twin.differs)]
+
+
+def _reaches(comparison: Comparison, answer: Answer, unread: str) -> str:
+    title, score, roles = comparison.other.title, comparison.score.text, comparison.roles
+    if NO_IMAGING in roles:
+        return f"Without {unread}, {title} reaches {score}"
+    if roles == (REFERENCE,):
+        return f"{title} reaches {score}"
+    named = " and ".join(_name(role, comparison, answer) for role in roles)
+    return f"{named if named.startswith(title) else f'{title}, {named}'}, reaches {score}"
+
+
+def _difference(comparison: Comparison) -> str:
+    found = comparison.difference
+    if found.few or not found.known:
+        return f": the federated method differs by {found.as_difference()}; {found.counted}, too few for an interval."
+    if found.constant:
+        mean = signed(found.mean, found.digits)
+        zero = not round(found.mean, EXACT)
+        said = "there is no difference in any" if zero else f"the federated method differs by {mean} in every one"
+        return f": {said} of {found.counted}."
+    return f": the federated method differs by {found.as_difference()}; the data allow {graded(found)}."
+
+
+# A method beside those that its paper compares it with, and beside the best method of the experiment.
+#
+# The families declare which methods these are (`papers._beside`).
+
+
+@dataclass(frozen=True)
+class BaselineComparison:
+    """The method minus one baseline, paired by run.
+
+    Attributes:
+        variant: the baseline.
+        score: its mean AUC.
+        difference: mean difference with its corrected interval.
+    """
+
+    variant: ShownVariant
+    score: Interval
+    difference: Interval
+
+
+@dataclass(frozen=True)
+class MethodBeside:
+    """A method and its baselines.
+
+    Attributes:
+        variant: the method.
+        score: its mean AUC.
+        baselines: in the order of `ShownVariant.beside`; at least one.
+        leader: the variant with the highest mean AUC of the whole experiment.
+        leader_score: that mean.
+    """
+
+    variant: ShownVariant
+    score: Interval
+    baselines: tuple[BaselineComparison, ...]
+    leader: ShownVariant
+    leader_score: Interval
+
+
+def find_beside(tests: PageTests) -> list[MethodBeside]:
+    """Compare every method that declares baselines with those of the experiment; none without a baseline."""
+    scored = tests.scored
+    shown = {variant.name: variant for variant in tests.variants if len(values(scored.runs, variant.name, METRIC))}
+    methods = [name for name, variant in shown.items() if not variant.is_control and not variant.is_poisoned]
+    found = []
+    for variant in shown.values():
+        present = [name for name in variant.beside if name in shown]
+        if not present:
+            continue
+        leader = best(scored.runs, methods, METRIC) or variant.name
+        compared = tuple(
+            BaselineComparison(
+                shown[name], scored.interval(name, METRIC), scored.difference(variant.name, name, METRIC)
+            )
+            for name in present
+        )
+        score, highest = (scored.interval(name, METRIC) for name in (variant.name, leader))
+        found.append(MethodBeside(variant, score, compared, shown[leader], highest))
+    return found
+
+
+def beside_sentence(result: MethodBeside) -> str:
+    """The method's own score, its difference from every baseline, and which method has the highest score."""
+    parts = [f"{one.difference.as_difference()} from {one.variant.title}" for one in result.baselines]
+    own = f"{result.variant.title}, with an AUC of {result.score.in_words()}, differs by {listed(parts, 'and')}."
+    if result.leader == result.variant:
+        return f"{own} It has the highest AUC of all methods."
+    return f"{own} {result.leader.title} has the highest AUC of all methods, {result.leader_score.text}."
+
+
+def listed(items: Sequence[str], word: str) -> str:
+    """`a, b and c`."""
+    return f" {word} ".join([", ".join(items[:-1]), items[-1]]) if len(items) > 1 else "".join(items)
+
+
+# Null control: with shuffled diagnoses a method without leakage has an AUC of 0.5.
+
+CHANCE = 0.5
+ENOUGH = 20
+"""Smallest number of permutations for a test of their mean; every repeat is one."""
+
+
+def permutation_means(runs: pd.DataFrame, variants: Sequence[ShownVariant]) -> pd.DataFrame:
+    """Mean AUC of every permutation (row: repeat) and variant (column); variants with constant scores are left out."""
+    chosen = runs[(runs["metric"] == METRIC) & (runs["scope"] == INSTITUTION)]
+    means = chosen.pivot_table(index="repeat", columns="variant", values="value", aggfunc="mean")
+    varying = chosen.groupby("variant")["value"].nunique() > 1
+    return means[[variant.name for variant in variants if varying.get(variant.name, False)]]
+
+
+def null_verdict(means: pd.DataFrame) -> str:
+    """The control in one line."""
+    found = means.mean()
+    if found.empty:
+        return "Null control, labels shuffled: no method gives different scores"
+    return (
+        f"Null control, labels shuffled: mean AUC from {rounded(found.min())} to {rounded(found.max())} "
+        f"({len(found)} method{'s' if len(found) > 1 else ''}), where chance is {CHANCE}"
+    )
+
+
+def null_sentences(means: pd.DataFrame) -> list[str]:
+    """Number of methods with 0.5 in their interval over permutations, and whether that is a test."""
+    count = len(means)
+    if count < 2:
+        return [f"This is one permutation; at least {ENOUGH} repeats are needed to test that the mean is {CHANCE}."]
+    tests = [corrected_t_test(means[name].dropna().to_numpy(), 0.0) for name in means]
+    held = sum(test.ci_low <= CHANCE <= test.ci_high for test in tests)
+    said = f"The 95 % interval over {count} permutations holds {CHANCE} for {held} of {len(tests)} methods"
+    if count < ENOUGH:
+        return [f"{said}. This is an illustration: at least {ENOUGH} permutations make a test."]
+    return [f"{said}; by luck alone about one in twenty misses it."]
+
+
+# Methods in front: coloured where all others are grey.
+
+
+def in_front(answer: Answer) -> list[ShownVariant]:
+    """The best federated method, and the strongest on pooled data and alone: coloured where all others are grey."""
+    if answer.chosen is None:
+        return []
+    beside = [found.other for role in (POOLED, ALONE) if (found := answer.against(role)) is not None]
+    return [answer.chosen, *beside]
+
+
+def strongest_by_place(runs: pd.DataFrame, variants: Sequence[ShownVariant]) -> list[ShownVariant]:
+    """The federated, the pooled and the local variant with the highest mean AUC, without controls and poisoned ones."""
+    found = []
+    for place in ("federated", "central", "local"):
+        there = [one for one in variants if one.place == place and not one.is_control and not one.is_poisoned]
+        name = best(runs, [one.name for one in there], "auc")
+        found += [one for one in there if one.name == name]
+    return found

@@ -1,0 +1,328 @@
+"""The Python files of a workflow: where they stand, and how they import each other."""
+
+import ast
+import json
+import os
+import platform
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any
+
+from brainfed.runtime import UserError, write_whole
+from brainfed.runtime.records._definitions import (
+    EFFECT,
+    Definition,
+    Import,
+    Source,
+    digest_of,
+    imports_of,
+    is_text,
+    last_name,
+)
+from brainfed.runtime.records._imported import is_among
+from brainfed.runtime.records._statements import Reader
+
+# Parsed files, each parsed once for all runs.
+#
+# A parsed file is cached under the digest of its bytes, so the cache is never out of date. Reading the files takes
+# milliseconds; parsing them would take a second at every start of Snakemake.
+
+
+@lru_cache(maxsize=4096)
+def source_of(content: bytes, path: Path) -> Source:
+    """The definitions and imports of a Python file's content.
+
+    Raises:
+        UserError: it is not valid Python.
+    """
+    try:
+        tree = ast.parse(content)
+    except (SyntaxError, ValueError) as error:
+        raise UserError(f"{path}: not valid Python ({error}); fix the file and run again.") from error
+    definitions: list[Definition] = []
+    imports: list[Import] = []
+    body: list[int] = []
+    for statement, runs in _top_level(tree.body):
+        if isinstance(statement, ast.Import | ast.ImportFrom):
+            found = imports_of(statement)
+        else:
+            reader = Reader()
+            definition = reader.definition(statement)
+            found = reader.at_top
+        if runs:
+            body.extend(-1 - place for place in range(len(imports), len(imports) + len(found)))
+        imports.extend(found)
+        if not isinstance(statement, ast.Import | ast.ImportFrom) and (runs or EFFECT not in definition.marks):
+            if runs:
+                body.append(len(definitions))
+            definitions.append(definition)
+    return Source(tuple(definitions), tuple(imports), tuple(body), digest_of((ast.get_docstring(tree) or "").encode()))
+
+
+def _top_level(statements: Sequence[ast.stmt], runs: bool = True) -> Iterator[tuple[ast.stmt, bool]]:
+    """The statements of a module with whether they run: those for type checkers do not."""
+    for statement in statements:
+        if isinstance(statement, ast.If) and last_name(statement.test) == "TYPE_CHECKING":
+            yield from _top_level(statement.body, runs=False)
+            yield from _top_level(statement.orelse, runs)
+        elif not is_text(statement):
+            yield statement, runs
+
+
+class Memory:
+    """What earlier starts have computed, in a file: finished digests in its first line, parsed files in its second.
+
+    The first line is enough for a start at which no file has changed. A memory that cannot be read or written costs
+    time and nothing else.
+
+    Args:
+        path: the file.
+        contents: place of each file of the tree -> its bytes.
+    """
+
+    def __init__(self, path: Path, contents: Mapping[tuple[str, ...], bytes]) -> None:
+        self.path = path
+        self._keys = {place: digest_of(content) for place, content in contents.items()}
+        named = sorted(("/".join(place), key) for place, key in self._keys.items())
+        self._state = digest_of(json.dumps([_by(), named]).encode())
+        first = self._second = ""
+        with suppress(OSError, ValueError):
+            first, _, self._second = path.read_text(encoding="utf-8").partition("\n")
+        self.finished: dict[str, str] = _finished(first, self._state)
+        self._finished_before = len(self.finished)
+        self._before: dict[str, Any] | None = None
+        self._used: dict[str, Source] = {}
+
+    def source(self, place: tuple[str, ...], content: bytes, path: Path) -> Source:
+        """The parsed file of this place and content.
+
+        Raises:
+            UserError: it is not valid Python.
+        """
+        if self._before is None:
+            self._before, self._second = _sources(self._second), ""
+        key = self._keys[place]
+        if key not in self._used:
+            try:
+                self._used[key] = _restored(self._before[key])
+            except (KeyError, ValueError, TypeError):
+                self._used[key] = source_of(content, path)
+        return self._used[key]
+
+    def write(self) -> None:
+        """Write what was asked for, and what was known before of files that are still there: other targets need it."""
+        before = self._before or {}
+        if len(self.finished) == self._finished_before and self._used.keys() <= before.keys():
+            return
+        kept = {key: before[key] for key in self._keys.values() if key in before} | self._used
+        lines = ({"state": self._state, "finished": self.finished}, {"by": _by(), "sources": kept})
+        with suppress(OSError):
+            write_whole(self.path, "\n".join(map(json.dumps, lines)))
+        self._before, self._finished_before = dict(kept), len(self.finished)
+
+
+def _finished(line: str, state: str) -> dict[str, str]:
+    try:
+        content = json.loads(line)
+        return dict(content["finished"]) if content["state"] == state else {}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return {}
+
+
+def _sources(line: str) -> dict[str, Any]:
+    try:
+        content = json.loads(line)
+        return dict(content["sources"]) if content["by"] == _by() else {}
+    except (ValueError, KeyError, TypeError):
+        return {}
+
+
+def _restored(held: Any) -> Source:
+    if isinstance(held, Source):
+        return held
+    definitions, imports, body, doc = held
+    return Source(
+        tuple(
+            Definition(
+                tuple(names), meaning, tuple(mentions), tuple(late), tuple(Import(*each) for each in own), tuple(calls),
+                tuple(builds), tuple(bases), tuple(marks),
+            )
+            for names, meaning, mentions, late, own, calls, builds, bases, marks in definitions
+        ),
+        tuple(Import(*each) for each in imports),
+        tuple(body),
+        doc,
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=1)
+def _by() -> str:
+    """A key of what decides the results for equal bytes: Python's grammar, and the modules of this package."""
+    code = b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
+    return f"{platform.python_version()} {digest_of(code)}"
+
+
+# The Python files of a workflow: where they stand, and how they import each other.
+
+Place = tuple[str, ...]
+Module = tuple[str, ...]
+
+
+class SourceTree:
+    """The Python files below a folder when the tree is made: their places, definitions and imports.
+
+    Args:
+        folder: the folder that is on the import path.
+        memory: a file that caches parsed files and digests from one run to the next; with it all files are read at
+            once, so that an edit during a run changes no digest of the run. A file is parsed when a digest needs it.
+    """
+
+    def __init__(self, folder: Path | str, memory: Path | None = None) -> None:
+        self.folder = Path(folder).resolve()
+        self.places = frozenset(_places(str(self.folder), ()))
+        self.contents: dict[Place, bytes] = {}
+        if memory:
+            self.contents = {place: self.folder.joinpath(*place).read_bytes() for place in self.places}
+        self._memory = Memory(memory, self.contents) if memory else None
+        self.modules = {_module_name(place): place for place in sorted(self.places, reverse=True) if _is_code(place)}
+        self.folders = {place[:length] for place in self.places for length in range(1, len(place))}
+        self.source = cache(self._source)
+        self.runs = cache(self._runs)
+        self.offers = cache(self._offers)
+        self.root = cache(self._root)
+        self.around = cache(self._around)
+        self._inside = cache(self._found_inside)
+        self.finished: dict[str, str] = self._memory.finished if self._memory is not None else {}
+        """Roots -> their digest."""
+
+    def remember(self) -> None:
+        """Write the parsed files and the digests into the memory."""
+        if self._memory is not None:
+            self._memory.write()
+
+    def closure(self, roots: Sequence[Path | str], exclude: Collection[str]) -> list[Place]:
+        """The places of all files that the roots import."""
+        searched = self.searched(roots)
+        waiting = [module for root in roots for module in self.around(self.root(root))]
+        found: set[Module] = set()
+        while waiting:
+            module = waiting.pop()
+            if module in found or is_among(".".join(module), exclude):
+                continue
+            found.add(module)
+            source = self.source(module)
+            own = (each for definition in source.definitions for each in definition.imports)
+            waiting.extend(other for each in (*source.imports, *own) for other in self.runs(module, each, searched))
+        places = (self.modules[module] for module in found if module in self.modules)
+        return sorted(place for place in places if place[-1] != "__init__.py" or not self._source_at(place).empty)
+
+    def searched(self, roots: Sequence[Path | str]) -> tuple[Place, ...]:
+        """Python also looks beside a script for what the script imports."""
+        beside = {self.root(root)[:-1] for root in roots}
+        return tuple(sorted({(), *(folder for folder in beside if folder not in self.modules)}))
+
+    def exists(self, module: Module) -> bool:
+        """Whether there is such a module, or a folder that is one."""
+        return module in self.modules or module in self.folders
+
+    def is_package(self, module: Module) -> bool:
+        """Whether it may have modules below it."""
+        return module in self.folders
+
+    def named(self, module: Module, level: int, name: str, searched: tuple[Place, ...]) -> tuple[Module, ...]:
+        """The modules inside the tree for which an import's name stands."""
+        if level:
+            package = module if self.modules.get(module, ("",))[-1] == "__init__.py" else module[:-1]
+            searched = (package[: len(package) - level + 1],)
+        return self._inside(searched, name)
+
+    def _found_inside(self, searched: tuple[Place, ...], name: str) -> tuple[Module, ...]:
+        parts = tuple(name.split(".")) if name else ()
+        return tuple((*folder, *parts) for folder in searched if self.exists((*folder, *parts)))
+
+    def _around(self, module: Module) -> tuple[Module, ...]:
+        """The modules that Python runs to import one: each package's `__init__`, then the module."""
+        prefixes = (module[:length] for length in range(1, len(module) + 1))
+        return tuple(prefix for prefix in prefixes if prefix in self.modules)
+
+    def _root(self, root: Path | str) -> Module:
+        """The module of a root.
+
+        Raises:
+            UserError: there is none.
+        """
+        if isinstance(root, Path) or root.endswith(".py"):
+            path = (self.folder / root).resolve()
+            place = path.relative_to(self.folder).parts if path.is_relative_to(self.folder) else ()
+            module = _module_name(place) if place in self.places else ()
+        else:
+            module = tuple(root.partition(":")[0].split("."))
+        if module not in self.modules:
+            raise no_root(root, self.folder)
+        return module
+
+    def _offers(self, module: Module) -> tuple[Import, ...]:
+        """The names behind a lazy door: those of the stub beside an `__init__` with `lazy_loader.attach_stub`."""
+        stub = (*module, "__init__.pyi")
+        if stub not in self.places or module not in self.modules:
+            return ()
+        values = (each for each in self.source(module).definitions if "__getattr__" in each.names)
+        if not any(call.rpartition(".")[2] == "attach_stub" for each in values for call in each.calls):
+            return ()
+        return self._source_at(stub).imports
+
+    def _runs(self, module: Module, each: Import, searched: tuple[Place, ...]) -> tuple[Module, ...]:
+        """The modules that an import runs; `y` of `from x import y` may be a module, or stand in one behind a door."""
+        found: dict[Module, None] = {}
+        for other in self._partly_named(module, each, searched):
+            found |= dict.fromkeys(self.around(other))
+            if each.name:
+                found |= dict.fromkeys(self.around((*other, each.name)))
+                for offered in self.offers(other):
+                    if offered.bound == each.name:
+                        found |= dict.fromkeys(self.runs(other, offered, ()))
+        return tuple(found)
+
+    def _partly_named(self, module: Module, each: Import, searched: tuple[Place, ...]) -> tuple[Module, ...]:
+        """As `named`, of the longest part of the name that is there: Python runs the packages before it fails."""
+        parts = each.runs
+        found = self.named(module, each.level, parts, searched)
+        while parts and not found:
+            parts = parts.rpartition(".")[0]
+            found = self.named(module, each.level, parts, searched) if parts or each.level else ()
+        return found
+
+    def _source(self, module: Module) -> Source:
+        """A parsed module; of a folder without `__init__` an empty one."""
+        place = self.modules.get(module)
+        return self._source_at(place) if place else Source((), (), (), "")
+
+    def _source_at(self, place: Place) -> Source:
+        path = self.folder.joinpath(*place)
+        if self._memory is None:
+            return source_of(path.read_bytes(), path)
+        return self._memory.source(place, self.contents[place], path)
+
+
+def no_root(root: Path | str, folder: Path) -> UserError:
+    """The error where a root of a digest is not there."""
+    return UserError(f"{root}: no such file, module or definition in {folder}; correct the script or entry.")
+
+
+def _is_code(place: Place) -> bool:
+    return place[-1].endswith(".py")
+
+
+def _module_name(place: Place) -> Module:
+    return place[:-1] if place[-1] == "__init__.py" else (*place[:-1], place[-1].removesuffix(".py"))
+
+
+def _places(folder: str, place: Place) -> Iterator[Place]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if (entry.name.endswith(".py") or entry.name == "__init__.pyi") and entry.is_file():
+                yield (*place, entry.name)
+            elif entry.name.isidentifier() and entry.name != "__pycache__" and entry.is_dir(follow_symlinks=False):
+                yield from _places(entry.path, (*place, entry.name))

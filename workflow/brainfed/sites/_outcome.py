@@ -1,0 +1,261 @@
+"""What the page on a study between sites shows: the sites' counts, and what the study's config says."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from brainfed.cohort import ClassWords
+from brainfed.reporting import Interval, ShownVariant
+from brainfed.reporting.text import TestedPeople, count_tested
+from brainfed.sites._scores import (
+    MORE_CLASSES,
+    TWO_CLASSES,
+    TestedFold,
+    at_site,
+    auc_by_run,
+    by_run,
+    in_both,
+    of_all,
+    over_runs,
+    over_sites,
+    subjects,
+)
+
+
+@dataclass(frozen=True)
+class OutcomeExperiment:
+    """One table of the page.
+
+    Attributes:
+        name: name in the config.
+        title: its heading.
+        reference: name of the variant that the others are compared with.
+        repeats: number of repeats.
+        folds: number of folds of a repeat.
+        variants: in the order of the config.
+        unseen: whether each site is tested in one fold, by models that never saw it.
+    """
+
+    name: str
+    title: str
+    reference: str
+    repeats: int
+    folds: int
+    variants: tuple[ShownVariant, ...]
+    unseen: bool = False
+
+    @property
+    def tests_of_site(self) -> int:
+        """Tests of one site: folds of all repeats that have some of its subjects."""
+        return self.repeats * (1 if self.unseen else self.folds)
+
+
+@dataclass(frozen=True)
+class StudyFacts:
+    """How a study ran.
+
+    Attributes:
+        digest: of the study, as the coordinator prints it.
+        steps: rounds and sums.
+        masked: whether the coordinator saw only sums where a method needs no more.
+        sets: number of different sets of each site's subjects of which exact numbers were added up.
+        epsilon: bound for one subject over all private trainings, as the study's file states it; 0 without private
+            variants.
+        secret_noise: whether protective noise was keyed by secrets of the sites.
+        ended: day and time.
+        ledger: file at each site that lists what left it.
+        config: the study's file.
+    """
+
+    digest: str
+    steps: int
+    masked: bool
+    sets: int
+    epsilon: float
+    secret_noise: bool
+    ended: str
+    ledger: str
+    config: str
+
+
+@dataclass(frozen=True)
+class OutcomeOutline:
+    """The whole page.
+
+    Attributes:
+        project: its name.
+        words: nouns of the cohort.
+        kind: kind of its features: `connectivity` or `morphometry`.
+        simulated: whether its data are made up.
+        sites: names, in the order of the study.
+        fewest: tested subjects of a fold below which a site sends no row.
+        experiments: in the order of the config; the first has the first screen.
+        counts: variant -> what all sites say of it.
+        study: how it ran.
+    """
+
+    project: str
+    words: ClassWords
+    kind: str
+    simulated: bool
+    sites: tuple[str, ...]
+    fewest: int
+    experiments: tuple[OutcomeExperiment, ...]
+    counts: Mapping[str, list[TestedFold]]
+    study: StudyFacts
+
+    @property
+    def noun(self) -> str:
+        """What is tested."""
+        return "graphs" if self.words.subjects == "graphs" else "people"
+
+
+# The numbers of the page on a study between sites, all of them from the sites' counts.
+
+METRIC = "balanced_accuracy"
+"""What answers the question: it adds up over sites, and a class that is frequent does not raise it."""
+AUC = "auc"
+
+
+@dataclass(frozen=True)
+class VariantResult:
+    """One variant.
+
+    Attributes:
+        variant: the variant.
+        folds: what the sites say of it.
+        values: metric -> value of all sites together, with its interval over runs; `auc` is a mean of the sites' own.
+        across: the mean of the sites' balanced accuracies, with its interval over sites; its `runs` are sites.
+        at_sites: site -> balanced accuracy of its subjects; NaN where it is undefined.
+    """
+
+    variant: ShownVariant
+    folds: Sequence[TestedFold]
+    values: Mapping[str, Interval]
+    across: Interval
+    at_sites: Mapping[str, float]
+
+    @property
+    def score(self) -> Interval:
+        """Its balanced accuracy."""
+        return self.values[METRIC]
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether a site sent a row."""
+        return bool(self.folds)
+
+
+@dataclass(frozen=True)
+class SiteResult:
+    """One site.
+
+    Attributes:
+        name: its name.
+        people: tested subjects by class code.
+        rows: folds that it sent a row of.
+    """
+
+    name: str
+    people: Mapping[int, int]
+    rows: int
+
+
+@dataclass(frozen=True)
+class ExperimentResult:
+    """One experiment.
+
+    Attributes:
+        experiment: the experiment.
+        ratio: n_test / n_train of a run; None where a run is a site, so that runs show no spread over other people.
+        variants: in the order of the config.
+        sites: in the order of the study.
+        tested: numbers of tested subjects; None without any row.
+    """
+
+    experiment: OutcomeExperiment
+    ratio: float | None
+    variants: tuple[VariantResult, ...]
+    sites: tuple[SiteResult, ...]
+    tested: TestedPeople | None
+
+    @property
+    def reference(self) -> VariantResult:
+        """The variant that the others are compared with."""
+        return next(one for one in self.variants if one.variant.name == self.experiment.reference)
+
+    @property
+    def expected(self) -> int:
+        """Folds of sites in all repeats."""
+        return len(self.sites) * self.experiment.tests_of_site
+
+    @property
+    def missing(self) -> int:
+        """Folds of sites that no variant has a row of."""
+        return self.expected - sum(site.rows for site in self.sites)
+
+    def difference(self, one: VariantResult, other: VariantResult) -> Interval:
+        """Balanced accuracy of one variant minus that of another, of all sites together, paired by run."""
+        own, others = in_both(one.folds, other.folds)
+        first, second = by_run(own, METRIC), by_run(others, METRIC)
+        runs = [first[run] - second[run] for run in first if run in second]
+        value = of_all(own, METRIC) - of_all(others, METRIC)
+        return _interval(value, runs, self.ratio)
+
+
+def read_results(outline: OutcomeOutline, experiment: OutcomeExperiment) -> ExperimentResult:
+    """All numbers of an experiment."""
+    ratio = None if experiment.unseen else 1 / (experiment.folds - 1)
+    classes = outline.words.count
+    variants = tuple(
+        _variant(variant, outline.counts.get(variant.name, []), outline.sites, ratio, classes)
+        for variant in experiment.variants
+    )
+    once = list({(fold.site, fold.run): fold for result in variants for fold in result.folds}.values())
+    sites = []
+    for name in outline.sites:
+        own = at_site(once, name)
+        sites.append(SiteResult(name, dict(enumerate(subjects(own, classes).tolist())), len(own)))
+    return ExperimentResult(experiment, ratio, variants, tuple(sites), _tested(once, outline.noun))
+
+
+def _variant(
+    variant: ShownVariant, folds: Sequence[TestedFold], sites: Sequence[str], ratio: float | None, classes: int
+) -> VariantResult:
+    metrics = TWO_CLASSES if classes == 2 else MORE_CLASSES
+    values = {metric: _share(of_all(folds, metric), list(by_run(folds, metric).values()), ratio) for metric in metrics}
+    aucs = list(auc_by_run(folds).values())
+    values[AUC] = _share(float(np.mean(aucs)) if aucs else np.nan, aucs, ratio)
+    at_sites = {site: of_all(at_site(folds, site), METRIC) for site in sites}
+    spread = over_sites(list(at_sites.values()))
+    defined = int(np.isfinite(list(at_sites.values())).sum())
+    across = _inside(Interval(spread.difference, spread.ci_low, spread.ci_high, defined))
+    return VariantResult(variant, folds, values, across, at_sites)
+
+
+def _share(value: float, runs: Sequence[float], ratio: float | None) -> Interval:
+    return _inside(_interval(value, runs, ratio))
+
+
+def _interval(value: float, runs: Sequence[float], ratio: float | None) -> Interval:
+    bounds = (np.nan, np.nan) if ratio is None else over_runs(value, runs, ratio)
+    return Interval(value, *bounds, len(runs))
+
+
+def _inside(found: Interval) -> Interval:
+    """Bounds of a share inside [0, 1]."""
+    low, high = np.clip([found.low, found.high], 0.0, 1.0)
+    return Interval(found.mean, float(low), float(high), found.runs)
+
+
+def _tested(folds: Sequence[TestedFold], noun: str) -> TestedPeople | None:
+    """How many subjects stand behind a score, from a row a tested subject."""
+    if not folds:
+        return None
+    rows = pd.DataFrame(
+        [(fold.run[0], fold.run[1], fold.site) for fold in folds for _ in range(int(fold.counts.sum()))],
+        columns=["repeat", "fold", "institution"],
+    )
+    return count_tested(rows, noun)

@@ -1,0 +1,503 @@
+"""The coordinator's page at the end of a study: `federation/outcome.html`."""
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from brainfed.cohort import ClassWords, class_words
+from brainfed.configuration import shown_variant
+from brainfed.configuration.planning import Experiment
+from brainfed.reporting import (
+    FEWEST,
+    NONE,
+    Interval,
+    Picture,
+    chart_styles,
+    environment,
+    places,
+    read_pictures,
+    read_variant,
+    rounded,
+    signed,
+    vega,
+)
+from brainfed.reporting.charts import SHAPES, IntervalRow, by_site_chart, save_chart
+from brainfed.reporting.tables import Cell, Row
+from brainfed.reporting.text import NUMERALS, Fact, FirstScreen, question
+from brainfed.runtime import versions, write_text
+from brainfed.sites._outcome import (
+    AUC,
+    ExperimentResult,
+    OutcomeExperiment,
+    OutcomeOutline,
+    StudyFacts,
+    VariantResult,
+    read_results,
+)
+from brainfed.sites._scores import FEWEST_TESTED, MORE_CLASSES, TWO_CLASSES, at_site, read_counts, standard_errors
+from brainfed.sites.released import Stated
+from brainfed.sites.study import FOLDER, StudyPlace, study_digest
+
+# The page on a study between sites as tables of text: scores of all sites together, and scores by site.
+
+
+@dataclass(frozen=True)
+class Head:
+    """A column's head.
+
+    Attributes:
+        title: its words.
+        note: a second, smaller line.
+    """
+
+    title: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the page.
+
+    Attributes:
+        heads: of the columns after the first.
+        rows: a variant each.
+    """
+
+    heads: Sequence[Head]
+    rows: Sequence[Row]
+
+
+def score_table(result: ExperimentResult, words: ClassWords) -> Table:
+    """Measures of all sites together, below each its interval over runs."""
+    titles = {
+        "accuracy": Head("accuracy", "all sites together"),
+        "recall": Head("sensitivity", f"of {words.many[1]}"),
+        "specificity": Head("specificity", f"of {words.many[0]}"),
+    }
+    metrics = (TWO_CLASSES if words.count == 2 else MORE_CLASSES)[1:]
+    heads = [
+        Head("balanced accuracy", "all sites together"),
+        Head("balanced accuracy", "mean of the sites"),
+        *(titles[metric] for metric in metrics),
+        Head("AUC", "mean of the sites"),
+    ]
+    best = max((one.score.mean for one in result.variants if np.isfinite(one.score.mean)), default=np.nan)
+    rows = []
+    for one in result.variants:
+        first = _cell(one.score, marked=one.score.mean == best) if one.has_rows else Cell(NONE, note="no row")
+        cells = [first, _across(one.across), *(_cell(one.values[metric]) for metric in (*metrics, AUC))]
+        rows.append(Row(one.variant, tuple(cells)))
+    return Table(heads, rows)
+
+
+def site_table(result: ExperimentResult, words: ClassWords) -> Table:
+    """Balanced accuracy at each site and of all together, below each the difference from the reference."""
+    heads = [Head(site.name, by_class(site.people, words)) for site in result.sites]
+    rows = [Row(one.variant, tuple(_site_cells(result, one, words))) for one in result.variants]
+    return Table([Head("all sites together"), *heads], rows)
+
+
+def by_class(people: Mapping[int, int], words: ClassWords) -> str:
+    """`20 patients, 25 controls`; `20 CN, 25 MCI, 9 AD`."""
+    names = words.many if words.count == 2 else words.short
+    return ", ".join(f"{people[code]:,} {names[code]}" for code in words.shown)
+
+
+def undefined(result: ExperimentResult) -> list[str]:
+    """Sites without a balanced accuracy, though they sent rows."""
+    return [
+        site.name
+        for site in result.sites
+        if site.rows and not any(np.isfinite(one.at_sites[site.name]) for one in result.variants)
+    ]
+
+
+def _site_cells(result: ExperimentResult, one: VariantResult, words: ClassWords) -> list[Cell]:
+    reference = result.reference
+    cells = []
+    for site in result.sites:
+        value = one.at_sites[site.name]
+        if not np.isfinite(value):
+            cells.append(Cell(NONE, note=_why(one, site.name, site.people, words)))
+            continue
+        difference = value - reference.at_sites[site.name]
+        shown = one is not reference and np.isfinite(difference)
+        cells.append(Cell(rounded(value, 2), value, signed(difference, 2) if shown else ""))
+    note = "" if one is reference or not reference.has_rows else _difference(result.difference(one, reference))
+    return [Cell(rounded(one.score.mean, 2), one.score.mean, note), *cells]
+
+
+def _why(one: VariantResult, site: str, people: Mapping[int, int], words: ClassWords) -> str:
+    """Reason for a dash."""
+    if not at_site(one.folds, site):
+        return "no row"
+    absent = [(words.many if words.count == 2 else words.short)[code] for code in words.shown if not people[code]]
+    return f"no {' or '.join(absent)}" if absent else "a class is missing"
+
+
+def _difference(found: Interval) -> str:
+    return found.as_difference() if np.isfinite(found.mean) else ""
+
+
+def _cell(found: Interval, *, marked: bool = False) -> Cell:
+    if not np.isfinite(found.mean):
+        return Cell(NONE)
+    bounds = f"{rounded(found.low, found.digits)} to {rounded(found.high, found.digits)}"
+    return Cell(found.text, found.mean, bounds if found.known and not found.few else "", marked)
+
+
+def _across(found: Interval) -> Cell:
+    """Of sites, few as they are: its width is the message."""
+    if not np.isfinite(found.mean):
+        return Cell(NONE)
+    bounds = f"{rounded(found.low, 2)} to {rounded(found.high, 2)}" if found.known else ""
+    return Cell(rounded(found.mean, 2), found.mean, bounds)
+
+
+# The first screen of the page on a study between sites: question, answer, and how sure it is, from counts alone.
+
+MOST_NAMED = 8
+"""Sites that are named with the number of their people."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The variants that an answer names.
+
+    Attributes:
+        best: the federated variant with the highest balanced accuracy; without one, the best of all.
+        federated: number of federated variants with a balanced accuracy.
+        alone: the same model trained at each site alone, or the best variant that trains so; None without one.
+        same: whether it is the same model.
+    """
+
+    best: VariantResult
+    federated: int
+    alone: VariantResult | None
+    same: bool
+
+
+def choose(result: ExperimentResult) -> Chosen | None:
+    """The variants of the answer; None if none has a balanced accuracy."""
+    scored = [one for one in result.variants if np.isfinite(one.score.mean)]
+    if not scored:
+        return None
+    federated = [one for one in scored if one.variant.family == "federated" and not one.variant.is_control]
+    best = _best(federated or scored)
+    twin = best.variant.twin("alone")
+    same = next((one for one in scored if one.variant.name == twin.name), None)
+    alone = [one for one in scored if one.variant.trains_alone and one.variant.family != "baseline" and one is not best]
+    other = same or (_best(alone) if alone else None)
+    return Chosen(best, len(federated), other, same is not None and not twin.other_model)
+
+
+def outcome_screen(outline: OutcomeOutline, result: ExperimentResult) -> FirstScreen:
+    """The first screen of an experiment."""
+    asked = question(outline.words, outline.kind, len(outline.sites), unseen=result.experiment.unseen)
+    chosen = choose(result)
+    facts = [_whom(outline, result), _compared(outline, result)]
+    if chosen is None:
+        return FirstScreen(asked, _no_answer(outline, result), tuple(facts))
+    facts += [_sure(result, chosen, outline.noun), _elsewhere(chosen), *_use(outline, chosen.best)]
+    return FirstScreen(asked, _answer(result, chosen, outline.words.count), tuple(facts))
+
+
+def _best(results: list[VariantResult]) -> VariantResult:
+    return max(results, key=lambda one: one.score.mean)
+
+
+def _answer(result: ExperimentResult, chosen: Chosen, classes: int) -> str:
+    title = chosen.best.variant.title
+    if result.experiment.unseen:
+        said = f"Trained by the other sites (federated) and tested at one that took no part, {title} has a balanced "
+        said += "accuracy of"
+    elif chosen.federated:
+        said = f"Trained by all sites without sharing them (federated), {title} has a balanced accuracy of"
+    else:
+        said = f"No federated method has a score; {title} has the highest balanced accuracy,"
+    beside = ""
+    if chosen.alone is not None:
+        model = "" if chosen.same else f"{chosen.alone.variant.title}, trained by "
+        beside = f"; {model}each site alone{'' if chosen.same else ','} {chosen.alone.score}"
+    return f"{said} {chosen.best.score}{beside}. Guessing has {rounded(1 / classes, 2)}, and 1 is perfect."
+
+
+def _no_answer(outline: OutcomeOutline, result: ExperimentResult) -> str:
+    if result.tested is None:
+        return (
+            f"There is no answer: no site sent a row, as none has a fold with {outline.fewest} tested {outline.noun} "
+            "or more."
+        )
+    return (
+        f"There is no answer: the tested {outline.noun} of all sites lack a class, and without it a balanced accuracy "
+        "has no value."
+    )
+
+
+def _whom(outline: OutcomeOutline, result: ExperimentResult) -> Fact:
+    words = outline.words
+    total = {code: sum(site.people[code] for site in result.sites) for code in words.shown}
+    held = {site.name: sum(site.people.values()) for site in result.sites}
+    each = ", ".join(f"{name} {count:,}" for name, count in held.items())
+    if len(held) > MOST_NAMED:
+        each = f"{min(held.values()):,} to {max(held.values()):,} at each"
+    noun = f"simulated {outline.noun}" if outline.simulated else outline.noun
+    many = f"{sum(total.values()):,} tested {noun} at {len(result.sites)} {words.site}s"
+    said = f"{many} ({by_class(total, words)}): {each}."
+    return Fact("On whom", f"{said} {result.tested.sentence}" if result.tested else said)
+
+
+def _compared(outline: OutcomeOutline, result: ExperimentResult) -> Fact:
+    titles = [one.variant.title for one in result.variants]
+    noun = "method" if len(titles) == 1 else "methods"
+    numeral = NUMERALS[len(titles)] if len(titles) < len(NUMERALS) else str(len(titles))
+    where = f"at the same {len(outline.sites)} {outline.words.site}s and on the same {outline.noun}"
+    return Fact("What was compared", f"{numeral.capitalize()} {noun} {where}: {'; '.join(titles)}.")
+
+
+def _sure(result: ExperimentResult, chosen: Chosen, noun: str) -> Fact:
+    score, said = chosen.best.score, []
+    if result.experiment.unseen:
+        said.append(
+            f"A test is a whole site, so there is no interval for other {noun} of these sites; that over sites is "
+            "below."
+        )
+    elif score.known and not score.few:
+        said.append(f"Brackets hold 95 % intervals, which are for other {noun} of these sites.")
+    else:
+        tests = f"{score.runs} test{'s are' if score.runs != 1 else ' is'}"
+        said.append(f"There is no interval over tests, for other {noun} of these sites: {tests} too few.")
+    if chosen.alone is not None:
+        difference = result.difference(chosen.best, chosen.alone).as_difference()
+        kind = "Federated" if chosen.federated else chosen.best.variant.title
+        said.append(f"{kind} minus alone: {difference}.")
+    if chosen.federated > 1:
+        said.append(
+            f"{chosen.best.variant.title} scored highest of {chosen.federated} federated methods on the same tests, so "
+            "its score is a little too high."
+        )
+    return Fact("How sure", " ".join(said))
+
+
+def _elsewhere(chosen: Chosen) -> Fact:
+    """How far the sites differ, and what that says of others."""
+    best, across = chosen.best, chosen.best.across
+    held = {site: value for site, value in best.at_sites.items() if np.isfinite(value)}
+    if len(held) < 2:
+        return Fact(
+            "At other sites", "Fewer than two sites have a balanced accuracy, so nothing shows how sites differ."
+        )
+    low, high = min(held, key=lambda site: held[site]), max(held, key=lambda site: held[site])
+    ends = rounded(held[low], 2), rounded(held[high], 2)
+    first = (
+        f"{best.variant.title} has {ends[0]} at every site."
+        if ends[0] == ends[1]
+        else f"{best.variant.title} has {ends[0]} at {low} and {ends[1]} at {high}, its lowest and highest."
+    )
+    said = [
+        f"{first} The mean of the sites is {rounded(across.mean, 2)}, with a 95 % interval over sites of "
+        f"{rounded(across.low, 2)} to {rounded(across.high, 2)}."
+    ]
+    if len(held) < FEWEST:
+        said.append(
+            f"{NUMERALS[len(held)].capitalize()} sites are too few to say what another site would reach: how much "
+            "sites differ is hardly known."
+        )
+    return Fact("At other sites", " ".join(said))
+
+
+def _use(outline: OutcomeOutline, best: VariantResult) -> list[Fact]:
+    if outline.words.count > 2:
+        return []
+    finds, clears = (f"{rounded(100 * best.values[name].mean, 0)}\u00a0%" for name in ("recall", "specificity"))
+    many = outline.words.many
+    return [
+        Fact(
+            "How useful",
+            f"At its usual cut-off {best.variant.title} recognises {finds} of the {many[1]} and {clears} of the "
+            f"{many[0]}.",
+        )
+    ]
+
+
+# The page on a study between sites: one HTML file without external resources, from the sites' counts alone.
+
+CHART = "by-site"
+
+
+@dataclass(frozen=True)
+class OutcomeSection:
+    """One experiment of the page.
+
+    Attributes:
+        result: its numbers.
+        first: question, answer and facts.
+        scores: all sites together.
+        by_site: each site.
+        undefined: sites whose balanced accuracy is undefined.
+        picture: balanced accuracies at all sites; None without any.
+    """
+
+    result: ExperimentResult
+    first: FirstScreen
+    scores: Table
+    by_site: Table
+    undefined: list[str]
+    picture: Picture | None
+
+    @property
+    def experiment(self) -> OutcomeExperiment:
+        """What it compares."""
+        return self.result.experiment
+
+    @property
+    def scored_sites(self) -> int:
+        """Sites with a balanced accuracy."""
+        return max((one.across.runs for one in self.result.variants), default=0)
+
+    @property
+    def reach(self) -> str:
+        """Half the width of the interval over these sites, in standard errors."""
+        return rounded(standard_errors(self.scored_sites), 1)
+
+    @property
+    def few(self) -> bool:
+        """Whether runs are too few for intervals, or no runs of the same sites."""
+        return self.experiment.unseen or self.experiment.tests_of_site < FEWEST
+
+
+def write_outcome(outline: OutcomeOutline, path: Path) -> None:
+    """Render the page into a file."""
+    write_text(path, render_outcome(outline))
+
+
+def render_outcome(outline: OutcomeOutline) -> str:
+    """The page as text."""
+    return environment().get_template("outcome.html.j2").render(
+        outline=outline,
+        sections=[_section(outline, experiment) for experiment in outline.experiments],
+        places=places(outline.words),
+        versions=versions(),
+        vega=vega(),
+        chart_styles=chart_styles(),
+    )  # fmt: skip
+
+
+def _section(outline: OutcomeOutline, experiment: OutcomeExperiment) -> OutcomeSection:
+    result = read_results(outline, experiment)
+    return OutcomeSection(
+        result,
+        outcome_screen(outline, result),
+        score_table(result, outline.words),
+        site_table(result, outline.words),
+        undefined(result),
+        _picture(outline, result),
+    )
+
+
+def _picture(outline: OutcomeOutline, result: ExperimentResult) -> Picture | None:
+    shown = [one for one in result.variants if one.score.mean == one.score.mean]
+    if not shown:
+        return None
+    rows = [IntervalRow(one.variant, one.score, one.variant.place, one.score.text) for one in shown]
+    at_sites = [{site: value for site, value in one.at_sites.items() if value == value} for one in shown]
+    chart = by_site_chart(rows, at_sites, places(outline.words), outline.words.count)
+    finding = "; ".join(f"{one.variant.title} {one.score.text}" for one in shown)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / f"{CHART}.svg"
+        save_chart(chart, file, finding)
+        subject = result.experiment.title
+        return read_pictures(
+            {CHART: str(file)},
+            {CHART: _caption(outline, bars=any(row.found.known and not row.found.few for row in rows))},
+            subject,
+        )[CHART]
+
+
+def _caption(outline: OutcomeOutline, *, bars: bool) -> str:
+    each = "a small circle, which a tooltip names," if len(outline.sites) > len(SHAPES) else "a small mark"
+    dot = (
+        "Filled dot and bar: all sites together, with the 95 % interval of the table"
+        if bars
+        else "Filled dot: all sites"
+    )
+    return (
+        f"Balanced accuracy of every method, of all sites together and at each site. {dot}. Below it {each} for each "
+        "site that has a balanced accuracy. Dotted line: guessing."
+    )
+
+
+# The coordinator's page at the end of a study: `federation/outcome.html`.
+
+LEDGER = FOLDER / "left-this-site.tsv"
+"""What left a site, at the site."""
+
+
+def write_outcome_page(
+    place: StudyPlace, scores: Mapping[str, Sequence[Mapping[str, Any]]], steps: int, path: Path
+) -> None:
+    """Write the page.
+
+    Args:
+        place: the study's config.
+        scores: site -> its rows.
+        steps: number of rounds and sums.
+        path: of the page.
+    """
+    write_outcome(outcome_outline(place, scores, steps, said_time(datetime.now().astimezone())), path)
+
+
+def said_time(moment: datetime) -> str:
+    """`24 November 2026, 19:40 (UTC+01:00)`, of a moment that knows its time zone."""
+    return f"{moment:%d %B %Y, %H:%M} (UTC{moment.isoformat(timespec='minutes')[-6:]})"
+
+
+def outcome_outline(
+    place: StudyPlace, scores: Mapping[str, Sequence[Mapping[str, Any]]], steps: int, ended: str
+) -> OutcomeOutline:
+    """What the page shows; arguments as of `write_outcome_page` and of its `StudyFacts`."""
+    project = place.plan.project
+    cohort, study = project.cohorts[place.cohort], project.study
+    stated = Stated.of(place.plan)
+    words = replace(class_words(cohort.target, cohort.classes), condition=cohort.condition, modality=cohort.modality)
+    facts = StudyFacts(
+        digest=study_digest(place.plan)[:16],
+        steps=steps,
+        masked=study.secure_sums,
+        sets=stated.sets,
+        epsilon=stated.epsilon,
+        secret_noise=study.noise == "secret",
+        ended=ended,
+        ledger=str(LEDGER),
+        config=place.config.name,
+    )
+    return OutcomeOutline(
+        project=project.project,
+        words=words,
+        kind=cohort.kind,
+        simulated=cohort.source == "simulate",
+        sites=study.ordered,
+        fewest=FEWEST_TESTED,
+        experiments=tuple(
+            _experiment(each, len(study.sites)) for each in place.plan.experiments.values() if each.default
+        ),
+        counts=read_counts(scores, words.count),
+        study=facts,
+    )
+
+
+def _experiment(experiment: Experiment, sites: int) -> OutcomeExperiment:
+    return OutcomeExperiment(
+        name=experiment.name,
+        title=experiment.settings.title or experiment.name,
+        reference=experiment.settings.reference,
+        repeats=experiment.repeats,
+        folds=experiment.split.test_folds or sites,
+        variants=tuple(read_variant(shown_variant(variant, experiment)) for variant in experiment.variants),
+        unseen=experiment.regime.unseen,
+    )

@@ -70,9 +70,9 @@ with job(snakemake):
     library.pthread_mutex_lock(mutex)
 """
 ONE_JOB = f"""
-from brainfed.runtime._scheduling import ending
+from brainfed.runtime import _scheduling
 
-ending.ECHO = 0.0
+_scheduling.ECHO = 0.0
 
 include: "{RULES}/shell.smk"
 

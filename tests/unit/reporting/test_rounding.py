@@ -84,8 +84,8 @@ def test_no_other_code_of_the_report_rounds_a_number_for_a_reader():
     found = [
         f"{path.name}: {line.strip()}"
         for path in written
-        if path.suffix in {".py", ".j2"} and path.name != "rounding.py"
+        if path.suffix in {".py", ".j2"} and path.name != "_rounding.py"
         for line in path.read_text(encoding="utf-8").splitlines()
         if re.search(r":[+]?\.\d[fge]\}|%\.\d[fge]", line) and "write_tsv" not in line
     ]
-    assert found == ['connectivity.py: return max(float(f"{np.quantile(np.abs(values), 0.995):.1g}"), 0.01)']
+    assert found == ['_connectivity.py: return max(float(f"{np.quantile(np.abs(values), 0.995):.1g}"), 0.01)']

@@ -37,7 +37,7 @@ def connectivity(
         ValueError: the kind is `tangent`, which has a reference.
     """
     if settings.connectivity == "tangent":
-        raise ValueError("expected pearson or partial; tangent features come from imaging._tangent")
+        raise ValueError("expected pearson or partial; tangent features come from imaging.tangent_of_all")
     subjects = sorted(series)
     regions = series[subjects[0]].shape[1]
     upper = np.triu_indices(regions, 1)

@@ -319,9 +319,9 @@ EXTRACTS = SHARDS | {
     *(f"scans.{name}" for name in ("atlas", "region_means", "region_table", "scan")),
     "series.roi_series",
 }
-STANDARDISES = SHARDS | {"series.joined", "series.roi_series"}
+STANDARDISES = SHARDS | {"series.roi_series"}
 CONNECTS = STANDARDISES | {"connectivity", "settings"}
-COMPARES = CONNECTS | {"quality.typicality"}
+COMPARES = CONNECTS | {"quality"}
 
 
 @cache
@@ -358,7 +358,7 @@ def modules_of(names, room):
         ("list_issues", set()),
         ("measure_scans", COMPARES),
         ("measure_quality", set()),
-        ("relate_motion", COMPARES | {"quality.qc_fc"}),
+        ("relate_motion", COMPARES),
     ],
 )
 def test_a_script_reaches_definitions_of_the_modules_that_it_runs(script, modules):
@@ -391,7 +391,7 @@ def test_an_edit_of_inpainting_builds_no_graph_and_scores_nothing_anew():
 def test_an_edit_of_drawing_or_fusing_trains_no_fedni_generator_anew():
     trains = modules_of(reached("scripts/train_generator.py", inpainter_of(METHODS["fedni"]).train), "inpainting.")
     asks = modules_of(reached("scripts/fuse_graph.py", inpainter_of(METHODS["fedni"]).load), "inpainting.")
-    assert {"fusing", "new_nodes", "fedni.drawing"} <= asks - trains
+    assert {"fusing", "fedni.drawing"} <= asks - trains
     assert {"fedni.training", "fedni.stacked_training"} <= trains - asks
 
 

@@ -9,7 +9,7 @@ with job(snakemake, gpu=True) as running:
     from brainfed.runtime import Streams, canonical_json, resolve, restore, write_arrays, write_table, write_text
     from brainfed.runtime.jobs import Run, inputs_digest
     from brainfed.samples import inpainting_inputs
-    from brainfed.scripting import joint_job
+    from brainfed.scripting import joint_job, site_code
 
     params, files = running.params, snakemake.input
     inputs = inpainting_inputs(
@@ -26,6 +26,7 @@ with job(snakemake, gpu=True) as running:
     keys = ("code", "settings", "graph", "correlations", "protocol", "seed", "repeat", "threads")
     digest = inputs_digest(
         {key: vars(params)[key] for key in keys}
+        | site_code(params)
         | {"part": inputs.part, "device": running.device.partition(":")[0], "torch": version("torch")},
         list(files),
     )

@@ -13,7 +13,7 @@ from snakemake.cli import parse_config
 
 from brainfed.cohort.settings import CohortSettings, SplitSettings
 from brainfed.configuration import mistakes, refuse_rewritten, validate
-from brainfed.configuration._loading import read_yaml
+from brainfed.configuration._loading import composed, read_yaml
 from brainfed.runtime import UserError
 from support.broken.broken_inputs import notes_of, sentences, series_cohort
 
@@ -102,6 +102,13 @@ def test_a_letter_in_table_config_and_file_name_is_one_in_every_form_of_unicode(
         cohort.settings["series"] = str(cohort.folder / "**" / "{subject}.1D")
     assert not sentences(cohort.configure())
     assert not [note for note in notes_of(cohort) if "belong to no row" in note]
+
+
+@pytest.mark.parametrize("name", ["series", "folder", "mine"])
+def test_a_cohort_may_bear_the_name_of_a_path(name):
+    apart, one = unicodedata.normalize("NFD", "Zürich"), unicodedata.normalize("NFC", "Zürich")
+    config = {"cohorts": {name: {"codes": {"site": {apart: apart}}, "folder": apart}}}
+    assert composed(config) == {"cohorts": {name: {"codes": {"site": {one: one}}, "folder": apart}}}
 
 
 def test_a_folder_is_named_as_the_config_spells_it(tmp_path):

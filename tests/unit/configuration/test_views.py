@@ -12,6 +12,7 @@ from brainfed.configuration.layout import Layout
 from brainfed.configuration.planning import _experiments as experiments
 from brainfed.configuration.prune import kept_folders
 from brainfed.configuration.stages.features import width
+from brainfed.configuration.stages.registry import kinds_of
 from brainfed.methods import METHODS, Capabilities
 from brainfed.reporting._variants import without_sweep
 from brainfed.runtime import UserError
@@ -106,16 +107,21 @@ def test_the_size_of_views_is_that_of_their_connections(weighing):
     assert (width(stage, 10), stage.kind.numbers(stage, 7, 10)) == (10 * 11 // 2, 7 * 55)
 
 
+def reads_features(name):
+    """Whether a stage that the method needs is made of features."""
+    return "features" in {kind.name for kind in kinds_of(METHODS[name])}
+
+
 WITHOUT_VIEWS = sorted(name for name, one in METHODS.items() if not one.capabilities.views and one.needs)
 
 
-@pytest.mark.parametrize("method", [name for name in WITHOUT_VIEWS if "series" not in METHODS[name].needs])
+@pytest.mark.parametrize("method", [name for name in WITHOUT_VIEWS if reads_features(name)])
 def test_a_method_of_one_kind_of_features_refuses_views(method):
     with pytest.raises(UserError, match=rf"variants\.both\.features\.views: method '{method}' reads one kind"):
         load_plan(config(method=method))
 
 
-@pytest.mark.parametrize("method", [name for name in WITHOUT_VIEWS if METHODS[name].needs == ("series",)])
+@pytest.mark.parametrize("method", [name for name in WITHOUT_VIEWS if not reads_features(name)])
 def test_a_method_without_features_refuses_views(method):
     with pytest.raises(UserError, match=rf"variants\.both\.features: method '{method}' reads no features"):
         load_plan(config(method=method))

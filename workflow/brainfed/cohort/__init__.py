@@ -1,7 +1,7 @@
 """Who takes part in a study, with which label, at which institution and in which fold.
 
-The sub-packages list subjects and files, read phenotypes, judge quality and draw splits; this door has what the classes
-of a target are called. No image is read here.
+The sub-packages list subjects and files, read phenotypes, judge quality and draw splits; this package itself
+holds the names of the classes. No image is read here.
 """
 
 import lazy_loader

@@ -243,7 +243,12 @@ def composed(content: Any, place: tuple[str, ...] = ()) -> Any:
 
 def _is_path(place: tuple[str, ...]) -> bool:
     """Whether a key holds paths of a cohort: `cohorts.NAME.series`, `cohorts.NAME.bids.derivatives`."""
-    return place[0] == "cohorts" and place[-1] in PATHS and place[2:-1] in {(), *((part,) for part in NESTED)}
+    return (
+        len(place) > 2
+        and place[0] == "cohorts"
+        and place[-1] in PATHS
+        and place[2:-1] in {(), *((part,) for part in NESTED)}
+    )
 
 
 def extends(config: Mapping[str, Any]) -> list[Path]:

@@ -1,5 +1,5 @@
-"""Count predictions: metrics, tables over runs, tests between variants, patterns of linear models, and the audit of
-membership.
+"""Turn predictions into scores: metrics, tables over runs, tests between variants, patterns of linear models, and the
+audit of membership.
 
 It reads artefacts of finished jobs and knows no method.
 """

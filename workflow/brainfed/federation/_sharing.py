@@ -68,7 +68,7 @@ class Ledger:
         direction: Direction,
         institution: int,
         subjects: int,
-        round_index: int = 0,
+        round_index: int,
         to: Receiver | None = None,
         times: int = 1,
     ) -> None:
@@ -277,6 +277,11 @@ def _record(
     to: Receiver | None = None,
     times: int = 1,
 ) -> None:
-    about: dict[str, Any] = {"direction": direction, "institution": institution, "subjects": subjects}
+    about: dict[str, Any] = {
+        "direction": direction,
+        "institution": institution,
+        "subjects": subjects,
+        "round_index": 0,
+    }
     for name, (shape, itemsize) in content.items() if times else ():
         ledger.record(name, shape, itemsize, **about, to=to, times=times)

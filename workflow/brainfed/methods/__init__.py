@@ -1,6 +1,6 @@
 """All methods, a family a folder: `declaration` says what a method needs and shares, `train` trains it.
 
-This door has their registry and what a declaration is written with; declarations are light.
+This door has their registry and the classes that a declaration uses; declarations are light.
 """
 
 import lazy_loader

@@ -26,7 +26,27 @@ def _declared() -> Iterator[Method]:
         yield from (value for value in vars(module).values() if isinstance(value, Method))
 
 
-_BY_NAME = {method.name: method for method in _declared()}
+def _by_name() -> dict[str, Method]:
+    """Name -> method.
+
+    Raises:
+        ValueError: two methods have one name, or two shipped variants.
+    """
+    methods: dict[str, Method] = {}
+    owners: dict[str, str] = {}
+    for method in _declared():
+        if methods.setdefault(method.name, method) is not method:
+            raise ValueError(f"{method.name}: expected one method of this name, found two; rename one")
+        for variant in method.variants:
+            if owners.setdefault(variant, method.name) != method.name:
+                raise ValueError(
+                    f"{variant}: expected one shipped variant of this name, found those of {owners[variant]} and "
+                    f"{method.name}; rename one"
+                )
+    return methods
+
+
+_BY_NAME = _by_name()
 METHODS: Mapping[str, Method] = MappingProxyType({name: _BY_NAME[name] for name in ORDER} | _BY_NAME)
 
 ON_REQUEST = frozenset(name for method in METHODS.values() for name in method.on_request)

@@ -152,7 +152,7 @@ def citations(
         cohorts: their names.
         atlases: names of their parcellations.
         sources: `freesurfer`, `tudataset` and others.
-        of_methods: works of the methods that were run (`papers.collected.works_of`).
+        of_methods: works of the methods that were run (`papers`).
         private: whether a method can train with differential privacy.
         audited: whether attacks on membership were run.
         poisoned: whether institutions were poisoned, or a server defends itself.

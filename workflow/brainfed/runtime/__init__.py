@@ -1,6 +1,6 @@
 """What every job needs and no study knows: files, errors, settings, random streams, logs, entry points.
 
-The sub-packages have devices, forking, jobs, records and scheduling. The runtime imports nothing else of ours.
+The sub-packages are `devices`, `forking`, `jobs` and `records`. It imports no other package of brainfed.
 """
 
 import lazy_loader

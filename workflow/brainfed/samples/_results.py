@@ -7,7 +7,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from brainfed.runtime import Float32, Float64, IntArray, ScoreKind, predicted_classes, read_arrays, score_columns
+from brainfed.runtime import (
+    COMPLEMENT,
+    Float32,
+    Float64,
+    IntArray,
+    ScoreKind,
+    predicted_classes,
+    read_arrays,
+    score_columns,
+)
 from brainfed.samples._inputs import MethodInputs, Outcome
 from brainfed.samples._labelled_subjects import LabelledSubjects
 from brainfed.samples._series import PublicSeriesInputs
@@ -22,11 +31,14 @@ def check(inputs: LabelledSubjects, outcome: Outcome) -> None:
     Raises:
         ValueError: the method broke its contract.
     """
+    if outcome.kind not in COMPLEMENT:
+        raise ValueError(f"kind: expected one of {', '.join(sorted(COMPLEMENT))}, found {outcome.kind!r}")
     tested = np.arange(inputs.folds)[:, None] == inputs.fold[None, :]
     expected = np.repeat(tested[..., None], inputs.classes, axis=-1)
     if outcome.scores.shape != expected.shape or not np.array_equal(np.isfinite(outcome.scores), expected):
         raise ValueError(
-            "a method must return one finite score a class for every tested subject of every fold, NaN elsewhere"
+            "a method must return one finite score a class for every tested subject of every fold, NaN elsewhere: "
+            f"expected shape {expected.shape}, found {outcome.scores.shape}"
         )
     models = 1 if inputs.classes == 2 else inputs.classes
     patterns = outcome.patterns

@@ -1,5 +1,5 @@
-"""What the scripts of the rules share: the frame of a job with the names and remedies of this workflow, the job of a
-method, and a job's link to other sites.
+"""What the scripts of the rules share: what surrounds every job, its log and error messages that name this workflow's
+files and remedies; the job of a method; and a job's link to other sites.
 """
 
 import lazy_loader

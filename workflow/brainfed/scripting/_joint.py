@@ -45,6 +45,15 @@ class _Simulated:
         return samples
 
 
+def site_code(params: SimpleNamespace) -> dict[str, str]:
+    """The digest of the code that reaches the other sites, of a joint job: a part of the digest of its training.
+
+    Another code may send other numbers: they must not carry the noise of the earlier ones, nor go on from their state.
+    """
+    study = vars(params).get("study")
+    return {"site_code": study["code"]} if study else {}
+
+
 def joint_job(params: SimpleNamespace, output: str, device: str = "cpu") -> JointJob:
     """A job's way to the other sites; of a job that is not joint, to nobody.
 

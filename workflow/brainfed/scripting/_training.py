@@ -23,7 +23,7 @@ from brainfed.samples import (
     named_patterns,
     predictions_table,
 )
-from brainfed.scripting._joint import joint_job
+from brainfed.scripting._joint import joint_job, site_code
 
 Samples = MethodInputs | GraphInputs | SeriesInputs
 DESCRIBING = ("code", "settings", "labels", "seed", "repeat", "threads")
@@ -35,8 +35,8 @@ def train_method(running: Job, files: NamedFiles, outputs: NamedFiles) -> None:
 
     Args:
         running: the job, with the parameters of the rule.
-        files: `split`, `participants`, and the stages that the method needs; of kept models also what `prediction.keep`
-            reads.
+        files: `split`, `participants`, and the stages that the method needs; of kept models also what
+            `prediction.model_file.keep` reads.
         outputs: predictions, history, members, privacy, patterns, cost, timing; of kept models also model.
 
     Raises:
@@ -47,6 +47,7 @@ def train_method(running: Job, files: NamedFiles, outputs: NamedFiles) -> None:
     inputs, truth = samples_of(params, files)
     digest = inputs_digest(
         {key: vars(params)[key] for key in DESCRIBING}
+        | site_code(params)
         | {"classes": len(params.classes), "device": running.device.partition(":")[0], "torch": version("torch")},
         list(files),
     )

@@ -1,7 +1,7 @@
 """Studies between hospitals: every site trains on its own data, and a coordinator joins what they send.
 
 `brainfed join` and `brainfed coordinate` begin here. Nothing imports this package: the command line and the jobs of a
-site name what they call of it, and a simulated federation needs none of it.
+site refer to its functions by strings (`module:function`), and a simulated federation needs none of it.
 """
 
 import lazy_loader

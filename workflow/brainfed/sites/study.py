@@ -135,7 +135,7 @@ def introduction(plan: Plan, clock: float, **release: Mapping[str, Any]) -> dict
         plan: of its config.
         clock: seconds since 1970.
         release: `stated`, of the coordinator, words of what the study's file states to release of a site's subjects; or
-            `released`, of a site, words of what it would release of its own (`attendance.released`).
+            `released`, of a site, words of what it would release of its own (`sites.released`).
     """
     return {
         **release,

@@ -203,7 +203,7 @@ class Visits:
 
     def begin(self) -> None:
         """Begin a round."""
-        self._taught = self._all = torch.zeros(())
+        self._taught = self._all = torch.zeros(())  # A step makes them (F,).
 
     def count(self, taught: Tensor, weight: Tensor) -> None:
         """Count a step: (F, B) whether an institution teaches a sample, and the weight of each."""
@@ -213,6 +213,7 @@ class Visits:
     @property
     def share(self) -> Tensor:
         """(F,) taught visits of all visits since `begin`; NaN without visits."""
+        assert self._all.ndim, "no step since the round began"
         return self._taught / self._all
 
 

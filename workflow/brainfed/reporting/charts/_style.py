@@ -89,7 +89,8 @@ def save_chart(chart: alt.TopLevelMixin, path: str | Path, finding: str = "") ->
     parameters = specification.setdefault("params", [])
     if not any(each["name"] == HIDDEN for each in parameters):
         parameters.append({"name": HIDDEN, "value": []})
-    finding = finding or " ".join(specification.get("title", {}).get("text", []))
+    heading = specification.get("title", {}).get("text", "")
+    finding = finding or (" ".join(heading) if isinstance(heading, list) else "")
     drawn = vl_convert.vegalite_to_svg({**specification, "config": config()}, vl_version=VERSION)
     start = drawn.index(">") + 1
     title = f"<dc:title>{html.escape(finding)}</dc:title>" if finding else ""

@@ -49,7 +49,6 @@ NEUTRAL_MODULES = frozenset(
         "runtime._provenance",
         "runtime.records",
         "scripting._job",
-        "scripting._job",
     )
 )
 

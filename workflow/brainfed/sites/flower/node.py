@@ -86,12 +86,13 @@ class Relay:
 #
 # Flower's own executor, `flower-superexec`, starts `flwr-clientapp` for every message: about 1 s of CPU, and it runs
 # the code that the run brings along. `--isolation process` lets another executor take its place. This one calls the
-# functions behind the SuperNode's Runtime API, with no port, and passes each message to a `relay.Relay`, which is
+# functions behind the SuperNode's Runtime API, with no port, and passes each message to a `Relay`, which is
 # installed here: what the coordinator sends is never executed at the hospital.
 
 Answer = Callable[[Message], Message]
 
-_logger = getLogger(__name__)
+# This module is `__main__` where it runs.
+_logger = getLogger("brainfed.sites.flower.node")
 
 
 def answer_one(state: NodeState, relay: Answer) -> bool:

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import lazy_loader
+
 import brainfed
 from support.processes.fake_driver import FakeDriver
 
@@ -138,8 +140,8 @@ class Storm:
     def environment(self, jobs_per_gpu: int) -> dict[str, str]:
         """Nothing of the real machine's devices."""
         kept = {name: os.environ[name] for name in ("PATH", "TMPDIR", "LANG") if name in os.environ}
-        package = str(Path(brainfed.__file__).parents[1])
-        own = {"PYTHONPATH": package, "BRAINFED_JOBS_PER_GPU": str(jobs_per_gpu)}
+        packages = os.pathsep.join(str(Path(each.__file__).parents[1]) for each in (brainfed, lazy_loader))
+        own = {"PYTHONPATH": packages, "BRAINFED_JOBS_PER_GPU": str(jobs_per_gpu)}
         return kept | self.driver.environment | own
 
     def observe(self) -> None:

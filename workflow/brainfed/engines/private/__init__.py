@@ -1,7 +1,7 @@
 """Train any network of single subjects in the steps of differentially private descent, or in the same steps without
 noise.
 
-How much a step costs, `federation` counts.
+`federation` counts the epsilon of a step.
 """
 
 import lazy_loader

@@ -1,6 +1,6 @@
 """Features that are fitted on training subjects: ComBat and recursive elimination.
 
-They exist once a fold, and never see a test label.
+They are fitted separately in every fold, and never see a test label.
 """
 
 import lazy_loader

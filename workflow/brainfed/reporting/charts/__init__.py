@@ -1,5 +1,7 @@
-"""Charts of scores, curves and training in Vega-Lite: an SVG that carries its specification, which the page makes
-interactive.
+"""Every chart of numbers, in Vega-Lite: scores, curves, training, the cohort, sweeps, clusters, exchanges and
+leakage.
+
+A chart is an SVG that holds its specification, which the page makes interactive.
 """
 
 import lazy_loader

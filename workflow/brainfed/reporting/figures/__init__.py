@@ -1,6 +1,6 @@
-"""Figures in matplotlib: cohorts, connectivity, brains, graphs, sweeps, and those that repeat a paper's.
+"""Figures in matplotlib: matrices of connectivity, brains, chords, and graphs whose nodes have places.
 
-Charts of scores are in `charts`.
+Charts of numbers are in `charts`.
 """
 
 import lazy_loader

@@ -1,6 +1,6 @@
-"""Fork jobs from processes that have already imported what they import.
+"""Fork jobs from processes that have already imported the jobs' libraries.
 
-`client` is what a job starts as, `server` the process that forks; without them jobs start by themselves.
+`client` is the program that a job starts, `server` the process that forks; without them jobs start by themselves.
 """
 
 import lazy_loader

@@ -1,6 +1,6 @@
-"""The frame of a job: log, threads, device, checkpoints, signals, and what is said when memory runs out.
+"""What surrounds a job: log, threads, device, checkpoints, signals, and the error message when memory runs out.
 
-What a job computes is not known here.
+The runtime does not know what a job computes.
 """
 
 import lazy_loader

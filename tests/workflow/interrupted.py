@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from support.processes.awaited import until_true
 from workflow.project import ALONE, SIMULATE, Project, new_project
 
 SHORT = {"rounds": 30, "local_epochs": 3}
@@ -35,6 +36,25 @@ SETTINGS = {
     },
 }
 COST_SECTION = re.compile(rb'<section id="cost">.*?</section>', re.DOTALL)
+HELD = """
+import time
+from pathlib import Path
+
+from brainfed.federation import _link
+
+
+def due(pace):
+    pace.asked = getattr(pace, "asked", 0) + 1
+    if pace.asked == {number}:
+        Path({marker!r}).touch()
+        while not _link.stop_asked():
+            time.sleep(0.01)
+    return True
+
+
+_link.Pace.due = due
+"""
+"""A `sitecustomize` with which a training keeps every round and waits after one that is not kept yet."""
 # For a round to end, and for what a run does beside a job that was killed, on a machine that does much else.
 PATIENCE, WHOLE_RUN = 600.0, 3600.0
 
@@ -171,6 +191,22 @@ WAYS: dict[str, Callable[["subprocess.Popen[bytes]", list[int], random.Random], 
     "SIGKILL to a job": lambda running, jobs, draw: _signalled(os.kill, draw.choice(jobs), signal.SIGKILL),
     "SIGTERM to a job": lambda running, jobs, draw: _signalled(os.kill, draw.choice(jobs), signal.SIGTERM),
 }
+
+
+def end_in_round(project: Project, round: int, number: signal.Signals, *targets: str) -> None:
+    """Run the workflow and signal it and all its jobs when the first `round` of a training is done and not yet kept."""
+    held, marker = project.folder / "held", project.folder / "held" / "waits"
+    held.mkdir()
+    (held / "sitecustomize.py").write_text(HELD.format(number=round, marker=str(marker)))
+    path = os.pathsep.join([str(held), str(project.folder / "workflow")])
+    with subprocess.Popen(
+        [sys.executable, "-m", "snakemake", *targets, "--cores", "1", "--configfile", "config.yaml"],
+        cwd=project.folder, env=os.environ | {"PYTHONPATH": path}, start_new_session=True,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    ) as running:  # fmt: skip
+        until_true(lambda: marker.exists() or running.poll() is not None)
+        assert running.poll() is None, f"the workflow ended before round {round}"
+        os.killpg(running.pid, number)
 
 
 def whole_project(folder: Path) -> Project:

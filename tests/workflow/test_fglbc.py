@@ -1,18 +1,14 @@
 """FGLBC from simulated scans to what its institutions spent, also after a kill."""
 
 import json
-import os
 import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.runtime import UserError, read_arrays
+from workflow.interrupted import end_in_round
 from workflow.project import SIMULATE, Project, new_project
 
 pytestmark = [
@@ -35,9 +31,8 @@ def configure(project: Project, **settings: object) -> None:
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory) -> Project:
-    """A whole run of the tables; states are kept as often as their cost allows."""
+    """A whole run of the tables."""
     project = new_project(tmp_path_factory.mktemp("fglbc"), subjects=0)
-    project.edit("brainfed/federation/_link.py", "CHECKPOINT_SECONDS = 20", "CHECKPOINT_SECONDS = 0")
     configure(project)
     project.snakemake("--cores", "1", "tables")
     return project
@@ -77,36 +72,15 @@ def test_another_epsilon_trains_its_variant_again_and_nothing_else(finished, tmp
     assert "ours" in done.stdout + done.stderr and "alone/repeat-0/predictions" not in done.stdout + done.stderr
 
 
-def rounds_done(project: Project) -> int:
-    """Rounds that the checkpoint of FGLBC holds; 0 without one."""
-    for path in project.folder.glob("results/made/methods/*/ours/repeat-0/.predictions.parquet.*.checkpoint"):
-        try:
-            return int(read_arrays(path, []).metadata["round"]) + 1
-        except UserError:
-            continue
-    return 0
-
-
 def test_killed_in_the_middle_it_resumes_and_spends_no_step_twice_or_for_nothing(finished, tmp_path):
     project = finished.copy(tmp_path / "project")
     files = ("privacy.json", "predictions.parquet", "history.parquet", "members.parquet", "cost.json")
     expected = {name: only(project, "ours", name).read_bytes() for name in files}
     for path in only(project, "ours", "privacy.json").parent.iterdir():
         path.unlink()
-    command = [sys.executable, "-m", "snakemake", "tables", "--cores", "1", "--configfile", "config.yaml"]
-    environment = os.environ | {"PYTHONPATH": str(project.folder / "workflow")}
-    with subprocess.Popen(
-        command, cwd=project.folder, env=environment, start_new_session=True,
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    ) as running:  # fmt: skip
-        while running.poll() is None and not rounds_done(project):
-            time.sleep(0.005)
-        assert running.poll() is None, "the workflow ended before it could be killed"
-        os.killpg(running.pid, signal.SIGKILL)
-    kept = rounds_done(project)
-    assert 1 <= kept < ROUNDS
+    end_in_round(project, ROUNDS // 2, signal.SIGKILL, "tables")
     project.snakemake("--unlock")
     project.snakemake("--cores", "1", "tables")
     (log,) = project.folder.glob("logs/made/methods/*/ours/repeat-0.log")
-    assert f"goes on after round {kept} of {ROUNDS}, which" in log.read_text()
+    assert f"goes on after round {ROUNDS // 2 - 1} of {ROUNDS}, which" in log.read_text()
     assert {name: only(project, "ours", name).read_bytes() for name in files} == expected

@@ -145,3 +145,15 @@ def test_kinds_stand_after_their_parents_with_names_keys_and_folders_of_their_ow
         assert {parent.name for parent in registry.KINDS[:number]} >= set(kind.parents)
     for attribute in ("name", "key", "folder", "role"):
         assert len({getattr(kind, attribute) for kind in registry.KINDS}) == len(registry.KINDS)
+
+
+def test_a_kind_that_lacks_what_has_no_default_is_refused():
+    class Half(StageKind):
+        name = key = "half"
+
+        def slug(self, stage):
+            return "half"
+
+    assert registry._complete(Echo())
+    with pytest.raises(ValueError, match=r"^Half: expected a value for .*, found none for folder, manual$"):
+        registry._complete(Half())

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from brainfed.federation import Ledger, add_up
+from brainfed.federation import Ledger, add_up, columns
 from brainfed.federation._link import Together
 from brainfed.federation._sharing import UndeclaredCrossing
 
@@ -43,3 +43,8 @@ def test_a_part_that_may_not_leave_stops_all_of_them(name, shape, sentence):
     with pytest.raises(UndeclaredCrossing, match=sentence):
         add_up(link, LEDGER, SUBJECTS, {"count": np.array(1), name: np.zeros(shape)})
     assert link.sent == []
+
+
+def test_an_entry_of_a_size_that_nobody_knows_is_refused():
+    with pytest.raises(UndeclaredCrossing, match=r"^education: expected one of labels, sex, site, age"):
+        columns("sex", "education")

@@ -2,6 +2,7 @@
 
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from brainfed.configuration import validate
+from brainfed.configuration.stages.registry import kinds_of
 from brainfed.methods import METHODS
 from brainfed.reporting import ShownVariant
 from brainfed.reporting._papers import templates_of
@@ -67,3 +69,23 @@ def test_the_example_panel_lists_the_variants_with_its_setting(monkeypatch):
     assert [panel.content(one) for one in known] == [["MyMethod"], []]
     page = jinja2.Environment(loader=templates_of([module.PAPER])).get_template(panel.template)
     assert "<p>MyMethod</p>" in page.render(content=panel.content(known[0]))
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"family": "grpah"}, "family: expected one of baseline, linear, graph, federated, found 'grpah'"),
+        ({"topology": "federatd"}, "topology: expected one of local, federated, central, setting, found 'federatd'"),
+        ({"phenotypes": ("sex", "site")}, "phenotypes: expected one of age, sex, mean_fd, found 'site'"),
+        ({"topology": "setting"}, "topology: expected a setting named training"),
+        ({"needs": ("series", "graph")}, "expected series alone"),
+    ],
+)
+def test_a_declaration_with_a_word_that_means_nothing_is_refused(changes, sentence):
+    with pytest.raises(ValueError, match=f"^fedmlp: .*{sentence}"):
+        replace(METHODS["fedmlp"], **changes)
+
+
+def test_a_stage_that_no_kind_declares_is_refused():
+    with pytest.raises(ValueError, match=r"^fedmlp: needs: expected names of stages \(features, .*\), found grpah$"):
+        kinds_of(replace(METHODS["fedmlp"], needs=("features", "grpah")))

@@ -183,7 +183,16 @@ def add_up(
 
 
 def columns(*names: str) -> dict[str, tuple[tuple[int, ...], int]]:
-    """Content of one entry a subject for each name, for `record_pool`."""
+    """Content of one entry a subject for each name, for `record_pool`.
+
+    Raises:
+        UndeclaredCrossing: a name has no size of an entry in `ENTRY_BYTES`.
+    """
+    for name in names:
+        if name not in ENTRY_BYTES:
+            raise UndeclaredCrossing(
+                f"{name}: expected one of {', '.join(ENTRY_BYTES)}; record others by `record_pool`"
+            )
     return {name: ((), ENTRY_BYTES[name]) for name in names}
 
 

@@ -1,10 +1,15 @@
 """Declaration of a method: its settings, the stages it needs, the tensors that may cross institutions."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, get_args
 
 from brainfed.federation import Topology
+
+Family = Literal["baseline", "linear", "graph", "federated"]
+Phenotype = Literal["age", "sex", "mean_fd"]
+SETTING: Literal["setting"] = "setting"
+"""The topology of a method that its setting `training` decides."""
 
 
 @dataclass(frozen=True)
@@ -111,11 +116,11 @@ class Method:
     title: str
     settings: type
     entry: str
-    family: Literal["baseline", "linear", "graph", "federated"]
+    family: Family
     topology: Topology | Literal["setting"]
     comparison: Comparison | None = None
     needs: tuple[str, ...] = ("features",)
-    phenotypes: tuple[Literal["age", "sex", "mean_fd"], ...] = ()
+    phenotypes: tuple[Phenotype, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     crossing: Crossing = Crossing()
     capabilities: Capabilities = Capabilities()
@@ -124,16 +129,27 @@ class Method:
     on_request: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse two kinds of samples: graphs, region series, and rows of features.
+        """Refuse words that mean nothing, and two kinds of samples: graphs, region series, and rows of features.
 
         Raises:
-            ValueError: it needs connectomes, or series, and another stage, but for public beside series.
+            ValueError: an unknown family, topology or phenotype; no setting `training` that decides the topology; it
+                needs connectomes, or series, and another stage, but for public beside series.
         """
+        self._refuse_unknown("family", get_args(Family), self.family)
+        self._refuse_unknown("topology", (*get_args(Topology), SETTING), self.topology)
+        self._refuse_unknown("phenotypes", get_args(Phenotype), *self.phenotypes)
+        if self.topology == SETTING and "training" not in {each.name for each in fields(self.settings)}:
+            raise ValueError(f"{self.name}: topology: expected a setting named training beside {SETTING!r}, found none")
         if "public" in self.needs and set(self.needs) != {"series", "public"}:
             raise ValueError(f"{self.name}: expected series and public, and no other stage, found {self.needs}")
         for alone in ("connectomes", "series"):
             if alone in self.needs and set(self.needs) - {alone, "public"}:
                 raise ValueError(f"{self.name}: expected {alone} alone among the stages it needs, found {self.needs}")
+
+    def _refuse_unknown(self, field: str, known: tuple[str, ...], *given: str) -> None:
+        for word in given:
+            if word not in known:
+                raise ValueError(f"{self.name}: {field}: expected one of {', '.join(known)}, found {word!r}")
 
 
 @dataclass(frozen=True)

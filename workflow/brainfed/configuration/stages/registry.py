@@ -17,6 +17,8 @@ ORDER = ("features", "connectomes", "series", "public", "graph", "inpainting", "
 """Order of the shipped kinds in plans and in the manual; others follow."""
 NO_KIND = "registry"
 """The module of this folder that declares no kind, beside those with an underscore."""
+NEEDED = ("name", "key", "folder", "manual")
+"""What a kind has no default for."""
 
 
 def _declared() -> Iterator[StageKind]:
@@ -24,7 +26,19 @@ def _declared() -> Iterator[StageKind]:
     for file in sorted(Path(__file__).parent.glob("*.py")):
         if file.stem != NO_KIND and not file.stem.startswith("_"):
             module = import_module(f"brainfed.configuration.stages.{file.stem}")
-            yield from (value for value in vars(module).values() if isinstance(value, StageKind))
+            yield from (_complete(value) for value in vars(module).values() if isinstance(value, StageKind))
+
+
+def _complete(kind: StageKind) -> StageKind:
+    """A kind that has all that it must.
+
+    Raises:
+        ValueError: it lacks something.
+    """
+    if missing := [name for name in NEEDED if not hasattr(kind, name)]:
+        expected, found = ", ".join(NEEDED), ", ".join(missing)
+        raise ValueError(f"{type(kind).__name__}: expected a value for each of {expected}, found none for {found}")
+    return kind
 
 
 def _after_parents(kinds: dict[str, StageKind]) -> tuple[StageKind, ...]:
@@ -51,8 +65,15 @@ def stage_keys() -> tuple[str, ...]:
 
 
 def kinds_of(method: Method) -> list[StageKind]:
-    """The kinds that a method reads, and their parents."""
+    """The kinds that a method reads, and their parents.
+
+    Raises:
+        ValueError: it needs a stage that no kind declares.
+    """
     names = {*method.needs}
+    if unknown := sorted(names - {kind.name for kind in KINDS}):
+        known = ", ".join(kind.name for kind in KINDS)
+        raise ValueError(f"{method.name}: needs: expected names of stages ({known}), found {', '.join(unknown)}")
     for kind in reversed(KINDS):
         names |= {*kind.parents} if kind.name in names else set()
     return [kind for kind in KINDS if kind.name in names]

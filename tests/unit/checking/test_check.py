@@ -23,10 +23,9 @@ import yaml
 from brainfed.__main__ import main
 from brainfed.checking import _project as project
 from brainfed.checking import as_text, check_project
-from brainfed.checking._cohort import SOURCES
 from brainfed.checking._finding import Finding, gathered
 from brainfed.checking._people import Checked, Person
-from brainfed.checking._project import check_config
+from brainfed.checking._project import SOURCES, check_config
 from brainfed.checking._split import SplitCheck
 from brainfed.cohort.settings import CohortSettings, SplitSettings
 from brainfed.cohort.sources import list_cohort

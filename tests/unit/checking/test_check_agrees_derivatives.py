@@ -12,7 +12,7 @@ import pytest
 from nilearn.interfaces.fmriprep import load_confounds_strategy
 from nilearn.maskers import NiftiLabelsMasker
 
-from brainfed.checking._cohort import check_cohort
+from brainfed.checking._project import check_cohort
 from brainfed.cohort.settings import CohortSettings
 from brainfed.configuration import validate
 from support.broken.cases import numbered

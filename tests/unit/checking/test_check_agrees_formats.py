@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 import scipy.io
 
-from brainfed.checking._cohort import check_cohort
+from brainfed.checking._project import check_cohort
 from brainfed.cohort.settings import CohortSettings
 from brainfed.imaging.series import read_roi_series
 from brainfed.imaging.series._arrays import NUMBER_CLASSES, array_format, read_array

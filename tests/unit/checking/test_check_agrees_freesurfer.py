@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.checking._cohort import check_cohort
+from brainfed.checking._project import check_cohort
 from brainfed.cohort.settings import CohortSettings, FreeSurferSettings
 from brainfed.cohort.sources import list_cohort
 from brainfed.configuration.layout import CohortInputs

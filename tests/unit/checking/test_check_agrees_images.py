@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from nilearn.signal import clean
 
-from brainfed.checking._cohort import check_cohort
+from brainfed.checking._project import check_cohort
 from brainfed.cohort.settings import CohortSettings
 from brainfed.configuration import validate
 from support.broken.cases import cases, numbered

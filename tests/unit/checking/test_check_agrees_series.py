@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from brainfed.checking._cohort import SeriesCheck
+from brainfed.checking._project import SeriesCheck
 from brainfed.cohort.settings import CohortSettings
 from brainfed.cohort.sources import ListedSubject
 from brainfed.imaging.series import read_shard

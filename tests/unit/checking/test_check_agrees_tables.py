@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.checking._cohort import check_cohort
+from brainfed.checking._project import check_cohort
 from brainfed.cohort.phenotype import ingest
 from brainfed.cohort.settings import CodeSettings, CohortSettings, ColumnSettings
 from brainfed.cohort.sources import list_cohort

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from brainfed.checking import check_project
-from brainfed.checking._cohort import check_cohort
+from brainfed.checking._project import check_cohort
 from brainfed.cohort.settings import CohortSettings
 from brainfed.configuration import validate
 from support.broken.broken_inputs import AFFINE as OF_IMAGES

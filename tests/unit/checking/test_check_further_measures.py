@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.checking._cohort import check_cohort
+from brainfed.checking._project import check_cohort
 from brainfed.cohort.settings import CohortSettings
 from brainfed.cohort.sources import further_identities, list_cohort
 from brainfed.configuration import validate

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from brainfed.checking._cohort import check_cohort
+from brainfed.checking._project import check_cohort
 from brainfed.checking._split import SplitCheck
 from brainfed.cohort.phenotype import ingest
 from brainfed.cohort.sources import list_cohort

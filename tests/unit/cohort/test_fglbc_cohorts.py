@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from brainfed.checking._cohort import check_cohort
+from brainfed.checking._project import check_cohort
 from brainfed.cohort.phenotype import ingest
 from brainfed.cohort.sources import list_cohort
 from brainfed.configuration import load_plan, read_config

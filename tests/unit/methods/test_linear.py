@@ -9,8 +9,8 @@ from sklearn.svm import SVC
 
 from brainfed.methods.linear import train
 from brainfed.methods.linear._dual import training_span
-from brainfed.methods.linear._fitting import TrainingSet
 from brainfed.methods.linear.declaration import LOGISTIC, RIDGE, SVM, LogisticSettings, RidgeSettings, SVMSettings
+from brainfed.methods.linear.train import TrainingSet
 from brainfed.runtime import UserError
 from brainfed.runtime.jobs import Run
 from brainfed.samples import choose_cost, inner_folds, twin_groups

@@ -13,9 +13,8 @@ from sklearn.metrics import roc_auc_score
 from brainfed.federation import Ledger, Pace
 from brainfed.methods.linear import train
 from brainfed.methods.linear._dual import Fits, training_span
-from brainfed.methods.linear._fitting import TrainingSet
 from brainfed.methods.linear.declaration import LogisticSettings
-from brainfed.methods.linear.train import fit_logistic
+from brainfed.methods.linear.train import TrainingSet, fit_logistic
 from brainfed.methods.logistic_federated import train as federated
 from brainfed.methods.logistic_federated.declaration import LOGISTIC_FEDERATED, FederatedLogisticSettings
 from brainfed.methods.logistic_federated.rows import MARGIN_SUMS, designs, haufe_patterns, margin_sums

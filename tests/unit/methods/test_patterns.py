@@ -8,8 +8,8 @@ import pytest
 from brainfed.methods import METHODS
 from brainfed.methods.linear import train
 from brainfed.methods.linear._dual import training_span
-from brainfed.methods.linear._fitting import TrainingSet
 from brainfed.methods.linear.declaration import LogisticSettings, RidgeSettings, SVMSettings
+from brainfed.methods.linear.train import TrainingSet
 from brainfed.runtime import resolve
 from brainfed.runtime.jobs import Run
 from reference.haufe import dense_pattern

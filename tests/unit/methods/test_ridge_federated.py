@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from brainfed.engines.linear._averaging import AveragingClients
-from brainfed.engines.linear._conjugate_gradient import KrylovClients
 from brainfed.engines.linear._design import LinearDesign
+from brainfed.engines.linear._training import AveragingClients, KrylovClients
 from brainfed.federation import Message
 from brainfed.methods.fedtangent.declaration import FederatedRidgeSettings
 from brainfed.methods.fedtangent.train import train_fedtangent, train_ridge_federated

@@ -24,8 +24,7 @@ from sklearn.metrics import roc_auc_score
 from brainfed.cohort.settings import SplitSettings
 from brainfed.cohort.splits import split
 from brainfed.methods.linear._dual import training_span
-from brainfed.methods.linear._fitting import TrainingSet
-from brainfed.methods.linear.train import fit_ridge
+from brainfed.methods.linear.train import TrainingSet, fit_ridge
 from brainfed.runtime import Streams
 
 SITES, SIZE, DIMENSIONS, REPEATS, FOLDS = 10, 20, 1500, 12, 5

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from brainfed.reporting import ShownVariant, read_outline
-from brainfed.reporting._at_a_site import study_sentences
+from brainfed.reporting._document import study_sentences
 from brainfed.reporting._outline import SharedStudy
 from support.reports.report_project import outline_of, page_of, shared_project, words_of
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from brainfed.federation.strategies._gcfl import split
 from brainfed.reporting import ShownVariant
 from brainfed.reporting.charts import draw_clusters
-from brainfed.reporting.charts._clusters import COLOURS, bands, colours, finding, in_order, read_partitions, river_chart
+from brainfed.reporting.charts._graphs import COLOURS, bands, colours, finding, in_order, read_partitions, river_chart
 from brainfed.runtime import write_table
 from support.reports.chart_rows import panel_of, rows_of
 

@@ -7,7 +7,7 @@ import pytest
 
 from brainfed.evaluation._audit import COLUMNS
 from brainfed.reporting import ShownVariant, read_experiment, read_scored
-from brainfed.reporting.charts._exchanges import leakage_chart
+from brainfed.reporting.charts._gallery import leakage_chart
 from brainfed.reporting.tables import Leak, read_audit, read_leaks
 from brainfed.runtime import canonical_json, write_text, write_tsv
 from support.reports.chart_rows import panel_of, rows_of

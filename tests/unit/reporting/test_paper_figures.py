@@ -11,9 +11,9 @@ from brainfed.evaluation import compare_with_reference
 from brainfed.papers import FIGURES, PRINTINGS
 from brainfed.reporting import PageTests, read_scored
 from brainfed.reporting.charts import draw
+from brainfed.reporting.charts._lines import MOST_POINTS
 from brainfed.reporting.charts._of_papers import KINDS
 from brainfed.reporting.charts._sweeps import ablation_finding, sweep_finding, sweep_series
-from brainfed.reporting.charts._training import MOST_POINTS
 from brainfed.runtime import UserError
 from support.reports.chart_rows import panel_of, rows_of
 from support.reports.paper_experiments import EXPERIMENTS, KS, chart_of, drawn_words, page_tests

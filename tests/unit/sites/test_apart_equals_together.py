@@ -127,7 +127,7 @@ def test_a_site_is_left_out_in_every_fold(name):
 
 
 def test_sums_of_the_folds_show_the_numbers_of_a_site_that_is_left_out():
-    """The reason that a study which leaves sites out has no masks (`configuration.planning._between_sites`)."""
+    """The reason that a study which leaves sites out has no masks (`configuration.planning._plan`)."""
     inputs = method_inputs(62, 30, institutions=4, split="leave-one-site-out")
     _, threads = trained_apart(lambda held: trained("fedmlp", held), inputs, only_nodes)
     means = [

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from brainfed.sites import Packet
 from brainfed.sites._packet import ANSWER
 from brainfed.sites.flower import _hub as hub
-from brainfed.sites.flower import _pauses as pauses
+from brainfed.sites.flower import _messages as pauses
 from brainfed.sites.flower._messages import Signer, addressed, to_contents
 from support.sites.fake_grid import NAMES, Grid, message, received
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from brainfed.configuration.layout import sets_added_up
-from brainfed.configuration.layout._at_a_site import INNER_FOLDS
+from brainfed.configuration.layout._layout import INNER_FOLDS
 from brainfed.federation import composed_epsilon, planned_steps
 from brainfed.methods import METHODS
 from brainfed.runtime import UserError, write_table

@@ -1,4 +1,4 @@
-from ._arrays import IntArray, BoolArray, Float32, Float64, FloatArray
+from ._artefacts import IntArray, BoolArray, Float32, Float64, FloatArray
 from ._errors import UserError, Refuse, raise_at_once, pass_over
 from ._disk import FullDiskError, is_full, full_disk, folder_lock
 from ._parts import part_of, write_whole, being_written, remove_left_over

@@ -315,3 +315,13 @@ def _header(path: Path | str) -> tuple[int, dict[str, Any]]:
     with Path(path).open("rb") as file:
         length = int.from_bytes(file.read(LENGTH_BYTES), "little")
         return length, json.loads(file.read(length))
+
+
+# Short names of array types for signatures.
+
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+Float32 = NDArray[np.float32]
+Float64 = NDArray[np.float64]
+FloatArray = Float32 | Float64
+"""Of either precision."""

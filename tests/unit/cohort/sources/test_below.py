@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from brainfed.checking._cohort import check_cohort
 from brainfed.checking._files import check_orphans
+from brainfed.checking._project import check_cohort
 from brainfed.cohort.settings import CohortSettings
 from brainfed.cohort.sources import files_below, list_cohort
 from brainfed.cohort.sources._files import located

@@ -2,7 +2,7 @@
 
 import pytest
 
-from brainfed.checking._cohort import check_cohort
+from brainfed.checking._project import check_cohort
 from brainfed.cohort import class_words
 from brainfed.cohort.phenotype import ingest
 from brainfed.cohort.settings import CohortSettings

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.checking._cohort import SeriesCheck
+from brainfed.checking._project import SeriesCheck
 from brainfed.cohort.settings import CohortSettings
 from brainfed.cohort.sources import ListedSubject
 from brainfed.imaging.series import load_series, read_roi_series, read_shard

@@ -1,4 +1,3 @@
-from ._clients import GraphCohort, GraphClients
-from ._training import GraphTraining
+from ._training import GraphCohort, GraphClients, GraphTraining
 
 __all__ = ["GraphCohort", "GraphClients", "GraphTraining"]

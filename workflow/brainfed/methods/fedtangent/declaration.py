@@ -31,7 +31,7 @@ RIDGE_TENSORS: Mapping[str, tuple[str, ...]] = {
     "penalty": ("models",),
 }
 """Sums over the training subjects of an institution, and the server's answers: see `federation.strategies._krylov` and
-`engines.linear._averaging`. The model goes to an institution without training subjects alone."""
+`engines.linear._training`. The model goes to an institution without training subjects alone."""
 
 SCALING_TENSORS: Mapping[str, tuple[str, ...]] = {
     "view-counts": ("views",),

@@ -2,14 +2,12 @@ from ._style import (
     Panel, Chart, VERSION, SOURCE, config, tooltip, save_chart, headed, titled, apart, note_chart, IntervalRow, Line,
     dot_rows,
 )
-from ._clusters import draw_clusters
+from ._graphs import draw_clusters, homophily_chart, degrees_chart, draw_sizes
 from ._distributions import steps
 from ._cohort import draw_cohort
 from ._scores import SHAPES, by_site_chart
 from ._effects import effects_chart, draw_measures
-from ._exchanges import draw_leakage
-from ._gallery import draw_experiment
-from ._graphs import homophily_chart, degrees_chart, draw_sizes
+from ._gallery import draw_leakage, draw_experiment
 from ._lines import DASHED, DrawnLine, sure, level, lines_panel
 from ._sweeps import PrintedAccuracy, axis_title
 from ._of_papers import Drawing, Printing, draw

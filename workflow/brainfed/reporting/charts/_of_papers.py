@@ -7,10 +7,9 @@ import numpy as np
 import pandas as pd
 
 from brainfed.reporting import ORDERED, ExperimentOutline, Interval, ShownVariant, read_scored, rounded
-from brainfed.reporting.charts._lines import LEVELS, SOLID, DrawnLine, lines_panel, sure
+from brainfed.reporting.charts._lines import LEVELS, MOST_POINTS, SOLID, DrawnLine, lines_panel, read_history, sure
 from brainfed.reporting.charts._style import Chart, headed, note_chart, save_chart
 from brainfed.reporting.charts._sweeps import Printed, ablation_chart, axis_title, clients_chart, sweep_chart
-from brainfed.reporting.charts._training import MOST_POINTS, read_history
 from brainfed.runtime import UserError
 
 # Losses and accuracy after every round, one line for each number of local epochs (FedNI Fig. 9).

@@ -46,8 +46,7 @@ from flwr.supernode.servicer.runtime import runtime_handlers
 from flwr.supernode.start_client_internal import start_client_internal
 
 from brainfed.sites import NOBODY, PATIENCE_S, NobodyThereError, Packet, ask_here
-from brainfed.sites.flower._messages import Verifier, addressed, to_records
-from brainfed.sites.flower._pauses import Pauses, shorten_node
+from brainfed.sites.flower._messages import Pauses, Verifier, addressed, shorten_node, to_records
 
 # A hospital's answer to a message of Flower's: the training process's reply, if the coordinator signed the request.
 #

@@ -14,8 +14,7 @@ from flwr.serverapp import Grid, ServerApp
 from brainfed.runtime import UserError
 from brainfed.sites.flower._certificates import private_key, public_pem
 from brainfed.sites.flower._hub import Hub
-from brainfed.sites.flower._messages import Signer
-from brainfed.sites.flower._pauses import shorten_grid
+from brainfed.sites.flower._messages import Signer, shorten_grid
 from brainfed.sites.flower._processes import LINE, FlowerFolder
 from brainfed.sites.flower.lifetime import die_with_parent
 

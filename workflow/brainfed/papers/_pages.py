@@ -6,17 +6,12 @@ from brainfed.papers._gahfl import PAPER as GAHFL
 from brainfed.papers._gcfl import PAPER as GCFL
 from brainfed.reporting import Citation, Cited, Paper
 
-# What FedSage+ brings to the report: its citation. Its printed scores are those of FedNI's tables.
-
-FEDSAGE = Citation(
+_FEDSAGE_PLUS = Citation(
     "Zhang K, Yang C, Li X, Sun L, Yiu SM (2021). Subgraph federated learning with missing neighbor generation. "
     "Advances in Neural Information Processing Systems 34, 6671\u20136682."
 )
+FEDSAGE = Paper(name="fedsage", cites=(Cited((_FEDSAGE_PLUS,), frozenset({"fedsage-plus"})),))
+"""A citation alone: the printed scores of FedSage+ are those of FedNI's tables."""
 
-PAPER = Paper(name="fedsage", cites=(Cited((FEDSAGE,), frozenset({"fedsage-plus"})),))
-
-
-# What families bring to the page of the report. A new one is one `Paper` in its folder, and one line below.
-
-PAPERS: tuple[Paper, ...] = (FEDNI, PAPER, GCFL, FGLBC, GAHFL)
+PAPERS: tuple[Paper, ...] = (FEDNI, FEDSAGE, GCFL, FGLBC, GAHFL)
 """In the order of the page at each place, and of the list of citations."""

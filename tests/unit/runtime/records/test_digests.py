@@ -415,4 +415,4 @@ def test_an_edit_of_a_panel_draws_nothing_anew():
         assert not {name for name in found if ".panels." in name or re.fullmatch(r"papers\..*:PAPER", name)}
     assert "papers._fedni_tables:PANELS" in reached("scripts/write_report.py")
     papers = {name for name in reached("scripts/draw_experiment.py") if name.startswith("papers.")}
-    assert papers == {"papers._beside:BESIDE", "papers._beside:COMPARED"}
+    assert papers == {"papers._beside:BESIDE"}

@@ -1,4 +1,4 @@
-"""A small workflow of every stage, killed at random times in random ways, and what must be true afterwards."""
+"""Workflows that are killed: one of every stage at random times in random ways, and a training in one of its rounds."""
 
 import os
 import random
@@ -204,8 +204,12 @@ def end_in_round(project: Project, round: int, number: signal.Signals, *targets:
         cwd=project.folder, env=os.environ | {"PYTHONPATH": path}, start_new_session=True,
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     ) as running:  # fmt: skip
-        until_true(lambda: marker.exists() or running.poll() is not None)
-        assert running.poll() is None, f"the workflow ended before round {round}"
+        try:
+            until_true(lambda: marker.exists() or running.poll() is not None)
+            assert running.poll() is None, f"the workflow ended before round {round}"
+        except BaseException:
+            os.killpg(running.pid, signal.SIGKILL)
+            raise
         os.killpg(running.pid, number)
 
 

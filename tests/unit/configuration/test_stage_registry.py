@@ -1,7 +1,7 @@
 """A kind of stage is declared once; plan, sweeps, names of files, prune, check, manual and report follow."""
 
 from dataclasses import dataclass, replace
-from types import MappingProxyType
+from types import MappingProxyType, SimpleNamespace
 
 import pytest
 import yaml
@@ -147,13 +147,22 @@ def test_kinds_stand_after_their_parents_with_names_keys_and_folders_of_their_ow
         assert len({getattr(kind, attribute) for kind in registry.KINDS}) == len(registry.KINDS)
 
 
-def test_a_kind_that_lacks_what_has_no_default_is_refused():
-    class Half(StageKind):
-        name = key = "half"
+class Half(StageKind):
+    """Neither a folder nor the class of its settings."""
 
-        def slug(self, stage):
-            return "half"
+    name = key = role = manual = "half"
 
-    assert registry._complete(Echo())
-    with pytest.raises(ValueError, match=r"^Half: expected a value for .*, found none for folder, manual$"):
-        registry._complete(Half())
+    def slug(self, stage):
+        return "half"
+
+
+def test_a_kind_that_lacks_what_has_no_default_is_refused_where_it_is_found(monkeypatch):
+    monkeypatch.setattr(registry, "import_module", lambda name: SimpleNamespace(HALF=Half()))
+    with pytest.raises(ValueError, match=r"^Half: expected a value for .*, found none for folder, settings$"):
+        list(registry._declared())
+
+
+def test_a_parent_that_is_no_kind_is_refused():
+    child = type("Child", (Echo,), {"name": "child", "parents": ("features", "grpah")})()
+    with pytest.raises(ValueError, match=r"^child: parents: expected names of stages \(features, .*\), found grpah$"):
+        registry._after_parents({kind.name: kind for kind in (*registry.KINDS, child)})

@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 from brainfed.federation.strategies._gcfl import split
 from brainfed.reporting import ShownVariant
 from brainfed.reporting.charts import draw_clusters
-from brainfed.reporting.charts._graphs import COLOURS, bands, colours, finding, in_order, read_partitions, river_chart
+from brainfed.reporting.charts._graphs import (
+    COLOURS,
+    bands,
+    colours_of_bands,
+    finding,
+    in_order,
+    read_partitions,
+    river_chart,
+)
 from brainfed.runtime import write_table
 from support.reports.chart_rows import panel_of, rows_of
 
@@ -65,7 +73,7 @@ def test_every_cluster_is_one_band_in_every_round(training):
 
 @given(trainings())
 def test_neighbouring_clusters_differ_in_colour(training):
-    painted = colours(training)
+    painted = colours_of_bands(training)
     for clusters in training.clusters:
         for one, other in pairwise(clusters):
             assert one == other or painted[one] != painted[other]

@@ -17,8 +17,8 @@ ORDER = ("features", "connectomes", "series", "public", "graph", "inpainting", "
 """Order of the shipped kinds in plans and in the manual; others follow."""
 NO_KIND = "registry"
 """The module of this folder that declares no kind, beside those with an underscore."""
-NEEDED = ("name", "key", "folder", "manual")
-"""What a kind has no default for."""
+NEEDED = ("name", "key", "folder", "role", "manual")
+"""What every kind says, beside the class of its settings."""
 
 
 def _declared() -> Iterator[StageKind]:
@@ -35,14 +35,25 @@ def _complete(kind: StageKind) -> StageKind:
     Raises:
         ValueError: it lacks something.
     """
-    if missing := [name for name in NEEDED if not hasattr(kind, name)]:
-        expected, found = ", ".join(NEEDED), ", ".join(missing)
+    missing = [name for name in NEEDED if not hasattr(kind, name)]
+    if not hasattr(kind, "settings") and type(kind).settings_class is StageKind.settings_class:
+        missing.append("settings")
+    if missing:
+        expected, found = ", ".join((*NEEDED, "settings")), ", ".join(missing)
         raise ValueError(f"{type(kind).__name__}: expected a value for each of {expected}, found none for {found}")
     return kind
 
 
 def _after_parents(kinds: dict[str, StageKind]) -> tuple[StageKind, ...]:
-    """The kinds in their order, but none before its parents."""
+    """The kinds in their order, but none before its parents.
+
+    Raises:
+        ValueError: a parent is no kind.
+    """
+    for kind in kinds.values():
+        if unknown := sorted({*kind.parents} - {*kinds}):
+            known = ", ".join(kinds)
+            raise ValueError(f"{kind.name}: parents: expected names of stages ({known}), found {', '.join(unknown)}")
 
     def with_ancestors(name: str) -> list[str]:
         return [*(each for parent in kinds[name].parents for each in with_ancestors(parent)), name]

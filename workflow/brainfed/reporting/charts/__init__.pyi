@@ -2,12 +2,12 @@ from ._style import (
     Panel, Chart, VERSION, SOURCE, config, tooltip, save_chart, headed, titled, apart, note_chart, IntervalRow, Line,
     dot_rows,
 )
-from ._graphs import draw_clusters, homophily_chart, degrees_chart, draw_sizes
 from ._distributions import steps
 from ._cohort import draw_cohort
 from ._scores import SHAPES, by_site_chart
 from ._effects import effects_chart, draw_measures
 from ._gallery import draw_leakage, draw_experiment
+from ._graphs import homophily_chart, degrees_chart, draw_sizes, draw_clusters
 from ._lines import DASHED, DrawnLine, sure, level, lines_panel
 from ._sweeps import PrintedAccuracy, axis_title
 from ._of_papers import Drawing, Printing, draw
@@ -15,14 +15,12 @@ from ._of_papers import Drawing, Printing, draw
 __all__ = [
     "Panel", "Chart", "VERSION", "SOURCE", "config", "tooltip", "save_chart", "headed", "titled", "apart", "note_chart",
     "IntervalRow", "Line", "dot_rows",
-    "draw_clusters",
     "steps",
     "draw_cohort",
     "SHAPES", "by_site_chart",
     "effects_chart", "draw_measures",
-    "draw_leakage",
-    "draw_experiment",
-    "homophily_chart", "degrees_chart", "draw_sizes",
+    "draw_leakage", "draw_experiment",
+    "homophily_chart", "degrees_chart", "draw_sizes", "draw_clusters",
     "DASHED", "DrawnLine", "sure", "level", "lines_panel",
     "PrintedAccuracy", "axis_title",
     "Drawing", "Printing", "draw",

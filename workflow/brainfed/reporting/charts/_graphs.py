@@ -294,7 +294,7 @@ def river_chart(variants: Sequence[ShownVariant], trainings: Sequence[Partitions
 
 
 def _river(variant: ShownVariant, training: Partitions) -> Chart:
-    painted = colours(training)
+    painted = colours_of_bands(training)
     table = pd.DataFrame([
         {
             "variant": variant.name, "institution": training.institutions[row], "cluster": band.cluster + 1,
@@ -353,7 +353,7 @@ def _parts(key: tuple[int, int, int]) -> tuple[int, tuple[int, int]]:
     return key[0], (key[1], key[2])
 
 
-def colours(training: Partitions) -> dict[int, str]:
+def colours_of_bands(training: Partitions) -> dict[int, str]:
     """Cluster -> a colour that no neighbouring cluster has in any round; the least used of these."""
     touching = {
         (int(one), int(other))

@@ -47,7 +47,8 @@ def due(pace):
     pace.asked = getattr(pace, "asked", 0) + 1
     if pace.asked == {number}:
         Path({marker!r}).touch()
-        while not _link.stop_asked():
+        end = time.monotonic() + 3600
+        while not _link.stop_asked() and time.monotonic() < end:
             time.sleep(0.01)
     return True
 

@@ -8,8 +8,7 @@ from brainfed.federation import Topology
 
 Family = Literal["baseline", "linear", "graph", "federated"]
 Phenotype = Literal["age", "sex", "mean_fd"]
-SETTING: Literal["setting"] = "setting"
-"""The topology of a method that its setting `training` decides."""
+MethodTopology = Literal[Topology, "setting"]
 
 
 @dataclass(frozen=True)
@@ -117,7 +116,7 @@ class Method:
     settings: type
     entry: str
     family: Family
-    topology: Topology | Literal["setting"]
+    topology: MethodTopology
     comparison: Comparison | None = None
     needs: tuple[str, ...] = ("features",)
     phenotypes: tuple[Phenotype, ...] = ()
@@ -136,20 +135,20 @@ class Method:
                 needs connectomes, or series, and another stage, but for public beside series.
         """
         self._refuse_unknown("family", get_args(Family), self.family)
-        self._refuse_unknown("topology", (*get_args(Topology), SETTING), self.topology)
+        self._refuse_unknown("topology", get_args(MethodTopology), self.topology)
         self._refuse_unknown("phenotypes", get_args(Phenotype), *self.phenotypes)
-        if self.topology == SETTING and "training" not in {each.name for each in fields(self.settings)}:
-            raise ValueError(f"{self.name}: topology: expected a setting named training beside {SETTING!r}, found none")
+        if self.topology == "setting" and "training" not in {each.name for each in fields(self.settings)}:
+            raise ValueError(f"{self.name}: topology: expected a setting named training beside 'setting', found none")
         if "public" in self.needs and set(self.needs) != {"series", "public"}:
             raise ValueError(f"{self.name}: expected series and public, and no other stage, found {self.needs}")
         for alone in ("connectomes", "series"):
             if alone in self.needs and set(self.needs) - {alone, "public"}:
                 raise ValueError(f"{self.name}: expected {alone} alone among the stages it needs, found {self.needs}")
 
-    def _refuse_unknown(self, field: str, known: tuple[str, ...], *given: str) -> None:
+    def _refuse_unknown(self, what: str, known: tuple[str, ...], *given: str) -> None:
         for word in given:
             if word not in known:
-                raise ValueError(f"{self.name}: {field}: expected one of {', '.join(known)}, found {word!r}")
+                raise ValueError(f"{self.name}: {what}: expected one of {', '.join(known)}, found {word!r}")
 
 
 @dataclass(frozen=True)

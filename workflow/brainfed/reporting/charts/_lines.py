@@ -172,28 +172,6 @@ def _four(value: float) -> float | None:
     return round(float(value), 4) if np.isfinite(value) else None
 
 
-# Learning curves of all runs.
-
-CURVES = ("training_loss", "test_loss", "test_accuracy")
-
-
-def read_history(files: Sequence[tuple[str, int, str]]) -> pd.DataFrame:
-    """Curves of all runs, averaged over institutions.
-
-    Args:
-        files: (variant, repeat, path of its history).
-
-    Returns:
-        variant, repeat, fold, round, training_loss, test_loss, test_accuracy; methods without rounds have no row.
-    """
-    parts = []
-    for variant, repeat, path in files:
-        history = read_table(path, ["fold", "institution", "round", *CURVES])
-        means = history.groupby(["fold", "round"])[list(CURVES)].mean().reset_index()
-        parts.append(means.assign(variant=variant, repeat=repeat))
-    return pd.concat(parts, ignore_index=True)
-
-
 # Gain of institutions from federation: a method minus its own twins, the same model alone and on pooled data.
 
 METRIC = "auc"
@@ -309,6 +287,24 @@ MOST_POINTS = 60
 DEFAULT = places()
 """Words and colours of a cohort of patients and controls."""
 EPOCHS = "local epochs or rounds"
+CURVES = ("training_loss", "test_loss", "test_accuracy")
+
+
+def read_history(files: Sequence[tuple[str, int, str]]) -> pd.DataFrame:
+    """Curves of all runs, averaged over institutions.
+
+    Args:
+        files: (variant, repeat, path of its history).
+
+    Returns:
+        variant, repeat, fold, round, training_loss, test_loss, test_accuracy; methods without rounds have no row.
+    """
+    parts = []
+    for variant, repeat, path in files:
+        history = read_table(path, ["fold", "institution", "round", *CURVES])
+        means = history.groupby(["fold", "round"])[list(CURVES)].mean().reset_index()
+        parts.append(means.assign(variant=variant, repeat=repeat))
+    return pd.concat(parts, ignore_index=True)
 
 
 def learning_chart(

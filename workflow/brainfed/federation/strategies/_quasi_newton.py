@@ -277,11 +277,6 @@ class PenaltyPath(Server):
         self.server = QuasiNewton(institutions, objective, self._penalties())
         self.validation = torch.full_like(self.counts, torch.inf)
 
-    @property
-    def rounds(self) -> int:
-        """Number of rounds until now, also of a resumed training."""
-        return self.server.rounds
-
     def finished(self) -> bool:
         """Whether every group has its penalty."""
         return bool(self.ended.all())

@@ -16,3 +16,7 @@ except UserError as error:
 measure_forked_jobs()
 keep_one_timer()
 end_when_asked()
+
+
+onstart:
+    end_when_asked()

@@ -1,8 +1,8 @@
-"""How often Snakemake looks for jobs."""
+"""How Snakemake looks for jobs, ends, shares results with other runs, and judges dates."""
 
+import atexit
 import os
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -14,8 +14,7 @@ from types import FrameType
 from typing import Any
 
 from brainfed.runtime._disk import folder_lock
-from brainfed.runtime._errors import UserError
-from brainfed.runtime.records import GIVEN, dated_ahead
+from brainfed.runtime.records import GIVEN
 
 
 def keep_one_timer() -> None:
@@ -67,24 +66,31 @@ def end_when_asked() -> None:
 
     The first SIGTERM has it wait for the jobs that run. Its own handler takes a lock in the thread that chooses jobs.
     That thread holds the lock while it chooses, so the handler would wait for it for ever: here it runs in a thread.
-    SIGHUP ended Snakemake where it stood, and left the lock of the working folder behind.
+    Snakemake sets it before it calls `onstart`, where this is called again. SIGHUP ended Snakemake where it stood, and
+    left the lock of the working folder behind.
     """
-    from snakemake.scheduling.job_scheduler import JobScheduler
-
-    theirs = JobScheduler.exit_gracefully
-    if theirs.__module__ != __name__:
-
-        def in_a_thread(scheduler: JobScheduler, number: int = signal.SIGTERM, frame: FrameType | None = None) -> None:
-            asked = getattr(scheduler, "_asked", None)
-            if asked is None:
-                scheduler._asked = time.monotonic()
-                threading.Thread(target=theirs, args=(scheduler,), daemon=True).start()
-            elif time.monotonic() - asked > ECHO:
-                _end_at_once(number, frame)
-
-        JobScheduler.exit_gracefully = in_a_thread
-    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:
+    if threading.current_thread() is not threading.main_thread():
+        return
+    theirs = signal.getsignal(signal.SIGTERM)
+    if callable(theirs) and not isinstance(theirs, _Asked):
+        signal.signal(signal.SIGTERM, _Asked(theirs))
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:
         signal.signal(signal.SIGHUP, _end_at_once)
+
+
+class _Asked:
+    """A handler that runs another one in a thread at the first request, and ends the process at a later one."""
+
+    def __init__(self, first: Callable[[int, FrameType | None], Any]) -> None:
+        self.first = first
+        self.at: float | None = None
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        if self.at is None:
+            self.at = time.monotonic()
+            threading.Thread(target=self.first, args=(number, frame), daemon=True).start()
+        elif time.monotonic() - self.at > ECHO:
+            _end_at_once(number, frame)
 
 
 def _end_at_once(number: int, _frame: FrameType | None) -> None:
@@ -98,38 +104,23 @@ def _end_at_once(number: int, _frame: FrameType | None) -> None:
 
 # One run at a time writes a folder of results, from whichever clone it was started.
 
-_asked: dict[str, Callable[[], Iterable[Path]]] = {}
+_locked = set[Path]()
 
 
-def run_alone(name: str, locks: Callable[[], Iterable[Path]]) -> None:
-    """Let a run of Snakemake hold these locks from its plan to its end.
+def run_alone(locks: Iterable[Path]) -> None:
+    """Hold these locks until this process ends; those that it holds already stay.
 
     Snakemake's own lock lies in `.snakemake` of the folder where it was started, so it does not see another clone that
-    writes the same results. A dry run, `--unlock`, `--nolock` and the processes of jobs take no lock.
+    writes the same results.
 
-    Args:
-        name: of a workflow; two that one Snakefile imports hold the locks of both.
-        locks: the lock files when the run begins.
+    Raises:
+        UserError: another run holds one of them.
     """
-    from snakemake.exceptions import WorkflowError
-    from snakemake.workflow import Workflow
-
-    theirs = Workflow.execute
-    _asked[name] = locks
-    if theirs.__module__ == __name__:
-        return
-
-    def execute(workflow: Any, executor_plugin: Any, *arguments: Any, **named: Any) -> Any:
-        writes = workflow.is_main_process and not executor_plugin.common_settings.dryrun_exec
-        with ExitStack() as held:
-            if writes and workflow.execution_settings.lock:
-                try:
-                    hold(held, (lock for asked in _asked.values() for lock in asked()))
-                except UserError as error:
-                    raise WorkflowError(str(error)) from None
-            return theirs(workflow, executor_plugin, *arguments, **named)
-
-    Workflow.execute = execute
+    until_the_end = ExitStack()
+    atexit.register(until_the_end.close)
+    paths = {lock.parent.resolve() / lock.name for lock in locks} - _locked
+    hold(until_the_end, paths)
+    _locked.update(paths)
 
 
 def hold(held: ExitStack, locks: Iterable[Path]) -> None:
@@ -147,42 +138,30 @@ def hold(held: ExitStack, locks: Iterable[Path]) -> None:
         )
 
 
-# Files that are dated after now: a run says so, and they are no reason to lose what a job has computed.
+# Files that are dated after now are no reason to lose what a job has computed.
 
-TABLES = "PHENOTYPE_TABLES"
 _ours = list[Mapping[str, Any]]()
 """Names in the rule files of each of our workflows, of which a host may import several."""
 
 
 def keep_whatever_the_dates(rules: Mapping[str, Any]) -> None:
-    """Name the files of a plan that are dated after now, and let Snakemake keep outputs that are older than an input.
+    """Let Snakemake keep outputs that are older than an input: it would delete them at every start anew.
 
-    It would delete them at every start anew, as by dates they are not current. Our records compare contents.
+    Our records compare contents.
 
     Args:
-        rules: all names in the rule files of the workflow, its phenotype tables under `TABLES`; jobs of other rules are
-            judged by Snakemake.
+        rules: all names in the rule files of the workflow; jobs of other rules are judged by Snakemake.
     """
     from snakemake.dag import DAG
-    from snakemake.workflow import Workflow
 
     _ours.append(rules)
-    theirs, build = DAG.check_output_mtime, Workflow._build_dag
+    theirs = DAG.check_output_mtime
     if theirs.__module__ == __name__:
         return
-
-    def build_dag(workflow: Any) -> None:
-        build(workflow)
-        if workflow.is_main_process:
-            of_jobs = (str(path) for job in workflow.dag.jobs for path in (*job.input, *job.output))
-            # No job reads a phenotype table: its values are parameters.
-            tables = (path for rules in _ours for path in rules[TABLES])
-            if said := dated_ahead(dict.fromkeys((*tables, *of_jobs))):
-                print(said, file=sys.stderr)
 
     async def check_output_mtime(dag: Any, job: Any, outputs: Any) -> None:
         own = any(job.rule.module_globals is rules for rules in _ours)
         if not own or GIVEN not in dict(job.params.items()):
             await theirs(dag, job, outputs)
 
-    DAG.check_output_mtime, Workflow._build_dag = check_output_mtime, build_dag
+    DAG.check_output_mtime = check_output_mtime

@@ -223,7 +223,7 @@ class Listing:
     @property
     def motion_tables(self) -> dict[str, list[str]]:
         """Subject id -> fMRIPrep's tables of confounds with its motion, for subjects that have any."""
-        tables = {one.subject: [run.confounds for run in one.runs if run.confounds] for one in self.subjects}
+        tables = {listed.subject: [run.confounds for run in listed.runs if run.confounds] for listed in self.subjects}
         return {subject: files for subject, files in tables.items() if files}
 
     @property

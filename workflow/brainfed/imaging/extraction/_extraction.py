@@ -43,9 +43,9 @@ def sidecar_tr(subject: str, files: Sequence[str | Path]) -> float:
     return tr
 
 
-def agree(one: float, other: float) -> bool:
+def agree(first: float, second: float) -> bool:
     """Whether two repetition times agree; an unknown one agrees with all."""
-    return bool(np.isnan(one) or np.isnan(other) or abs(one - other) <= TOLERANCE)
+    return bool(np.isnan(first) or np.isnan(second) or abs(first - second) <= TOLERANCE)
 
 
 def refuse_wrong_unit(where: str, tr: float) -> None:

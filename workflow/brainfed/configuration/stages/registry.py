@@ -39,8 +39,8 @@ def _complete(kind: StageKind) -> StageKind:
     if not hasattr(kind, "settings") and type(kind).settings_class is StageKind.settings_class:
         missing.append("settings")
     if missing:
-        expected, found = ", ".join((*NEEDED, "settings")), ", ".join(missing)
-        raise ValueError(f"{type(kind).__name__}: expected a value for each of {expected}, found none for {found}")
+        expected, absent = ", ".join((*NEEDED, "settings")), ", ".join(missing)
+        raise ValueError(f"{type(kind).__name__}: expected a value for each of {expected}, found none for {absent}")
     return kind
 
 

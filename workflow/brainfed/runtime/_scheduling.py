@@ -121,10 +121,10 @@ def run_alone(name: str, locks: Callable[[], Iterable[Path]]) -> None:
 
     def execute(workflow: Any, executor_plugin: Any, *arguments: Any, **named: Any) -> Any:
         writes = workflow.is_main_process and not executor_plugin.common_settings.dryrun_exec
-        with ExitStack() as held:
+        with ExitStack() as stack:
             if writes and workflow.execution_settings.lock:
                 try:
-                    hold(held, (lock for asked in _asked.values() for lock in asked()))
+                    hold(stack, (lock for asked in _asked.values() for lock in asked()))
                 except UserError as error:
                     raise WorkflowError(str(error)) from None
             return theirs(workflow, executor_plugin, *arguments, **named)
@@ -132,15 +132,15 @@ def run_alone(name: str, locks: Callable[[], Iterable[Path]]) -> None:
     Workflow.execute = execute
 
 
-def hold(held: ExitStack, locks: Iterable[Path]) -> None:
-    """Hold these locks as long as `held` is open.
+def hold(stack: ExitStack, locks: Iterable[Path]) -> None:
+    """Hold these locks as long as `stack` is open.
 
     Raises:
         UserError: another run holds one of them.
     """
     # All runs ask in one order, so one of two that begin together has all.
     for lock in sorted({lock.parent.resolve() / lock.name for lock in locks}):
-        held.enter_context(
+        stack.enter_context(
             folder_lock(
                 lock, "run that writes these results", "wait until it ends, or give this folder results of its own"
             )

@@ -148,11 +148,11 @@ def holders_of(uuid: str, folder: Path) -> tuple[Holder, ...]:
     return tuple(_read(path) for path in sorted(folder.glob(f"{_stem(uuid)}.*.lock")) if not is_free(path))
 
 
-def take(uuid: str, folder: Path, holder: Holder, held: ExitStack) -> None:
-    """Take a free place on a device until `held` ends."""
+def take(uuid: str, folder: Path, holder: Holder, stack: ExitStack) -> None:
+    """Take a free place on a device until `stack` ends."""
     for number in count():
         path = folder / f"{_stem(uuid)}.{number}.lock"
-        if held.enter_context(locked(path)):
+        if stack.enter_context(locked(path)):
             # A full disk leaves the text empty: such a holder shares its device with nobody.
             with contextlib.suppress(OSError):
                 path.write_text(json.dumps(asdict(holder)), encoding="utf-8")
@@ -168,8 +168,8 @@ def forget(beginning: str, folder: Path) -> None:
 
 def _read(path: Path) -> Holder:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        return Holder(int(found["pid"]), str(found["purpose"]), int(found["jobs_per_gpu"]))
+        content = json.loads(path.read_text(encoding="utf-8"))
+        return Holder(int(content["pid"]), str(content["purpose"]), int(content["jobs_per_gpu"]))
     except (OSError, ValueError, KeyError, TypeError):
         return UNKNOWN
 
@@ -289,12 +289,12 @@ def lease(
         raise RuntimeError("a GPU must be leased before torch is imported")
     own = Holder(os.getpid(), purpose, jobs_per_gpu())
     allocation = os.environ.get("SLURM_JOB_ID")
-    found = candidates(requested, query(nvidia_smi)) if allocation is None else _allocation(requested)
-    pool = _Pool(found, own, lock_folder(locks), nvidia_smi, patience, allocation)
+    devices = candidates(requested, query(nvidia_smi)) if allocation is None else _allocation(requested)
+    pool = _Pool(devices, own, lock_folder(locks), nvidia_smi, patience, allocation)
     shared = f", shared by up to {own.jobs_per_gpu} jobs" if own.jobs_per_gpu > 1 else ""
     granted = "" if allocation is None else " as SLURM allocated"
-    with ExitStack() as held:
-        leased = _wait(pool, requested, held)
+    with ExitStack() as stack:
+        leased = _wait(pool, requested, stack)
         with showing(leased):
             yield Lease("cuda:0", leased, f"GPU {', '.join(leased)}{granted}{shared}")
 
@@ -370,13 +370,13 @@ class _Attempt:
     holders: Mapping[str, Sequence[Holder]]
 
 
-def _wait(pool: _Pool, requested: int, held: ExitStack) -> tuple[str, ...]:
-    """Try until `requested` devices are locked and their memory is free; `held` keeps their locks."""
+def _wait(pool: _Pool, requested: int, stack: ExitStack) -> tuple[str, ...]:
+    """Try until `requested` devices are locked and their memory is free; `stack` keeps their locks."""
     patience = pool.patience
     jitter = random.Random(os.getpid())
     reminded = short_since = None
     while True:
-        attempt = _try(pool, requested, held)
+        attempt = _try(pool, requested, stack)
         if attempt.leased:
             return attempt.leased
         now = time.monotonic()
@@ -406,7 +406,7 @@ def _described(holders: Mapping[str, Sequence[Holder]]) -> str:
     return ", ".join(named[:HOLDERS_NAMED]) + (f" and {further} more" if further > 0 else "")
 
 
-def _try(pool: _Pool, requested: int, held: ExitStack) -> _Attempt:
+def _try(pool: _Pool, requested: int, stack: ExitStack) -> _Attempt:
     """One try, of one process at a time, so a device seen free stays free until it is leased."""
     with locked(pool.locks / "gate.lock", wait=True):
         if pool.allocation is not None:
@@ -419,5 +419,5 @@ def _try(pool: _Pool, requested: int, held: ExitStack) -> _Attempt:
         emptiest_first = sorted((uuid for uuid in open_to_us if uuid not in full), key=lambda uuid: len(holders[uuid]))
         leased = tuple(emptiest_first[:requested]) if len(emptiest_first) >= requested else ()
         for uuid in leased:
-            take(pool.key(uuid), pool.locks, pool.own, held)
+            take(pool.key(uuid), pool.locks, pool.own, stack)
         return _Attempt(leased, tuple(uuid for uuid in open_to_us if uuid in full), holders)

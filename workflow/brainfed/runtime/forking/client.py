@@ -110,8 +110,8 @@ def owner_of(name: str) -> str:
 
 def peer(connection: socket.socket) -> tuple[int, int]:
     """Process and user at the other end."""
-    found = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
-    process, user, _ = CREDENTIALS.unpack(found)
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
+    process, user, _ = CREDENTIALS.unpack(credentials)
     return process, user
 
 
@@ -193,8 +193,8 @@ def _follow(server: socket.socket, script: str) -> None:
 
 def _is_accepted(server: socket.socket, script: str) -> bool:
     try:
-        found = os.environ.get("PYTHONPATH", "")
-        searched = os.pathsep.join(os.path.abspath(folder) for folder in found.split(os.pathsep)) if found else ""
+        paths = os.environ.get("PYTHONPATH", "")
+        searched = os.pathsep.join(os.path.abspath(folder) for folder in paths.split(os.pathsep)) if paths else ""
         server.sendall(f"{script}{BETWEEN}{searched}\n".encode("utf-8", "surrogateescape"))
         return server.recv(1) == READY
     except OSError:
@@ -211,19 +211,19 @@ def _has_begun(server: socket.socket, ignored: list[int]) -> bool:
 
 
 def _number(server: socket.socket) -> int:
-    found = b""
+    data = b""
     try:
-        while len(found) < NUMBER.size and (more := server.recv(NUMBER.size - len(found))):
-            found += more
+        while len(data) < NUMBER.size and (more := server.recv(NUMBER.size - len(data))):
+            data += more
     except OSError:
-        found = b""
-    if len(found) < NUMBER.size:
+        data = b""
+    if len(data) < NUMBER.size:
         print(
             "a helper process of this run was killed, perhaps because memory ran out; start the same command again",
             file=sys.stderr,
         )
         sys.exit(1)
-    return int(NUMBER.unpack(found)[0])
+    return int(NUMBER.unpack(data)[0])
 
 
 def _call_itself(job: int) -> None:

@@ -58,9 +58,9 @@ class Node:
         while self._selector.get_map():
             for key, _ in self._selector.select():
                 if key.fileobj is self.intake:
-                    found = self._hear()
-                    if found is not None:
-                        return found
+                    role = self._hear()
+                    if role is not None:
+                        return role
                 elif isinstance(key.fileobj, socket.socket):
                     self._pass_on(key.fileobj, key.data)
                 else:
@@ -244,12 +244,12 @@ def main() -> None:
     listener.listen(128)
     for module in FIRST:
         importlib.import_module(module)
-    found: Node | Forked | None = Server(listener, ended).serve()
-    while isinstance(found, Node):
-        found = found.serve()
-    if found is None:
+    role: Node | Forked | None = Server(listener, ended).serve()
+    while isinstance(role, Node):
+        role = role.serve()
+    if role is None:
         os._exit(0)  # Python would first take down all that was imported.
-    found.run()
+    role.run()
 
 
 class Server:
@@ -315,8 +315,8 @@ class Server:
         for wanted in (*LAYERS, imports):
             if wanted <= imports and wanted not in self._nodes:
                 self._make(wanted)
-        self._nodes[imports] = found = self._nodes.pop(imports)
-        return found
+        self._nodes[imports] = node = self._nodes.pop(imports)
+        return node
 
     def _make(self, imports: frozenset[str]) -> None:
         """Fork a node of the one that has most of its imports."""

@@ -103,17 +103,17 @@ class ClassWords:
 
     @property
     def subjects(self) -> str:
-        """What the cohort consists of: `class` is the target of public graphs, of whom nobody is a person."""
+        """Members of the cohort in words: the target `class` is that of public graphs, which are no people."""
         return "graphs" if self.target == "class" else "subjects"
 
     @property
     def site(self) -> str:
-        """What a site is."""
+        """A site in words: `data set` or `site`."""
         return "data set" if self.target == "class" else "site"
 
     @property
     def unread(self) -> str:
-        """What baselines do not read."""
+        """Data that baselines do not read, in words."""
         return "graphs" if self.target == "class" else "imaging"
 
     @property

@@ -28,7 +28,7 @@ UNITS = {"y": "years", "m": "months", "w": "weeks", "d": "days"}
 
 
 def check_age_unit(table: str | Path, columns: ColumnSettings) -> None:
-    """Refuse ages that the column's name, or its description in the `.json` beside the table, gives in no years.
+    """Refuse ages in months, weeks or days, by the column's name or its description in the `.json` beside the table.
 
     A setting `columns.age_unit` overrules both.
 
@@ -130,7 +130,7 @@ def read_table_text(path: str | Path) -> TableText:
 
 
 def separator_of(header: str, wanted: Collection[str] = ()) -> str:
-    """The separator of a table's header: the one by which it has most of the wanted columns, then most columns."""
+    """The separator that splits a header into most of the wanted columns, then into most columns."""
 
     def columns(mark: str) -> tuple[int, int]:
         names = [name.strip() for name in next(cells_of([header], mark), (1, []))[1]]
@@ -412,7 +412,7 @@ def _position(path: str | Path, header: list[str], column: str, columns: ColumnS
 
 
 def _near(name: str, header: Sequence[str]) -> str | None:
-    """The column that a name means with another case, ending or letter; None where it may as well mean another."""
+    """The column with this name in another case, as one of its words, or misspelt; None if there is none."""
     for known in header:
         words = [word for word in re.split(r"[\W_]+", known.casefold()) if word]
         if name.casefold() in (known.casefold(), *words):

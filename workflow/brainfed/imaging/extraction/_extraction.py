@@ -63,7 +63,7 @@ def refuse_wrong_unit(where: str, tr: float) -> None:
 
 
 def _reason(tr: float) -> str:
-    """The unit that would make an impossible time a usual one, and the begin of `fix`; `f` where none does."""
+    """A question about the unit if another one makes an impossible time a usual one, and the first letter of `fix`."""
     for unit, length in (("ms", 1e-3), ("\N{MICRO SIGN}s", 1e-6)):
         if SHORTEST <= tr * length <= LONGEST:
             return f"is it in {unit}? F"

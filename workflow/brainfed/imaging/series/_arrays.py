@@ -243,10 +243,10 @@ def _holds_arrays(file: str | Path) -> bool:
 
 
 def _intact(where: str, read: Callable[[], Read]) -> Read:
-    """What a library reads.
+    """Call a library's reader.
 
     Raises:
-        UserError: it raises anything: a damaged file may lead to any error.
+        UserError: it raises any error, as a damaged file may.
     """
     try:
         return read()

@@ -153,13 +153,13 @@ def _sentence(kind: type, problem: ErrorDetails) -> str:
 
 
 def _not_yet(kind: type, place: Sequence[str]) -> str:
-    """What is said, by its settings' `NOT_YET` or ours, of a key that asks for what does not exist; empty: nothing."""
+    """The sentence on a key for something that does not exist yet, from `NOT_YET`; else empty."""
     known = {**NOT_YET, **getattr(_kind_at(kind, place[:-1]), "NOT_YET", {})}
     return known.get(place[-1], "") if place else ""
 
 
 def _at(kind: type, place: Sequence[str], sentence: str) -> str:
-    """A sentence of settings, which do not know where they are, that begins with the whole key."""
+    """The sentence of a settings class, which does not know its place, with the whole key in front."""
     if not place:
         return sentence
     first, settings = re.split(r"[.:]", sentence, maxsplit=1)[0], _kind_at(kind, place)

@@ -71,8 +71,6 @@ def smaller(rule: str, entry: str) -> str:
     return REMEDIES.get(name, "fewer subjects, or " + REGIONS)
 
 
-# A job of this workflow: the runtime's, with the names and remedies of the rules.
-
 note_sources()  # of all modules that follow
 
 

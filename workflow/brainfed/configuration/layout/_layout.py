@@ -217,7 +217,7 @@ class Layout:
         return self._subjects(cohort, self.plan.regimes[regime].split, repeat, columns) | files
 
     def kept_inputs(self, variant: Variant, regime: str, cohort: str, repeat: int | str) -> Roles:
-        """The same where models are kept: also what fits the references of tangent features, and the region table."""
+        """`method_inputs` where models are kept: also what fits tangent features' references, and the region table."""
         features = variant.stages["features"]
         return self.method_inputs(variant, regime, cohort, repeat) | {
             "covariances": self.covariance_files(features, cohort) if features.settings.tangent else [],
@@ -261,7 +261,7 @@ def trains_jointly(variant: Variant) -> bool:
 
 
 def joint_files(layout: Layout, cohort: str) -> list[str]:
-    """Files of joint jobs, which made one after the other have all joint jobs in the same order at all sites.
+    """Files of joint jobs; made one after the other, they run all joint jobs in the same order at all sites.
 
     A file whose joint stages have one part each is made with them: their jobs wait for each other.
     """

@@ -154,7 +154,7 @@ def _require(where: str, key: str, settings: Mapping[str, Any], allowed: Mapping
             )
 
 
-# The plan of a run: all that a config asks for, checked and named.
+# The plan of a run.
 
 ADDED_LATER = frozenset({"stratify", "block", "tested", "held_back"})
 """Split settings added later; left out of names at their default."""

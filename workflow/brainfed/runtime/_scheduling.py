@@ -1,4 +1,4 @@
-"""How often Snakemake looks for jobs."""
+"""Changes to Snakemake's scheduler: when it looks for jobs, how it ends, its locks, files dated after now."""
 
 import os
 import signal
@@ -47,7 +47,7 @@ def _start(scheduler: Any, delay: float) -> None:
 
 
 def _ended(scheduler: Any) -> None:
-    """Let the scheduler look, and start a timer for a later request."""
+    """At a timer's end, let the scheduler look, and start the timer of a later request."""
     left = scheduler._look_at - monotonic()
     if left > 0:
         _start(scheduler, left)

@@ -28,8 +28,6 @@ from brainfed.runtime.devices._driver import (
 )
 from brainfed.runtime.devices._driver import VARIABLE as ALLOWED
 
-# Places on a GPU, and the locks that hold them.
-
 # Locks on files: the kernel releases them when the process that holds them ends, however it ends.
 
 TEMPORARY = Path("/tmp")
@@ -94,9 +92,8 @@ def lock_folder(named: Path | None = None) -> Path:
 
 # Places on a GPU: how many jobs may share it, which jobs hold places now, and taking one more.
 #
-# A place is a file `UUID.NUMBER.lock` (`runtime.devices._lease`). Its lock decides; its text names the holder, for
-# people who wait and for the next job. All functions are called under the gate of `runtime.devices._lease`, so that a
-# test of a lock is never mistaken for a lease.
+# A place is a file `UUID.NUMBER.lock`. Its lock decides; its text names the holder, for people who wait and for the
+# next job. All functions are called under the lock `gate.lock`, so that a test of a lock is never mistaken for a lease.
 
 JOBS_PER_GPU = "BRAINFED_JOBS_PER_GPU"
 
@@ -139,7 +136,7 @@ def jobs_per_gpu() -> int:
 
 
 def has_room(holders: Sequence[Holder], own: int) -> bool:
-    """Whether one more job fits, which accepts `own` jobs on its device: the strictest of all decides."""
+    """Whether one more job fits that accepts at most `own` jobs on its device; the strictest of all jobs decides."""
     return len(holders) < min([own, *(holder.jobs_per_gpu for holder in holders)])
 
 
@@ -149,7 +146,7 @@ def holders_of(uuid: str, folder: Path) -> tuple[Holder, ...]:
 
 
 def take(uuid: str, folder: Path, holder: Holder, stack: ExitStack) -> None:
-    """Take a free place on a device until `stack` ends."""
+    """Take a free place on a device until `stack` closes."""
     for number in count():
         path = folder / f"{_stem(uuid)}.{number}.lock"
         if stack.enter_context(locked(path)):
@@ -177,8 +174,6 @@ def _read(path: Path) -> Holder:
 def _stem(uuid: str) -> str:
     return uuid.replace("/", "_")
 
-
-# Leases of GPUs: two jobs never share a device by accident, and a killed job frees its own.
 
 # GPUs whose memory other programs have taken.
 
@@ -210,11 +205,9 @@ def taken_by_strangers(
     return full
 
 
-# Leases of GPUs: two jobs on one machine never share a device by accident, and a killed job frees its own.
-#
-# Snakemake's `--resources gpu=N` only counts. A job leases concrete devices here before it imports torch:
-# a lock file for each place on a device (`runtime.devices._lease`), one place unless BRAINFED_JOBS_PER_GPU allows more.
-# `CUDA_VISIBLE_DEVICES` then names what it holds, and the job uses `cuda:0`.
+# Snakemake's `--resources gpu=N` only counts. A job leases concrete devices here before it imports torch: a lock file
+# for each place on a device, one place unless BRAINFED_JOBS_PER_GPU allows more. `CUDA_VISIBLE_DEVICES` then names what
+# it holds, and the job uses `cuda:0`.
 
 HOLDERS_NAMED = 4
 OF_SLURM = "slurm-"

@@ -139,7 +139,7 @@ def _connected(name: str) -> socket.socket | None:
 
 
 def _start(name: str) -> bool:
-    """Start the forking process, in a session of its own: it hears no signal of this one's terminal; whether it can be.
+    """Start the forking process in a session of its own, out of reach of this terminal; return whether that worked.
 
     Two jobs may start one at once; the second finds the address taken, and ends.
     """
@@ -173,7 +173,7 @@ def _become_server(name: str) -> None:
 
 
 def _follow(server: socket.socket, script: str) -> None:
-    """Run the script there and end as it does; come back if it has not begun there."""
+    """Have the server run the script, and end as it does; return if it has not begun there."""
     if not _is_accepted(server, script):
         return
     signal.pthread_sigmask(signal.SIG_BLOCK, (*PASSED_ON, *PAUSE))
@@ -202,7 +202,7 @@ def _is_accepted(server: socket.socket, script: str) -> bool:
 
 
 def _has_begun(server: socket.socket, ignored: list[int]) -> bool:
-    """Send the words of the job; whether there is an answer, which is left for `_number`."""
+    """Send the job; return whether there is an answer, which is left for `_number`."""
     try:
         _send(server, ignored)
         return len(server.recv(1, socket.MSG_PEEK)) == 1
@@ -235,7 +235,7 @@ def _call_itself(job: int) -> None:
 
 
 def _send(server: socket.socket, ignored: list[int]) -> None:
-    """The streams of this process, and what else a job has of it."""
+    """Send the streams, folder, umask, ignored signals and variables of this process."""
     umask = os.umask(0)
     os.umask(umask)
     words = [os.fsencode(os.getcwd()), str(umask).encode(), ",".join(map(str, ignored)).encode()]
@@ -253,7 +253,7 @@ def _pass_on(server: socket.socket, number: int) -> None:
 
 
 def _stop(server: socket.socket) -> None:
-    """Ctrl-Z."""
+    """Pause the job and this process, at Ctrl-Z."""
     _pass_on(server, signal.SIGSTOP)
     os.kill(os.getpid(), signal.SIGSTOP)
 

@@ -165,7 +165,7 @@ def _parse(name: str) -> re.Match[str] | None:
 
 
 class Reports(Protocol):
-    """Hears of units of work that are finished."""
+    """Callback for finished units of work."""
 
     def __call__(self, done: int, total: int, what: str, *, at_most: bool = False) -> None:
         """Note that `done` of `total` units are finished, or of at most so many."""

@@ -252,7 +252,7 @@ def _refused_thread() -> RuntimeError | None:
 
 
 def _is_bug(error: BaseException) -> bool:
-    """Whether only a programmer can fix it, with the traceback."""
+    """Whether an error is a mistake of the program, which needs its traceback."""
     return not (isinstance(error, UserError) or is_full(error) or is_out_of_memory(error))
 
 

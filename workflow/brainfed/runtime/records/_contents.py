@@ -147,7 +147,7 @@ class Contents:
 
 
 def as_list(known: Content) -> list[str | int]:
-    """A content as JSON holds it."""
+    """A content as a list for JSON."""
     return [known.digest, *known.signature]
 
 

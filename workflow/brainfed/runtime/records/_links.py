@@ -52,8 +52,8 @@ class _Node:
     Attributes:
         key: the digest of its meaning, alone.
         edges: a label, and what it stands for: nodes, or the names of what is outside.
-        further: what is reached beside that.
-        line: what stands for it in a digest; empty: nothing.
+        further: other nodes that it leads to.
+        line: the line that stands for it in a digest; empty: none.
     """
 
     __slots__ = ("definition", "edges", "further", "key", "line", "link", "module", "next")
@@ -149,7 +149,7 @@ class Links:
         return reached
 
     def _linked(self, node: _Node) -> tuple[_Node, ...]:
-        """What a node leads to; its line is written at the first time."""
+        """The nodes that a node leads to; the first call also writes its line."""
         node.link(node)
         targets = (each for _, targets in node.edges for each in targets if isinstance(each, _Node))
         node.next = tuple(dict.fromkeys((*targets, *node.further)))
@@ -444,7 +444,7 @@ def _key(target: "_Node | str") -> str:
 
 
 def _named(target: "_Node | str", equal: set[_Node | str]) -> str:
-    """A node's key, with its module where another has the same."""
+    """A node's key; with its module if another node has the same key."""
     if isinstance(target, str) or target not in equal:
         return _key(target)
     return f"{target.key} {'.'.join(target.module)}"

@@ -74,7 +74,7 @@ class Making:
         outputs: the paths that it writes; the first names the record, and without any none is kept.
 
     Raises:
-        UserError: an input is no more what its own job wrote.
+        UserError: an input is no longer what its own job wrote.
     """
 
     def __init__(self, given: Mapping[str, Any], inputs: Roles, outputs: Sequence[str]) -> None:
@@ -162,7 +162,7 @@ def _records_in(folder: Path, changed: int) -> tuple[Made, ...]:  # noqa: ARG001
 
 
 def _readable(path: str) -> Content:
-    """The content of an input; of one that cannot be read, none: the job says so where it reads it."""
+    """The content of an input, `UNKNOWN` if it cannot be read: the job reports that when it reads it."""
     try:
         return content(path) or UNKNOWN
     except OSError:
@@ -170,7 +170,7 @@ def _readable(path: str) -> Content:
 
 
 def _unless_changed(path: str, before: Content) -> Content:
-    """The content of an input; a chmod or a hard link meanwhile, as of a backup, leaves size and mtime.
+    """The content of an input after the job; a chmod or a hard link meanwhile (a backup) is no change.
 
     Raises:
         UserError: it changed since.
@@ -189,7 +189,7 @@ def _unless_changed(path: str, before: Content) -> Content:
 
 
 def _require_as_written(path: str, current: Content) -> None:
-    """Refuse an input that is no more what its own job wrote, though it is the same file; its job runs again then."""
+    """Refuse an input whose content is no longer what its own job wrote; that job then runs again."""
     made = record_of(path)
     written = made.outputs.get(path) if made else None
     if made is None or written is None or written.digest in ("", current.digest) or current == UNKNOWN:

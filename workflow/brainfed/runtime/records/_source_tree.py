@@ -62,7 +62,7 @@ def source_of(content: bytes, path: Path) -> Source:
 
 
 def _top_level(statements: Sequence[ast.stmt], runs: bool = True) -> Iterator[tuple[ast.stmt, bool]]:
-    """The statements of a module with whether they run: those for type checkers do not."""
+    """The statements of a module, each with whether it runs: those for type checkers do not."""
     for statement in statements:
         if isinstance(statement, ast.If) and last_name(statement.test) == "TYPE_CHECKING":
             yield from _top_level(statement.body, runs=False)
@@ -72,7 +72,7 @@ def _top_level(statements: Sequence[ast.stmt], runs: bool = True) -> Iterator[tu
 
 
 class Memory:
-    """What earlier starts have computed, in a file: finished digests in its first line, parsed files in its second.
+    """A cache file of earlier starts: finished digests in its first line, parsed files in its second.
 
     The first line is enough for a start at which no file has changed. A memory that cannot be read or written costs
     time and nothing else.
@@ -112,7 +112,7 @@ class Memory:
         return self._used[key]
 
     def write(self) -> None:
-        """Write what was asked for, and what was known before of files that are still there: other targets need it."""
+        """Write what this run used, and what was cached of other files that still exist: other targets need it."""
         before = self._before or {}
         if len(self.finished) == self._finished_before and self._used.keys() <= before.keys():
             return
@@ -159,12 +159,10 @@ def _restored(entry: Any) -> Source:
 
 @lru_cache(maxsize=1)
 def _by() -> str:
-    """A key of what decides the results for equal bytes: Python's grammar, and the modules of this package."""
+    """A key for what parses the files: Python's version, and the modules of this package."""
     code = b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
     return f"{platform.python_version()} {digest_of(code)}"
 
-
-# The Python files of a workflow: where they stand, and how they import each other.
 
 Place = tuple[str, ...]
 Module = tuple[str, ...]
@@ -219,7 +217,7 @@ class SourceTree:
         return sorted(place for place in places if place[-1] != "__init__.py" or not self._source_at(place).empty)
 
     def searched(self, roots: Sequence[Path | str]) -> tuple[Place, ...]:
-        """Python also looks beside a script for what the script imports."""
+        """The folders that absolute imports are looked up in: Python also looks beside a script."""
         beside = {self.root(root)[:-1] for root in roots}
         return tuple(sorted({(), *(folder for folder in beside if folder not in self.modules)}))
 

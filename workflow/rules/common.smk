@@ -216,7 +216,7 @@ def joint(is_joint):
     study = PROJECT.study
     if not study.site:
         return {}
-    held = {
+    values = {
         "sites": list(study.ordered),
         "site": study.site,
         "noise": study.noise,
@@ -224,7 +224,7 @@ def joint(is_joint):
         "entry": SITE_JOB,
         "code": code_of(SITE_JOB),
     }
-    return {"study": lambda wildcards: held if is_joint(wildcards) else {}}
+    return {"study": lambda wildcards: values if is_joint(wildcards) else {}}
 
 
 def job_needs(mem_mb, runtime):
@@ -363,7 +363,7 @@ def experiment_tables():
 def lists_of_issues():
     """The lists of issues of the data behind these tables."""
     experiments = REPORTS[PROJECT.project]
-    cohorts = dict.fromkeys(name for one in experiments for name in one.cohorts)
+    cohorts = dict.fromkeys(name for experiment in experiments for name in experiment.cohorts)
     return [f"results/{cohort}/cohort/issues.tsv" for cohort in cohorts]
 
 

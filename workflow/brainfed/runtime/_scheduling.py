@@ -1,4 +1,4 @@
-"""How Snakemake looks for jobs, ends, shares results with other runs, and judges dates."""
+"""How Snakemake looks for jobs and ends, locks on results, and files dated after now."""
 
 import atexit
 import os
@@ -46,7 +46,7 @@ def _start(scheduler: Any, delay: float) -> None:
 
 
 def _ended(scheduler: Any) -> None:
-    """Let the scheduler look, and start a timer for a later request."""
+    """At a timer's end, let the scheduler look, and start the timer of a later request."""
     left = scheduler._look_at - monotonic()
     if left > 0:
         _start(scheduler, left)
@@ -123,15 +123,15 @@ def run_alone(locks: Iterable[Path]) -> None:
     _locked.update(paths)
 
 
-def hold(held: ExitStack, locks: Iterable[Path]) -> None:
-    """Hold these locks as long as `held` is open.
+def hold(stack: ExitStack, locks: Iterable[Path]) -> None:
+    """Hold these locks as long as `stack` is open.
 
     Raises:
         UserError: another run holds one of them.
     """
     # All runs ask in one order, so one of two that begin together has all.
     for lock in sorted({lock.parent.resolve() / lock.name for lock in locks}):
-        held.enter_context(
+        stack.enter_context(
             folder_lock(
                 lock, "run that writes these results", "wait until it ends, or give this folder results of its own"
             )

@@ -27,8 +27,8 @@ def measure_forked_jobs() -> None:
             own = list(_jobs_of(self.main.pid))
             if own:
                 return own
-            found = children(recursive=recursive)
-            return [*found, *(job for each in found for job in _jobs_of(each.pid))]
+            processes = children(recursive=recursive)
+            return [*processes, *(job for each in processes for job in _jobs_of(each.pid))]
 
         self.main.children = with_forked
 

@@ -141,9 +141,9 @@ class Reader:
         names: list[str] = []
         for statement in statements:
             if isinstance(statement, ast.Import | ast.ImportFrom):
-                found = imports_of(statement)
-                names.extend(each.bound for each in found)
-                self.imported(found)
+                imports = imports_of(statement)
+                names.extend(each.bound for each in imports)
+                self.imported(imports)
                 continue
             if names:
                 self.text.append(f"Import({sorted(names)!a})")
@@ -184,14 +184,14 @@ class Reader:
         """A name is read, with attributes."""
         self.scopes[-1].mentions.add(name)
 
-    def imported(self, found: Sequence[Import]) -> None:
+    def imported(self, imports: Sequence[Import]) -> None:
         """Names that an import binds here."""
         scope = self.scopes[-1]
         if scope.kind == "statement":
-            self.at_top.extend(found)
+            self.at_top.extend(imports)
             return
-        self.imports.extend(found)
-        for each in found:
+        self.imports.extend(imports)
+        for each in imports:
             scope.imported.add(each.bound)
             self.bind(each.bound)
             # An object may give out what its class, or its module, has imported.
@@ -334,20 +334,20 @@ class Reader:
 
     def arguments(self, node: ast.arguments) -> set[str]:
         """Write the arguments of a function, and return their names."""
-        found: set[str] = set()
+        names: set[str] = set()
         for kind in ("posonlyargs", "args", "vararg", "kwonlyargs", "kwarg"):
             given = getattr(node, kind)
             given = given if isinstance(given, list) else [given] if given else []
             self.text.append(f"{kind}[")
             for each in given:
-                found.add(each.arg)
+                names.add(each.arg)
                 self.text.append(f"{each.arg!a},")
                 if each.annotation is not None:
                     self.annotated(each.annotation)
             self.text.append("]")
         self.every(node.defaults)
         self.every(node.kw_defaults)
-        return found
+        return names
 
     def annotated(self, node: ast.expr) -> None:
         """Write an annotation."""

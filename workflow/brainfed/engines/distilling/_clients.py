@@ -77,7 +77,7 @@ class RecurrentClients(NetworkClients):
             if self.teaching is not None:
                 public = self.teaching.public
                 # Padding is a subject of the cohort: nothing of it may leave.
-                logits = trainer.network.scores(self.crops, public) * public.held[..., None]
+                logits = trainer.network.scores(self.crops, public) * public.real[..., None]
                 replies[place] = Message({LOGITS: logits}, self.samples[place], rows=public.counts[0])
         return replies
 
@@ -208,7 +208,7 @@ class DistillingServer:
         if self.defence is not None:
             teachers, present = self.defence(teachers, present)[None], present.any(dim=0, keepdim=True)
         trainer, labels = self.trainer, self.trainer.pool.labels
-        self.objective.begin(lambda: trainer.network.scores(trainer.crops, trainer.pool), labels, trainer.pool.held)
+        self.objective.begin(lambda: trainer.network.scores(trainer.crops, trainer.pool), labels, trainer.pool.real)
 
         def loss(logits: Tensor, step: Step) -> Tensor:
             rows = step.rows

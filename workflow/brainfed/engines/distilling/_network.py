@@ -114,8 +114,8 @@ class Pool:
         return int(self.samples.shape[1])
 
     @property
-    def held(self) -> Tensor:
-        """(F, P) whether a place has a sample."""
+    def real(self) -> Tensor:
+        """(F, P) False for padding."""
         counts = torch.tensor(self.counts, device=self.samples.device)
         return torch.arange(self.size, device=self.samples.device) < counts[:, None]
 

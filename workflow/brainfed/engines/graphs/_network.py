@@ -335,5 +335,5 @@ def _add(gradient: Linear, read: Tensor, change: Tensor, scale: float = 1.0) -> 
 
 def _where_above(values: Tensor, deciding: Tensor, bound: int = 0) -> Tensor:
     """`values` where the deciding number is above a bound, else 0, in place."""
-    found: Tensor = torch.ops.aten.threshold_backward.grad_input(values, deciding, bound, grad_input=values)
-    return found
+    torch.ops.aten.threshold_backward.grad_input(values, deciding, bound, grad_input=values)
+    return values

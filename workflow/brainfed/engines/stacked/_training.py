@@ -172,13 +172,13 @@ class StackedClients(NetworkClients):
     @torch.no_grad()
     def foreign_probabilities(self, teacher: int, place: int, position: int, tested: IntArray) -> Float64:
         """(b, C) of nodes in their own graph, under the scaling of the teacher."""
-        network, one = self.network, slice(position, position + 1)
+        network, fold = self.network, slice(position, position + 1)
         stack, scaling = network.stack, network.stack.members[teacher]
-        mean = None if scaling.mean is None else scaling.mean[one]
-        sd = None if scaling.sd is None else scaling.sd[one]
+        mean = None if scaling.mean is None else scaling.mean[fold]
+        sd = None if scaling.sd is None else scaling.sd[fold]
         member = Member(stack.members[place].nodes, mean, sd)
-        model = network.on(stack_inputs(self.inputs, (member,), stack.folds[one], stack.reading))
-        model.load({name: view[teacher, one] for name, view in network.stacks().items()})
+        model = network.on(stack_inputs(self.inputs, (member,), stack.folds[fold], stack.reading))
+        model.load({name: view[teacher, fold] for name, view in network.stacks().items()})
         return np.asarray(model.probabilities()[0, 0].cpu().numpy(), dtype=np.float64)[tested]
 
     def kept_models(self) -> list[FittedModel]:

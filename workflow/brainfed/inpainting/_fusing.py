@@ -424,10 +424,10 @@ def _parents(inputs: InpaintingInputs, count: Float64, settings: FusingSettings,
     return np.repeat(np.arange(len(number)), number)
 
 
-def _joined(inputs: InpaintingInputs, found: Edges, number: int) -> tuple[IntArray, IntArray, Float32]:
+def _joined(inputs: InpaintingInputs, edges: Edges, number: int) -> tuple[IntArray, IntArray, Float32]:
     """The subjects' edges, new edges in both directions, and self-loops of new nodes."""
     graph = inputs.graph
-    new = symmetric(found, graph.nodes + number)
+    new = symmetric(edges, graph.nodes + number)
     loop = graph.nodes + np.arange(number if inputs.graph_settings.self_weight > 0 else 0)
     row = np.concatenate([graph.row, new.row, loop])
     column = np.concatenate([graph.column, new.column, loop])

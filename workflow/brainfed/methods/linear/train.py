@@ -280,7 +280,7 @@ def _held_out_errors(gram: Float64, targets: Float64, rows: IntArray, alphas: Se
     foreign = gram[np.ix_(rows, kept)] - means[rows, None] - means[kept] + means[kept].mean()
     intercept = targets[kept].mean()
     scores = [foreign @ dual_coefficients(values, vectors, targets[kept], alpha) + intercept for alpha in alphas]
-    return [float(np.mean(np.square(targets[rows] - found))) for found in scores]
+    return [float(np.mean(np.square(targets[rows] - predicted))) for predicted in scores]
 
 
 def dual_coefficients(values: Float64, vectors: Float64, targets: Float64, alpha: float) -> Float64:

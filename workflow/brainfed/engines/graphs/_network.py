@@ -193,7 +193,7 @@ class Network:
 
     @classmethod
     def of(cls, parameters: Parameters, scale: float = 1.0) -> "Network":
-        """Multiply the factors in."""
+        """The weights of a network, multiplied by the factor of dropout."""
 
         def scaled(layer: Linear) -> Linear:
             return layer if scale == 1.0 else layer._replace(weight=layer.weight * scale)

@@ -20,7 +20,7 @@ IntArray = NDArray[np.int64]
 
 
 def attacked_institutions(share: float, institutions: int, streams: Streams) -> frozenset[int]:
-    """Codes of the first ceil(share M) of a random order of M institutions; a larger share holds those of a smaller."""
+    """Codes of the first ceil(share M) of a random order of M institutions; a larger share includes a smaller one's."""
     order = streams.numpy("attacked").permutation(institutions)
     return frozenset(order[: share_of(share, institutions)].tolist())
 

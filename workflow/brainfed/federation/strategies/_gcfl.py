@@ -49,7 +49,7 @@ class Similarity:
         return {}
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Copy a `state`."""
+        """Restore a `state`."""
 
 
 class UpdateCosine(Similarity):
@@ -92,7 +92,7 @@ class GradientNorms(Similarity):
         return int(np.isfinite(np.stack(self.norms)[:, :, fold]).any(axis=1).sum()) == self.length
 
     def weights(self, fold: int, members: IntArray, _updates: Tensor) -> FloatArray:
-        """(m, m)."""
+        """(m, m) max(D) - D of the members' sequences."""
         known = np.stack(self.norms)[:, members, fold]
         sequences = [column[np.isfinite(column)].tolist() for column in known.T]
         distances = np.zeros((len(sequences), len(sequences)))
@@ -130,7 +130,7 @@ def dtw(first: Iterable[float], second: Sequence[float]) -> float:
 
 Cut = Callable[[FloatArray], BoolArray]
 """Weights (m, m) of the complete graph over a cluster -> (m,) whether an institution is in the one part or the other.
-Weights are not negative and symmetric; the diagonal does not count."""
+Weights are symmetric and not negative; the diagonal does not count."""
 
 LEAST = 1e-9
 """Weight, as a share of the largest, that joins every pair before the normalised cut, which wants a connected graph."""
@@ -262,7 +262,7 @@ class GCFL(Server):
         return {"clusters": self.clusters, **super().state(), **self.similarity.state()}
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Copy a state."""
+        """Restore a `state`."""
         super().load(arrays)
         self._clusters = list(arrays["clusters"].copy())
         self.similarity.load(arrays)

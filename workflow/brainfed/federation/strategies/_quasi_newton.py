@@ -99,7 +99,7 @@ class Objective:
         features: number of weights d of a model.
         curvature: a bound of the curvature of the mean loss; its reciprocal is the first step.
         tolerance: share of the gradient's norm at zero at which a model has converged.
-        rounds: the answer to the last one holds the models, converged or not.
+        rounds: most rounds; the last answer has the models, converged or not.
         dtype: number format of the messages; the server computes in float64.
         prefix: of the names on the wire.
     """

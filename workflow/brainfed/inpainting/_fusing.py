@@ -23,8 +23,6 @@ from brainfed.inpainting._inputs import FusedGraph, Generated, InpaintingInputs,
 from brainfed.inpainting._settings import FusingSettings
 from brainfed.runtime import BoolArray, Float32, Float64, FloatArray, IntArray, UserError
 
-# New nodes beside the subjects: their number, controls, place in the embedding, and the oracle's true neighbours.
-
 # The number of generated nodes of each subject (FedNI Sec. III-C.1, n~_i).
 
 
@@ -192,8 +190,6 @@ def crossings_of(
     record_loan(ledger, lent, {code: len(inputs.members(code)) for code in lent}, sent)
     return ledger.rows()
 
-
-# Join generated nodes to the population graph by their edges: the classifier's training graph.
 
 # Edges of generated nodes (FedNI Sec. III-B.2): to the parent, and to others of its institution.
 #

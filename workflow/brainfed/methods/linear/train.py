@@ -349,7 +349,7 @@ def _error(labels: IntArray, margins: Float64) -> float:
 
 # Logistic regression in the span of the training subjects, C chosen by the log loss of inner folds.
 #
-# All costs and inner folds are fitted side by side (`dual`), and the final model by Newton's method.
+# All costs and inner folds are fitted side by side (`_dual`), and the final model by Newton's method.
 
 
 def train_logistic(inputs: MethodInputs, settings: LogisticSettings, run: Run) -> Outcome:

@@ -1,4 +1,4 @@
-"""Subjects as region series, cut into windows, some of them public."""
+"""Subjects as region series, cut into windows, some of them public; and subjects as whole graphs."""
 
 import math
 from collections.abc import Sequence

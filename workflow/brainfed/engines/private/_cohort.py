@@ -1,4 +1,4 @@
-"""What private steps draw and read: Poisson samples, single subjects or their windows, windows of region series."""
+"""Private steps: the subjects that they draw, what a network reads of each, its gradient, and the noised sum."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

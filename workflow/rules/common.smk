@@ -88,13 +88,7 @@ from brainfed.configuration.layout import (
 from brainfed.configuration.planning import REPEAT, split_content
 from brainfed.configuration.stages.graphs import max_generated
 from brainfed.configuration.stages.registry import KINDS
-from brainfed.runtime import (
-    UserError,
-    end_when_asked,
-    keep_whatever_the_dates,
-    run_alone,
-    versions,
-)
+from brainfed.runtime import UserError, end_when_asked, run_alone, versions
 from brainfed.runtime.devices import (
     announce,
     gpus,
@@ -108,6 +102,7 @@ from brainfed.runtime.records import (
     code_digest,
     dated_ahead,
     install,
+    keep_whatever_the_dates,
     state_sources,
 )
 

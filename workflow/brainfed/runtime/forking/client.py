@@ -30,7 +30,7 @@ READY = b"+"
 """The forking process asks for the rest of a job; it answers with its process, and in the end with how it ended."""
 NUMBER = struct.Struct("i")
 NAMED = "job "
-"""What this process calls itself, with the number of the process that runs the script (`runtime.forking._measured`)."""
+"""What this process calls itself, with the number of the process that runs the script (`runtime.forking._shell`)."""
 PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 PAUSE = (signal.SIGTSTP,)
 """Ctrl-Z waits, as those do, until it can be passed on."""

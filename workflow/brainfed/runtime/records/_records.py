@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from snakemake.exceptions import WorkflowError
-from snakemake.persistence import NO_PARAMS_CHANGE, ParamsChange, PersistenceBase
 
-from brainfed.runtime import UserError
+from brainfed.runtime import UserError, borrowed
 from brainfed.runtime.records._contents import Contents
 from brainfed.runtime.records._made import Made, Roles, contents_of, parts_of, read, record_path, roles_of, write
 
@@ -220,17 +219,26 @@ class Records:
         return adopted
 
 
+QUERIES = {
+    "has_metadata": ("self", "job"),
+    "has_outdated_metadata": ("self", "job"),
+    "params_changed": ("self", "job", "file"),
+    "input_changed": ("self", "job", "file"),
+    "input_checksums": ("self", "job", "input_path"),
+    "finished": ("self", "job"),
+}
+"""Snakemake's functions on the metadata of a job, and their parameters."""
+UNRECORDED = "results are judged by Snakemake's own records, and computed again where these are not beside them"
+
+
 def install(records: Records) -> None:
     """Answer Snakemake's queries about jobs with a named mapping of parameters from these records."""
-    queries = (
-        "has_metadata",
-        "has_outdated_metadata",
-        "params_changed",
-        "input_changed",
-        "input_checksums",
-        "finished",
-    )
-    theirs = {name: getattr(PersistenceBase, name) for name in queries}
+    place = "snakemake.persistence:PersistenceBase"
+    if not all(borrowed(f"{place}.{name}", parameters, UNRECORDED) for name, parameters in QUERIES.items()):
+        return
+    from snakemake.persistence import NO_PARAMS_CHANGE, ParamsChange, PersistenceBase
+
+    theirs = {name: getattr(PersistenceBase, name) for name in QUERIES}
 
     def judged(job: Any) -> str:
         try:
@@ -273,3 +281,27 @@ def install(records: Records) -> None:
     for ours in (has_metadata, has_outdated_metadata, params_changed, input_changed, input_checksums, finished):
         setattr(PersistenceBase, ours.__name__, ours)
     atexit.register(records.announce)
+
+
+def keep_whatever_the_dates(rules: Mapping[str, Any]) -> None:
+    """Let Snakemake keep outputs that are older than an input: it would delete them at every start anew.
+
+    Our records compare contents.
+
+    Args:
+        rules: all names in the rule files of the workflow; jobs of other rules are judged by Snakemake.
+    """
+    dag = borrowed(
+        "snakemake.dag:DAG.check_output_mtime",
+        ("self", "job", "expanded_output"),
+        "a job ends with an error if one of its inputs is dated after now",
+    )
+    if dag is None:
+        return
+    theirs = dag.check_output_mtime
+
+    async def check_output_mtime(self: Any, job: Any, expanded_output: Any) -> None:
+        if job.rule.module_globals is not rules or GIVEN not in dict(job.params.items()):
+            await theirs(self, job, expanded_output)
+
+    dag.check_output_mtime = check_output_mtime

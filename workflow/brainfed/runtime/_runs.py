@@ -1,59 +1,17 @@
-"""How Snakemake looks for jobs and ends, locks on results, and files dated after now."""
+"""How a run ends when it is asked to, and how it has its results for itself."""
 
 import atexit
 import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from threading import Timer
-from time import monotonic
 from types import FrameType
 from typing import Any
 
 from brainfed.runtime._disk import folder_lock
-from brainfed.runtime.records import GIVEN
-
-
-def keep_one_timer() -> None:
-    """Let Snakemake's scheduler have one timer at a time.
-
-    It looks for jobs when one has ended, and again after the time span of its limit on jobs, which is a second. Each
-    look starts a timer, and that timer causes the next look. So every job that ends would add a chain of timers: after
-    150 jobs Snakemake would look, and start a thread, 150 times a second. The process would wait for the last of them.
-    """
-    from snakemake.scheduling.job_scheduler import JobScheduler
-
-    theirs = getattr(JobScheduler, "_schedule_reevalutation", None)
-    if theirs is not None and theirs.__module__ != __name__:
-        JobScheduler._schedule_reevalutation = _look_again
-
-
-def _look_again(scheduler: Any, delay: float) -> None:
-    """Have the scheduler look again so many seconds from now; called by its own thread alone."""
-    scheduler._look_at = monotonic() + delay
-    if not getattr(scheduler, "_timer_runs", False):
-        _start(scheduler, delay)
-
-
-def _start(scheduler: Any, delay: float) -> None:
-    scheduler._timer_runs = True
-    timer = Timer(delay, _ended, (scheduler,))
-    timer.daemon = True
-    timer.start()
-
-
-def _ended(scheduler: Any) -> None:
-    """At a timer's end, let the scheduler look, and start the timer of a later request."""
-    left = scheduler._look_at - monotonic()
-    if left > 0:
-        _start(scheduler, left)
-    else:
-        scheduler._timer_runs = False
-    scheduler._open_jobs.release()
-
 
 # How Snakemake ends when it is asked to (SIGTERM), and when its terminal is closed (SIGHUP).
 
@@ -136,32 +94,3 @@ def hold(stack: ExitStack, locks: Iterable[Path]) -> None:
                 lock, "run that writes these results", "wait until it ends, or give this folder results of its own"
             )
         )
-
-
-# Files that are dated after now are no reason to lose what a job has computed.
-
-_ours = list[Mapping[str, Any]]()
-"""Names in the rule files of each of our workflows, of which a host may import several."""
-
-
-def keep_whatever_the_dates(rules: Mapping[str, Any]) -> None:
-    """Let Snakemake keep outputs that are older than an input: it would delete them at every start anew.
-
-    Our records compare contents.
-
-    Args:
-        rules: all names in the rule files of the workflow; jobs of other rules are judged by Snakemake.
-    """
-    from snakemake.dag import DAG
-
-    _ours.append(rules)
-    theirs = DAG.check_output_mtime
-    if theirs.__module__ == __name__:
-        return
-
-    async def check_output_mtime(dag: Any, job: Any, outputs: Any) -> None:
-        own = any(job.rule.module_globals is rules for rules in _ours)
-        if not own or GIVEN not in dict(job.params.items()):
-            await theirs(dag, job, outputs)
-
-    DAG.check_output_mtime = check_output_mtime

@@ -117,7 +117,7 @@ def nearest(name: str, allowed: Sequence[str]) -> str:
 
 
 def _sentences(kind: type, error: ValidationError) -> list[str]:
-    """A sentence a problem; those of settings that contradict each other come last."""
+    """One sentence for each problem; those of settings that contradict each other come last."""
     problems = sorted(error.errors(include_url=False), key=lambda problem: problem["type"] == "value_error")
     return [_sentence(kind, problem) for problem in problems]
 

@@ -334,7 +334,7 @@ def all_predictions(layout: Layout, cohort: str) -> dict[tuple[str, int], str]:
 
 
 def own_files(layout: Layout, cohort: str) -> list[str]:
-    """What a site makes without the others: subjects, split, all below no joint stage, and methods that train alone.
+    """Files that a site makes alone: subjects, split, all below no joint stage, and methods that train alone.
 
     The list of issues is among them: a person looks at it before the study.
     """

@@ -237,7 +237,7 @@ class Links:
         return tuple(item for item in source.body if item >= 0 and self._acts(module, source.definitions[item]))
 
     def _unnamed(self, module: Module) -> dict[int, str]:
-        """Libraries that a module imports for what that does: none of its statements mentions them."""
+        """Libraries that a module imports for the effect of the import: none of its statements mentions them."""
         source = self.tree.source(module)
         mentioned = {name.partition(".")[0] for each in source.definitions for name in each.mentions}
         imports = {}
@@ -350,7 +350,7 @@ class Links:
     # Names.
 
     def _bindings(self, module: Module) -> dict[str, list[tuple[int, int | Import]]]:
-        """Name -> all that gives it a value, in its order: with the place of the definition after it."""
+        """Name -> all that gives it a value, in order, each with the place of the next definition."""
         bindings: dict[str, list[tuple[int, int | Import]]] = {}
         source = self.tree.source(module)
         after = len(source.definitions)

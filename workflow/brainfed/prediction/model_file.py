@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from brainfed.cohort.quality import included_subjects
 from brainfed.evaluation import auc, sd_of_chance
 from brainfed.imaging import (
     Covariances,
@@ -130,8 +131,7 @@ def fold_references(
     if not settings.tangent or settings.reference == "identity":
         return [NO_REFERENCE] * folds, NO_REFERENCE
     if settings.reference == "all":
-        table = read_table(included, ["subject", "included"])
-        everybody = load_covariances(files, sorted(table.loc[table["included"], "subject"]))
+        everybody = load_covariances(files, sorted(included_subjects(included)))
         reference = FittedModel({WHITENING: log_sum(everybody.logarithm).whitening})
         return [reference] * folds, reference
     people = read_table(split, ["subject", "institution", "fold"]).sort_values("subject")

@@ -12,6 +12,7 @@ from brainfed.imaging.fitted import harmonised
 from brainfed.reporting import Scored, ShownVariant, site_table
 from brainfed.reporting._outline import attrition, twin_groups
 from brainfed.reporting.tables import (
+    difference_table,
     read_costs,
     read_exchanges,
     readable,
@@ -20,7 +21,6 @@ from brainfed.reporting.tables import (
     score_rows,
     without_effect,
 )
-from brainfed.reporting.tables._scores import difference_rows, significant_counts
 from brainfed.runtime import write_arrays
 from support.reports.report_experiments import crossing
 
@@ -120,12 +120,13 @@ def test_the_tests_table_has_both_tests_and_counts_significant_differences():
         columns=["variant", "metric", "scope", "difference", "ci_low", "ci_high", "effect_size", "p_paper",
                  "p_corrected", "p_holm"],
     )  # fmt: skip
-    rows = difference_rows(tests, [RIDGE, FEDGCN, SHUFFLED], "auc", "institution", 10)
+    table = difference_table("", tests, [RIDGE, FEDGCN, SHUFFLED], "auc", "institution", 10)
+    rows = table.rows
     assert [cell.text for cell in rows[0].cells] == ["−0.02", "−0.40", ".030", ".200", ".400"]
     assert rows[0].cells[0].note == "[−0.05, +0.01]"
     assert [cell.marked for cell in rows[0].cells] == [False, False, True, False, False]
     assert [cell.text for cell in rows[1].cells][2:] == ["< .001", "< .001", "< .001"]
-    assert significant_counts(tests, "auc", "institution") == (2, 1, 2)
+    assert (table.by_paper, table.by_holm, table.compared) == (2, 1, 2)
 
 
 def people():

@@ -16,7 +16,7 @@ from brainfed.evaluation import class_scores, predicted, read_predictions
 from brainfed.imaging import FeatureSettings, connectivity, to_matrices
 from brainfed.imaging.series import load_runs, load_series
 from brainfed.reporting import read_cohort, rounded, used
-from brainfed.runtime import canonical_json, write_text
+from brainfed.runtime import write_json
 
 # A connectivity matrix as a small picture, for a page that shows many.
 
@@ -47,7 +47,7 @@ def thumbnail(matrix: NDArray[np.float64]) -> str:
     return base64.b64encode(file.getvalue()).decode()
 
 
-# A subject's way: from an issue of its data to the quality of its scan, its connectivity and its scores.
+# The ways of all subjects that issues name.
 
 MEASURED = {
     "mean_fd": ("mean framewise displacement (mm)", 1.0, 3),
@@ -81,9 +81,8 @@ def write_followed(
     people = read_cohort(cohort["participants"], cohort["included"], cohort["measures"])
     issues = pd.read_csv(cohort["issues"], sep="\t", dtype=str, keep_default_na=False)
     scored = read_predictions(list(predictions), list(predictions.values()))
-    runs = load_runs(series) if by_run else {}
-    found = follow_subjects(people, issues, series, scored, words, runs)
-    write_text(path, canonical_json(found) + "\n")
+    found = follow_subjects(people, issues, series, scored, words, load_runs(series) if by_run else {})
+    write_json(path, found)
 
 
 def follow_subjects(
@@ -101,7 +100,6 @@ def follow_subjects(
         issues: subject, kind, detail, action; rows without a subject concern a site.
         series: the region series of all parts; empty without any.
         predictions: of all variants, as `evaluation.read_predictions` reads them.
-        words: names of the classes.
         runs: subject -> lengths of its runs, for connectivity that is the mean over runs.
 
     Returns:
@@ -130,12 +128,11 @@ def follow_subjects(
 
 
 def _person(row: "pd.Series[Any]", words: ClassWords) -> dict[str, str]:
-    known = pd.notna(row["diagnosis"])
     return {
         "site": str(row["site"]),
         "age": f"{rounded(float(row['age']), 1)} years" if pd.notna(row["age"]) else "age not known",
         "sex": "" if words.target == "sex" else str(row["sex"]) if pd.notna(row["sex"]) else "sex not known",
-        "class": words.one[int(row["diagnosis"])] if known else "no label",
+        "class": words.one[int(row["diagnosis"])] if pd.notna(row["diagnosis"]) else "no label",
         "reason": str(row["reason"]),
     }
 

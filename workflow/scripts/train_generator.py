@@ -29,11 +29,7 @@ with job(snakemake, gpu=True) as running:
     write_arrays(
         snakemake.output.generator,
         trained.arrays,
-        {
-            "subjects": list(inputs.subjects),
-            "institutions": list(inputs.institutions),
-            "settings": params.settings,
-        },
+        {"subjects": inputs.subjects, "institutions": inputs.institutions, "settings": params.settings},
     )
     write_table(snakemake.output.history, trained.history)
     cost = {"counts": trained.counts, "crossings": list(trained.crossings), "held_out": list(trained.held_out)}

@@ -174,7 +174,7 @@ def variant_with(tmp_path, rows, family="federated"):
 def test_a_tensor_with_a_subject_axis_flags_its_method(tmp_path):
     rows = [crossing("features", "subjects x features"), crossing("model", "features")]
     (found,) = read_exchanges([variant_with(tmp_path, rows)])
-    assert found.patients_leave and found.patient_level == ["features"]
+    assert found.patient_level == ["features"]
 
 
 def test_nodes_and_edges_of_single_graphs_flag_their_method(tmp_path):
@@ -193,7 +193,7 @@ def test_every_stage_that_sends_has_a_row_and_says_to_whom(tmp_path):
     assert [(one.stage, one.to, one.volume("upload")) for one in found] == [
         ("features", "the other institutions", 1000), ("graph", "one centre", 1000), ("classifier", "one centre", 120)
     ]  # fmt: skip
-    assert [one.patients_leave for one in found] == [False, True, True]
+    assert [bool(one.patient_level) for one in found] == [False, True, True]
 
 
 def test_a_method_that_sends_nothing_has_a_row_that_says_so(tmp_path):
@@ -205,7 +205,7 @@ def test_weights_alone_do_not(tmp_path):
     rows = [crossing("weight-0", "features x hidden-0"), crossing("weight-1", "hidden-0 x classes"),
             crossing("bias-0", "hidden-0", "download", 7)]  # fmt: skip
     (found,) = read_exchanges([variant_with(tmp_path, rows)])
-    assert not found.patients_leave and found.kinds == ["weight (2 tensors)", "bias"]
+    assert not found.patient_level and found.kinds == ["weight (2 tensors)", "bias"]
     assert (found.volume("upload"), found.volume("download"), found.noise) == (2000, 7, 0.01)
 
 

@@ -37,11 +37,7 @@ def metrics_of(predictions: pd.DataFrame, classes: Collection[int] | None = None
 
 
 def class_metrics(
-    label: IntArray,
-    scores: Float64,
-    predicted: IntArray,
-    names: Sequence[str],
-    classes: Collection[int] | None = None,
+    label: IntArray, scores: Float64, predicted: IntArray, names: Sequence[str], classes: Collection[int] | None = None
 ) -> dict[str, float]:
     """All of `METRICS`, and after them `METRIC:NAME` of every class for those of `OF_ONE_CLASS`.
 
@@ -379,13 +375,8 @@ def read_histories(files: Mapping[str, Sequence[str]]) -> dict[str, pd.DataFrame
 
 def _averages(values: pd.DataFrame) -> dict[str, float | int]:
     of_runs = values.groupby(RUN)["value"].mean()
-    spread = values.groupby("institution")["value"].std(ddof=1)
-    return {
-        "accuracy": float(of_runs.mean()),
-        "sd": float(of_runs.std(ddof=1)),
-        "institution_sd": float(spread.mean()),
-        "runs": len(of_runs),
-    }
+    spread = float(values.groupby("institution")["value"].std(ddof=1).mean())
+    return {"accuracy": of_runs.mean(), "sd": of_runs.std(ddof=1), "institution_sd": spread, "runs": len(of_runs)}
 
 
 def _gains(values: pd.DataFrame, twin: pd.DataFrame | None) -> dict[str, float | int | None]:

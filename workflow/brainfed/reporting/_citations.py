@@ -148,13 +148,9 @@ def citations(
     audited: bool = False,
     poisoned: bool = False,
 ) -> list[Citation]:
-    """The works to cite.
+    """The works to cite for cohorts, parcellations and sources of these names, and those of the methods that were run.
 
     Args:
-        cohorts: their names.
-        atlases: names of their parcellations.
-        sources: `freesurfer`, `tudataset` and others.
-        of_methods: works of the methods that were run (`papers`).
         private: whether a method can train with differential privacy.
         audited: whether attacks on membership were run.
         poisoned: whether institutions were poisoned, or a server defends itself.
@@ -231,11 +227,10 @@ def _key(first: str, year: str, taken: set[str]) -> str:
 
 @dataclass(frozen=True)
 class Software:
-    """Software of all jobs behind a page, down to the first job that read the data.
+    """Software of all jobs behind a page, down to the first job that read the data, and the number of jobs.
 
     Attributes:
         versions: package -> number of jobs by the version that they computed with.
-        jobs: number of jobs that wrote the results.
         unrecorded: number of results without a record of versions.
         adopted: number of jobs with results kept on request, whatever made them.
     """

@@ -36,20 +36,16 @@ def study_sentences(
 ) -> list[str]:
     """Which sites trained together, which models they trained, and whose scores these are.
 
-    Args:
-        study: the study, and its site.
-        variants: of an experiment.
-        subjects: what the cohort consists of.
-        unseen: whether each site is left out in turn.
+    `subjects` is what the cohort consists of; `unseen`: each site is left out in turn.
     """
     shown = [variant for variant in variants if not variant.is_control]
     together = [variant for variant in shown if variant.topology == "federated"]
     alone = [variant for variant in shown if variant.trains_alone]
-    site, sites = study.site, listed(study.sites, "and")
+    site, sites = study.site, listed(study.sites)
     if unseen:
         said = [
             f"The sites {sites} took part in one study, and each was left out in turn.",
-            f"{_models(together)} trained between {listed(study.others, 'and')} to be tested at {site}, without any "
+            f"{_models(together)} trained between {listed(study.others)} to be tested at {site}, without any "
             f"{subjects} of it.",
         ]
     elif together:
@@ -77,7 +73,7 @@ def _models(variants: Iterable[ShownVariant]) -> str:
     """`The models of FedGCN and FedTangent were`; `The model of FedGCN was`."""
     titles = list(dict.fromkeys(variant.title for variant in variants))
     many = len(titles) > 1
-    return f"The model{'s' if many else ''} of {listed(titles, 'and')} {'were' if many else 'was'}"
+    return f"The model{'s' if many else ''} of {listed(titles)} {'were' if many else 'was'}"
 
 
 def titled(outline: ReportOutline) -> ReportOutline:
@@ -85,7 +81,7 @@ def titled(outline: ReportOutline) -> ReportOutline:
     study = outline.study
     if study is None:
         return outline
-    return replace(outline, title=f"{outline.title}: {study.site}, in a study with {listed(study.others, 'and')}")
+    return replace(outline, title=f"{outline.title}: {study.site}, in a study with {listed(study.others)}")
 
 
 def at_a_site(section: ExperimentSection, cohort: CohortOutline, study: SharedStudy | None) -> ExperimentSection:
@@ -123,15 +119,7 @@ def methods_paragraph(
     versions: Mapping[str, str],
     study: SharedStudy | None = None,
 ) -> str:
-    """Plain text to copy, of one experiment.
-
-    Args:
-        cohort: as counted.
-        experiment: as scored.
-        seed: of every random stream.
-        versions: package -> version of the software.
-        study: the study between sites that the report belongs to; None where all institutions are in one place.
-    """
+    """Plain text to copy, of one experiment; `study` is None where all institutions are in one place."""
     outline, means, between = experiment.outline, "institutions and ", list[str]()
     if study is not None:
         means = ""
@@ -144,7 +132,7 @@ def methods_paragraph(
             *between,
             f"Design: {experiment.setting}.",
             experiment.protocol,
-            f"Compared were {listed(compared, 'and')}.",
+            f"Compared were {listed(compared)}.",
             f"Scores are means over {means}{experiment.runs} runs, a run being {experiment.run}; intervals "
             "and tests are corrected for overlapping training sets (Nadeau and Bengio 2003), p values also for "
             "multiple comparisons (Holm 1979).",
@@ -156,7 +144,7 @@ def methods_paragraph(
 
 def _cohort(cohort: CohortSection) -> str:
     left = cohort.attrition.left_out
-    reasons = left[0][0] if len(left) == 1 else listed([f"{count} {reason}" for reason, count in left], "and")
+    reasons = left[0][0] if len(left) == 1 else listed([f"{count} {reason}" for reason, count in left])
     total = sum(count for _, count in left)
     verb = "was" if total == 1 else "were"
     listing = f"{cohort.attrition.listed} {cohort.subjects} in the table"

@@ -236,13 +236,7 @@ def significant(p: float) -> bool:
 
 @dataclass(frozen=True)
 class PageTests:
-    """The comparisons of one experiment's page.
-
-    Attributes:
-        scored: the runs.
-        variants: all variants of the experiment.
-        reference: reference variant of the test tables and of the stars in its figure.
-    """
+    """The comparisons of one experiment's page; the reference is that of the test tables and of its figure's stars."""
 
     scored: Scored
     variants: Sequence[ShownVariant]

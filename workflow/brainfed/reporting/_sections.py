@@ -112,14 +112,9 @@ def experiment_section(
     panels: Sequence[Panel],
     site: str = "",
 ) -> ExperimentSection:
-    """Read one experiment's tables, embed its figures, and find the panels that apply.
+    """Read one experiment's tables, embed its figures, and find which of the panels apply.
 
-    Args:
-        cohort: outline of its cohort.
-        outline: the experiment.
-        captions: figure -> its caption.
-        panels: all panels, those that any method may have and those of the families.
-        site: of a study between sites, the one whose report it is.
+    `captions`: figure -> its caption; `site`: of a study between sites, the one whose report it is.
     """
     known = read_known(cohort, outline, captions)
     answer, null, first = known.answer, known.null, None
@@ -153,7 +148,7 @@ def _headline_note(known: Known) -> str:
         return ""
     if len(titles) == 1:
         return f"{titles[0]} is shown beside the methods that its paper compares it with."
-    return f"{listed(titles, 'and')} are shown beside the methods that their papers compare them with."
+    return f"{listed(titles)} are shown beside the methods that their papers compare them with."
 
 
 def _protocol(outline: ExperimentOutline, words: ClassWords) -> str:

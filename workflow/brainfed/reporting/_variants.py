@@ -175,15 +175,11 @@ class ShownVariant:
     Attributes:
         name: as in the config.
         method: the method that it varies.
-        method_title: the method's own title.
         family: `baseline`, `linear`, `graph` or `federated`.
         settings: the method's resolved settings.
-        costs: its `cost.json` of each repeat.
-        timings: its `timing.json` of each repeat.
+        costs, timings, histories, privacy: its artefact of that name of each repeat.
         shipped: all settings of the method as shipped, those of its stages as `graph.k`.
         stages: settings of the shared stages that it reads: `features`, `graph`, `inpainting`, `fusing`.
-        histories: its `history.parquet` of each repeat.
-        privacy: its `privacy.json` of each repeat.
         fused: graphs with generated nodes that it is trained on, of all repeats.
         feature_files: the imaging features behind them.
         inpainting: `histories`, `costs` and `timings` of the generators that it reads, one a repeat (or repeat and

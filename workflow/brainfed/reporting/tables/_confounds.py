@@ -71,11 +71,7 @@ class ShownGraph:
 
 
 def read_graph(
-    name: str,
-    path: str | Path,
-    split: str | Path,
-    participants: str | Path,
-    words: ClassWords = DIAGNOSIS_WORDS,
+    name: str, path: str | Path, split: str | Path, participants: str | Path, words: ClassWords = DIAGNOSIS_WORDS
 ) -> ShownGraph:
     """Read a graph artefact and join its subjects' institution and phenotype."""
     file = read_arrays(path, ["row", "column", "weight", "embedding"])
@@ -184,6 +180,12 @@ class SiteRow:
     left_out: int
     fewest_subjects: int = 0
 
+    @property
+    def above_chance(self) -> bool:
+        """Whether the accuracy exceeds chance by more than two standard errors in the smallest embedding."""
+        error = np.sqrt(self.chance * (1 - self.chance) / self.fewest_subjects)
+        return bool(self.accuracy > self.chance + 2 * error)
+
 
 def site_rows(table: pd.DataFrame) -> list[SiteRow]:
     """The rows of the page, one a kind of graph."""
@@ -213,32 +215,12 @@ def _range(values: pd.Series) -> str:
 
 
 @dataclass(frozen=True)
-class Identification:
-    """Accuracy of the site predicted from the input of the graph, a summary of the features.
-
-    Attributes:
-        accuracy: share of correct subjects, each by a model not trained on it; mean over graphs.
-        chance: share of the largest site; mean over graphs.
-        subjects: number in the smallest graph, at sites with 5 or more.
-    """
-
-    accuracy: float
-    chance: float
-    subjects: int
-
-    @property
-    def above_chance(self) -> bool:
-        """Whether the accuracy exceeds chance by more than two standard errors."""
-        error = np.sqrt(self.chance * (1 - self.chance) / self.subjects)
-        return bool(self.accuracy > self.chance + 2 * error)
-
-
-@dataclass(frozen=True)
 class Confounds:
     """All measured confounds; None if not measured.
 
     Attributes:
         features: kind of features: `connectivity` or `measures`.
+        identified: prediction of the site from the input of the graph, a summary of the features.
         summary: mean connectivity by site.
         motion: mean FD of two groups, patients and controls or a class and all others, with their words.
         motion_sites: mean FD by site.
@@ -246,7 +228,7 @@ class Confounds:
 
     features: str
     classes: ClassesBySite | None = None
-    identified: Identification | None = None
+    identified: SiteRow | None = None
     summary: SiteDifferences | None = None
     motion: tuple[tuple[GroupDifference, ClassWords], ...] = ()
     motion_sites: SiteDifferences | None = None
@@ -264,12 +246,11 @@ def find_confounds(
         morphometry: whether the features are FreeSurfer measures.
     """
     known = [trace for trace in traces if trace.embeddings]
-    widest = max(known, key=lambda trace: trace.fewest_subjects, default=None)
     diagnosis = kept["diagnosis"].where(kept["diagnosis"] >= 0)
     return Confounds(
         "measures" if morphometry else "connectivity",
         classes_by_site(diagnosis, kept["site"]),
-        Identification(widest.accuracy, widest.chance, widest.fewest_subjects) if widest else None,
+        max(known, key=lambda trace: trace.fewest_subjects, default=None),
         None if morphometry else site_differences(kept["mean_fc"], kept["site"]),
         tuple(
             (found, named)

@@ -55,11 +55,6 @@ class Exchange:
     noise: float | None
 
     @property
-    def patients_leave(self) -> bool:
-        """Whether anything with entries of single patients left an institution."""
-        return bool(self.patient_level)
-
-    @property
     def kinds(self) -> list[str]:
         """Names of the crossing tensors, grouped by part: `weight (3 tensors)`, `encoder (4 tensors)`."""
         names = dict.fromkeys(crossing.name for crossing in self.crossings)

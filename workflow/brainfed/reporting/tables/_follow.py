@@ -28,11 +28,7 @@ COLOURS = 32
 
 
 def thumbnail(matrix: NDArray[np.float64]) -> str:
-    """A PNG in base64, blue below and red above 0.
-
-    Args:
-        matrix: (R, R) correlations.
-    """
+    """Correlations (R, R) as a PNG in base64, blue below and red above 0."""
     side = min(len(matrix), SIDE)
     edges = np.linspace(0, len(matrix), side + 1).astype(int)[:-1]
     sums = np.add.reduceat(np.add.reduceat(matrix, edges, axis=0), edges, axis=1)
@@ -78,7 +74,7 @@ def write_followed(
         path: the output.
         by_run: whether a subject's connectivity is the mean over its runs.
     """
-    people = read_cohort(cohort["participants"], cohort["included"], cohort["measures"])
+    people = read_cohort(*(cohort[name] for name in ("participants", "included", "measures")))
     issues = pd.read_csv(cohort["issues"], sep="\t", dtype=str, keep_default_na=False)
     scored = read_predictions(list(predictions), list(predictions.values()))
     found = follow_subjects(people, issues, series, scored, words, load_runs(series) if by_run else {})
@@ -143,14 +139,9 @@ def _quality(row: "pd.Series[Any]", kept: pd.DataFrame) -> list[dict[str, str]]:
     for column, (title, divisor, digits) in MEASURED.items():
         value, others = float(row[column]), kept[column].dropna().to_numpy(dtype=np.float64)
         if np.isfinite(value) and len(others):
-            found.append(
-                {
-                    "title": title,
-                    "value": rounded(value / divisor, digits),
-                    "median": rounded(float(np.median(others)) / divisor, digits),
-                    "below": f"{rounded(100 * float((others < value).mean()), 0)}\u00a0%",
-                }
-            )
+            shown, median = (rounded(float(one) / divisor, digits) for one in (value, np.median(others)))
+            below = f"{rounded(100 * float((others < value).mean()), 0)}\u00a0%"
+            found.append({"title": title, "value": shown, "median": median, "below": below})
     return found
 
 
@@ -177,14 +168,13 @@ def _scores(predictions: pd.DataFrame, words: ClassWords) -> Mapping[str, list[d
     table = predictions.assign(own=own, right=predicted(predictions) == label)
     found: dict[str, list[dict[str, Any]]] = {}
     for (subject, variant), rows in table.groupby(["subject", "variant"], sort=False):
-        found.setdefault(str(subject), []).append(
-            {
-                "variant": str(variant),
-                "score": rounded(float(rows["own"].mean()), 2),
-                "kind": str(rows["kind"].iloc[0]),
-                "of": words.one[int(rows["label"].iloc[0])],
-                "right": int(rows["right"].sum()),
-                "tests": len(rows),
-            }
-        )
+        row = {
+            "variant": str(variant),
+            "score": rounded(float(rows["own"].mean()), 2),
+            "kind": str(rows["kind"].iloc[0]),
+            "of": words.one[int(rows["label"].iloc[0])],
+            "right": int(rows["right"].sum()),
+            "tests": len(rows),
+        }
+        found.setdefault(str(subject), []).append(row)
     return found

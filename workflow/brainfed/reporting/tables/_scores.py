@@ -73,7 +73,7 @@ def without_effect(variants: Sequence[ShownVariant], scored: Scored) -> list[str
     found = []
     if idle:
         found.append(
-            f"ComBat changed nothing for {listed([one.title for one in idle], 'and')}: no institution has two sites "
+            f"ComBat changed nothing for {listed([one.title for one in idle])}: no institution has two sites "
             "with enough training subjects to compare."
         )
     alike: dict[tuple[str, bytes], list[ShownVariant]] = {}
@@ -88,7 +88,7 @@ def without_effect(variants: Sequence[ShownVariant], scored: Scored) -> list[str
             theirs = flat_settings(other.settings, other.stages)
             differing = sorted(key for key in own.keys() | theirs.keys() if own.get(key) != theirs.get(key))
             found.append(
-                f"{other.title} has the scores of {first.title} in every run: {listed(differing, 'and')} changed "
+                f"{other.title} has the scores of {first.title} in every run: {listed(differing)} changed "
                 "nothing that a score shows."
             )
     return found
@@ -171,13 +171,10 @@ class TwinRow:
     """One federated method and one twin.
 
     Attributes:
-        variant: the federated method.
-        score: its mean AUC.
+        score, twin_score: mean AUCs.
         side: `alone` or `pooled data`.
-        twin: the twin; None if the experiment has none.
-        twin_score: the twin's mean AUC.
-        auc: federated minus twin, AUC.
-        accuracy: federated minus twin, accuracy.
+        twin: None if the experiment has none.
+        auc, accuracy: federated minus twin.
         better: number of institutions with a higher mean AUC with federation, and the total.
         missing: reason for a missing twin, or the variant to add to the config.
     """
@@ -245,8 +242,8 @@ def _lacks(titles: Sequence[str], missing: dict[str, str]) -> str:
     verb = "have" if len(titles) > 1 else "has"
     added = [reason.removeprefix("add ") for reason in missing.values() if reason.startswith("add ")]
     reasons = [reason for reason in missing.values() if not reason.startswith("add ")]
-    reasons += [f"add {listed(added, 'and')}"] if added else []
-    return f"{listed(titles, 'and')} {verb} no twin {sides} here{': ' if reasons else ''}{'; '.join(reasons)}."
+    reasons += [f"add {listed(added)}"] if added else []
+    return f"{listed(titles)} {verb} no twin {sides} here{': ' if reasons else ''}{'; '.join(reasons)}."
 
 
 def twin_notes(variants: Sequence[ShownVariant]) -> list[str]:

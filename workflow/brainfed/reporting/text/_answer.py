@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from brainfed.evaluation import INSTITUTION, corrected_t_test, institutions_unseen
-from brainfed.reporting import Interval, PageTests, ShownVariant, best, counted, rounded, signed
+from brainfed.reporting import Interval, PageTests, Scored, ShownVariant, best, counted, rounded, signed
 
 METRIC = "auc"
 TWIN_ALONE, TWIN_POOLED = "same model alone", "same model, pooled data"
@@ -22,20 +22,20 @@ SIDES = {"alone": TWIN_ALONE, "pooled": TWIN_POOLED}
 
 @dataclass(frozen=True)
 class Comparison:
-    """The chosen method minus another one, paired by run.
+    """A method minus another one, paired by run.
 
     Attributes:
-        roles: roles of the other variant: `TWIN_ALONE`, `TWIN_POOLED`; the strongest `ALONE`, on `POOLED` data, with
-            `NO_IMAGING`; the config's `REFERENCE` if it is none of these.
         other: the other variant.
         score: mean of the other variant.
         difference: mean difference with its corrected interval.
+        roles: of the other variant in an answer: `TWIN_ALONE`, `TWIN_POOLED`; the strongest `ALONE`, on `POOLED` data,
+            with `NO_IMAGING`; the config's `REFERENCE` if it is none of these.
     """
 
-    roles: tuple[str, ...]
     other: ShownVariant
     score: Interval
     difference: Interval
+    roles: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -92,11 +92,13 @@ def find_answer(tests: PageTests) -> Answer:
         other = best(scored.runs, names, METRIC)
         if other in shown and other != name and not (role == REFERENCE and other in roles):
             roles[str(other)] = (*roles.get(str(other), ()), role)
-    comparisons = tuple(
-        Comparison(held, shown[other], scored.interval(other, METRIC), scored.difference(name, other, METRIC))
-        for other, held in roles.items()
-    )
+    comparisons = tuple(_comparison(scored, name, shown[other], held) for other, held in roles.items())
     return Answer(shown[name], scored.interval(name, METRIC), len(federated), comparisons, unseen)
+
+
+def _comparison(scored: Scored, name: str, other: ShownVariant, roles: tuple[str, ...] = ()) -> Comparison:
+    score, difference = scored.interval(other.name, METRIC), scored.difference(name, other.name, METRIC)
+    return Comparison(other, score, difference, roles)
 
 
 # The answer in words: one line with the estimate and its interval, and the numbers behind it.
@@ -207,15 +209,6 @@ def _difference(comparison: Comparison) -> str:
 
 
 @dataclass(frozen=True)
-class BaselineComparison:
-    """A baseline with its mean AUC, and the method minus it, paired by run."""
-
-    variant: ShownVariant
-    score: Interval
-    difference: Interval
-
-
-@dataclass(frozen=True)
 class MethodBeside:
     """A method with its mean AUC, and its baselines.
 
@@ -227,7 +220,7 @@ class MethodBeside:
 
     variant: ShownVariant
     score: Interval
-    baselines: tuple[BaselineComparison, ...]
+    baselines: tuple[Comparison, ...]
     leader: ShownVariant
     leader_score: Interval
 
@@ -239,13 +232,7 @@ def find_beside(tests: PageTests) -> list[MethodBeside]:
     methods = [name for name, variant in shown.items() if not variant.is_measure]
     found = []
     for variant in shown.values():
-        compared = tuple(
-            BaselineComparison(
-                shown[name], scored.interval(name, METRIC), scored.difference(variant.name, name, METRIC)
-            )
-            for name in variant.beside
-            if name in shown
-        )
+        compared = tuple(_comparison(scored, variant.name, shown[name]) for name in variant.beside if name in shown)
         if compared:
             leader = best(scored.runs, methods, METRIC) or variant.name
             score, highest = (scored.interval(name, METRIC) for name in (variant.name, leader))
@@ -255,14 +242,14 @@ def find_beside(tests: PageTests) -> list[MethodBeside]:
 
 def beside_sentence(result: MethodBeside) -> str:
     """The method's own score, its difference from every baseline, and which method has the highest score."""
-    parts = [f"{one.difference.as_difference()} from {one.variant.title}" for one in result.baselines]
-    own = f"{result.variant.title}, with an AUC of {result.score.in_words()}, differs by {listed(parts, 'and')}."
+    parts = [f"{one.difference.as_difference()} from {one.other.title}" for one in result.baselines]
+    own = f"{result.variant.title}, with an AUC of {result.score.in_words()}, differs by {listed(parts)}."
     if result.leader == result.variant:
         return f"{own} It has the highest AUC of all methods."
     return f"{own} {result.leader.title} has the highest AUC of all methods, {result.leader_score.text}."
 
 
-def listed(items: Sequence[str], word: str) -> str:
+def listed(items: Sequence[str], word: str = "and") -> str:
     """`a, b and c`."""
     return f" {word} ".join([", ".join(items[:-1]), items[-1]]) if len(items) > 1 else "".join(items)
 

@@ -161,7 +161,7 @@ def poison_sentences(variants: Sequence[ShownVariant], institutions: int) -> lis
         for attack, own in counts.items()
     ]
     defences = [str(variant.setting("defence")).replace("_", " ") for variant in variants if variant.is_defended]
-    said += [f"Defences of the server: {listed(list(dict.fromkeys(defences)), 'and')}."] if defences else []
+    said += [f"Defences of the server: {listed(list(dict.fromkeys(defences)))}."] if defences else []
     return said
 
 
@@ -354,7 +354,7 @@ def _privacy(situation: Situation) -> list[Fact]:
     if situation.shared_graph:
         many = len(situation.shared_graph) > 1
         said.append(
-            f"{listed(situation.shared_graph, 'and')} need{'' if many else 's'} a graph that joins subjects of several "
+            f"{listed(situation.shared_graph)} need{'' if many else 's'} a graph that joins subjects of several "
             "institutions: here one place built it from data of single subjects, so "
             f"{'these are' if many else 'it is'} federated in the training alone."
         )

@@ -3,12 +3,12 @@
 from brainfed.scripting import job
 
 with job(snakemake) as running:
+    from brainfed.cohort.quality import included_subjects
     from brainfed.graphs import ConnectomeSettings, read_connectivity, write_connectomes
-    from brainfed.runtime import canonical_json, read_arrays, read_table, write_text
+    from brainfed.runtime import read_arrays, write_json
 
     files, settings = snakemake.input, running.params.settings
-    included = read_table(files.included, ["subject", "included"])
-    measured = read_connectivity(files.features, set(included.loc[included["included"], "subject"]))
+    measured = read_connectivity(files.features, set(included_subjects(files.included)))
     features = read_arrays(files.features, []).metadata
     write_connectomes(
         snakemake.output.connectomes,
@@ -22,4 +22,4 @@ with job(snakemake) as running:
         },
     )
     if timing := snakemake.output.get("timing"):
-        write_text(timing, canonical_json(running.timing()) + "\n")
+        write_json(timing, running.timing())

@@ -7,7 +7,7 @@ with job(snakemake) as running:
 
     from brainfed.cohort.splits import training_labels
     from brainfed.graphs import GraphSettings, build_graph, known_phenotypes
-    from brainfed.runtime import Streams, canonical_json, write_arrays, write_text
+    from brainfed.runtime import Streams, write_arrays, write_json
     from brainfed.samples import phenotypes_of, read_features, read_people
 
     files, params = snakemake.input, running.params
@@ -36,4 +36,4 @@ with job(snakemake) as running:
     if graph.selected:
         metadata["selected"] = [columns.tolist() for columns in graph.selected]
     write_arrays(snakemake.output.graph, arrays, metadata)
-    write_text(snakemake.output.timing, canonical_json(running.timing()) + "\n")
+    write_json(snakemake.output.timing, running.timing())

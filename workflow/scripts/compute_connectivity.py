@@ -3,13 +3,11 @@
 from brainfed.scripting import job
 
 with job(snakemake) as running:
-    import pandas as pd
-
     from brainfed.imaging import FeatureSettings, connectivity
     from brainfed.imaging.series import load_runs, load_series
-    from brainfed.runtime import UserError, read_table, write_arrays
+    from brainfed.runtime import UserError, read_tables, write_arrays
 
-    quality = pd.concat([read_table(path, ["subject", "problem"]) for path in snakemake.input.quality])
+    quality = read_tables(snakemake.input.quality, ["subject", "problem"])
     subjects = sorted(quality.loc[quality["problem"] == "", "subject"])
     if not subjects:
         raise UserError(

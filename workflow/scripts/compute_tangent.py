@@ -3,12 +3,12 @@
 from brainfed.scripting import job
 
 with job(snakemake) as running:
+    from brainfed.cohort.quality import included_subjects
     from brainfed.imaging import crossings_of_all, load_covariances, tangent_at_identity, tangent_of_all
-    from brainfed.runtime import read_table, write_arrays
+    from brainfed.runtime import write_arrays
     from brainfed.scripting import joint_job
 
-    included = read_table(snakemake.input.included, ["subject", "included"])
-    found = load_covariances(snakemake.input.covariances, sorted(included.loc[included["included"], "subject"]))
+    found = load_covariances(snakemake.input.covariances, sorted(included_subjects(snakemake.input.included)))
     alone = running.params.settings["reference"] == "identity"
     link = joint_job(running.params, snakemake.output.features).link
     write_arrays(

@@ -5,7 +5,7 @@ from brainfed.scripting import job
 with job(snakemake) as running:
     from brainfed.cohort.splits import read_acquisition, training_labels
     from brainfed.imaging import FeatureSettings, load_covariances, tangent_ledger, tangent_of_fold
-    from brainfed.runtime import canonical_json, read_arrays, read_table, write_arrays, write_text
+    from brainfed.runtime import read_arrays, read_table, write_arrays, write_json
     from brainfed.samples import read_features
     from brainfed.scripting import joint_job
 
@@ -47,4 +47,4 @@ with job(snakemake) as running:
         crossings += selection.crossings
     metadata |= {"crossings": crossings}
     write_arrays(snakemake.output.features, {"features": features}, metadata)
-    write_text(snakemake.output.timing, canonical_json(running.timing()) + "\n")
+    write_json(snakemake.output.timing, running.timing())

@@ -5,26 +5,15 @@ from brainfed.scripting import job
 with job(snakemake, gpu=True) as running:
     from dataclasses import fields
 
-    from brainfed.graphs import GraphSettings
     from brainfed.inpainting import FusingSettings, crossings_of, fuse
     from brainfed.inpainting.fedni.drawing import warn_of_sites
-    from brainfed.runtime import Streams, canonical_json, read_arrays, resolve, restore, write_arrays, write_text
+    from brainfed.runtime import read_arrays, resolve, restore, write_arrays, write_json
     from brainfed.runtime.jobs import Run
-    from brainfed.samples import inpainting_inputs, read_cut
-    from brainfed.scripting import joint_job
+    from brainfed.samples import read_cut
+    from brainfed.scripting import inpainting_samples, joint_job
 
     params, files = running.params, snakemake.input
-    inputs = inpainting_inputs(
-        split=files.split,
-        participants=files.participants or None,
-        features=files.features,
-        graph=files.graph,
-        graph_settings=restore(GraphSettings, params.graph),
-        protocol=params.protocol,
-        part=snakemake.wildcards.part,
-        streams=Streams(params.seed, params.repeat),
-        correlations=params.correlations,
-    )
+    inputs = inpainting_samples(params, files, snakemake.wildcards.part)
     inputs = joint_job(params, snakemake.output.fused, running.device).placed(inputs, snakemake.output.fused)
     generator = resolve(params.entry)(
         inputs,
@@ -46,4 +35,4 @@ with job(snakemake, gpu=True) as running:
             "crossings": [*read_arrays(files.graph, []).metadata["crossings"], *crossings_of(inputs, fused, settings)],
         },
     )
-    write_text(snakemake.output.timing, canonical_json(running.timing()) + "\n")
+    write_json(snakemake.output.timing, running.timing())

@@ -3,18 +3,16 @@
 from brainfed.scripting import job
 
 with job(snakemake) as running:
-    import pandas as pd
-
     from brainfed.cohort.quality import crossings_of_inclusion, include, join_quality
     from brainfed.cohort.settings import CohortSettings
-    from brainfed.runtime import canonical_json, read_table, restore, write_table, write_text
+    from brainfed.runtime import read_table, read_tables, restore, write_json, write_table
 
     measured = join_quality(
         read_table(snakemake.input.participants),
-        pd.concat([read_table(path) for path in snakemake.input.quality], ignore_index=True),
+        read_tables(snakemake.input.quality),
         read_table(snakemake.input.measures),
     )
     settings = restore(CohortSettings, running.params.settings)
     write_table(snakemake.output.included, include(measured, settings))
     crossings = crossings_of_inclusion(measured, settings.source)
-    write_text(snakemake.output.crossings, canonical_json({"crossings": list(crossings)}) + "\n")
+    write_json(snakemake.output.crossings, {"crossings": list(crossings)})

@@ -4,10 +4,10 @@ from brainfed.scripting import job
 
 with job(snakemake) as running:
     from brainfed.imaging import FeatureSettings, join_views
-    from brainfed.runtime import canonical_json, restore, write_arrays, write_text
+    from brainfed.runtime import restore, write_arrays, write_json
 
     settings = running.params.settings
     joined = join_views(snakemake.input.views, restore(FeatureSettings, settings).views)
     write_arrays(snakemake.output.features, {"features": joined.features}, {**joined.metadata, "settings": settings})
     if snakemake.output.get("timing"):
-        write_text(snakemake.output.timing, canonical_json(running.timing()) + "\n")
+        write_json(snakemake.output.timing, running.timing())

@@ -3,15 +3,13 @@
 from brainfed.scripting import job
 
 with job(snakemake) as running:
-    import pandas as pd
-
     from brainfed.cohort.quality import crossings_of_likeness, measure_scans
     from brainfed.imaging import typicality
     from brainfed.imaging.series import load_runs, load_series
-    from brainfed.runtime import canonical_json, read_table, write_table, write_text
+    from brainfed.runtime import read_table, read_tables, write_json, write_table
 
     files, params = snakemake.input, running.params
-    quality = pd.concat([read_table(path, ["subject", "problem"]) for path in files.quality], ignore_index=True)
+    quality = read_tables(files.quality, ["subject", "problem"])
     connectivity, crossings = None, ()
     if files.series:
         series, regions = load_series(list(files.series), list(quality.loc[quality["problem"] == "", "subject"]))
@@ -21,9 +19,9 @@ with job(snakemake) as running:
     measures = measure_scans(
         read_table(files.participants, ["subject"])["subject"],
         quality,
-        pd.concat([read_table(path) for path in files.coverage], ignore_index=True),
+        read_tables(files.coverage),
         params.min_coverage,
         connectivity,
     )
     write_table(snakemake.output.measures, measures)
-    write_text(snakemake.output.crossings, canonical_json({"crossings": list(crossings)}) + "\n")
+    write_json(snakemake.output.crossings, {"crossings": list(crossings)})

@@ -5,24 +5,12 @@ from brainfed.scripting import job
 with job(snakemake, gpu=True) as running:
     from importlib.metadata import version
 
-    from brainfed.graphs import GraphSettings
-    from brainfed.runtime import Streams, canonical_json, resolve, restore, write_arrays, write_table, write_text
+    from brainfed.runtime import resolve, restore, write_arrays, write_json, write_table
     from brainfed.runtime.jobs import Run, inputs_digest
-    from brainfed.samples import inpainting_inputs
-    from brainfed.scripting import joint_job, site_code
+    from brainfed.scripting import inpainting_samples, joint_job, site_code
 
     params, files = running.params, snakemake.input
-    inputs = inpainting_inputs(
-        split=files.split,
-        participants=files.participants or None,
-        features=files.features,
-        graph=files.graph,
-        graph_settings=restore(GraphSettings, params.graph),
-        protocol=params.protocol,
-        part=snakemake.wildcards.part,
-        streams=Streams(params.seed, params.repeat),
-        correlations=params.correlations,
-    )
+    inputs = inpainting_samples(params, files, snakemake.wildcards.part)
     keys = ("code", "settings", "graph", "correlations", "protocol", "seed", "repeat", "threads")
     digest = inputs_digest(
         {key: vars(params)[key] for key in keys}
@@ -41,14 +29,10 @@ with job(snakemake, gpu=True) as running:
     write_arrays(
         snakemake.output.generator,
         trained.arrays,
-        {
-            "subjects": list(inputs.subjects),
-            "institutions": list(inputs.institutions),
-            "settings": params.settings,
-        },
+        {"subjects": inputs.subjects, "institutions": inputs.institutions, "settings": params.settings},
     )
     write_table(snakemake.output.history, trained.history)
     cost = {"counts": trained.counts, "crossings": list(trained.crossings), "held_out": list(trained.held_out)}
-    write_text(snakemake.output.cost, canonical_json(cost) + "\n")
-    write_text(snakemake.output.timing, canonical_json(running.timing()) + "\n")
+    write_json(snakemake.output.cost, cost)
+    write_json(snakemake.output.timing, running.timing())
     checkpoint.remove()

@@ -11,7 +11,7 @@ from brainfed.cohort import DIAGNOSIS_WORDS
 from brainfed.cohort.quality import ClassesBySite, GroupDifference, SiteDifferences, classes_by_site
 from brainfed.cohort.settings import FlagSettings
 from brainfed.reporting.tables import SiteRow, confound_sentences, find_confounds
-from brainfed.reporting.tables._confounds import Confounds, Identification
+from brainfed.reporting.tables._confounds import Confounds
 from brainfed.reporting.text import quality_words
 
 P = (0.0001, 0.03, 0.049, 0.051, 0.4, 0.9987, 1.0)
@@ -19,10 +19,14 @@ ACCURACY = (0.2, 0.3, 0.33, 0.5, 0.84, 1.0)
 NO_SITES = pd.DataFrame()
 
 
+def trace_of(accuracy):
+    return SiteRow("over everybody", accuracy, 0.3, accuracy, accuracy, 1, "4", "120", 0, 120)
+
+
 def paragraphs():
     """One for every combination of what can be measured."""
     summaries = [None, *(SiteDifferences(explained, p, NO_SITES) for explained in (0.0, 0.3) for p in P)]
-    traces = [None, *(Identification(accuracy, 0.3, 120) for accuracy in ACCURACY)]
+    traces = [None, *map(trace_of, ACCURACY)]
     motions = [None, *(GroupDifference(0.2, 0.21, -0.05, 0.03, p, -0.1) for p in P[::3])]
     tables = [None, *(ClassesBySite(v, p, 0.6, 0.5, 4, alone) for v, p, alone in ((0.0, 1.0, 0), (0.4, 0.001, 1)))]
     for summary, trace, motion, table in itertools.product(summaries, traces, motions, tables):
@@ -58,8 +62,8 @@ def test_no_p_is_printed_as_nought_or_one():
 
 def test_an_accuracy_within_guessing_identifies_nothing():
     """Two standard errors of guessing 0.3 among 120 are 0.084."""
-    assert not Identification(0.38, 0.3, 120).above_chance
-    assert Identification(0.39, 0.3, 120).above_chance
+    assert not trace_of(0.38).above_chance
+    assert trace_of(0.39).above_chance
 
 
 def test_sites_and_diagnoses_by_hand():

@@ -16,7 +16,6 @@ from brainfed.reporting import ShownVariant
 from brainfed.reporting.figures._patterns import patterns_figure
 from brainfed.reporting.figures._style import drawing, save_svg
 from brainfed.reporting.tables import end_name, planted_sentences, read_strongest, shown_patterns
-from brainfed.reporting.tables._patterns import side
 from brainfed.runtime import write_tsv
 
 WORDS = class_words("diagnosis")
@@ -90,7 +89,7 @@ def test_small_changes_keep_three_digits(scale, digits):
 
 
 def test_sides_of_the_brain():
-    assert [side(x) for x in (-40.0, 40.0, -1.0, np.nan)] == ["L", "R", "M", ""]
+    assert [end_name("V", x) for x in (-40.0, 40.0, -1.0, np.nan)] == ["V (L)", "V (R)", "V (M)", "V"]
     assert end_name("Precuneus", -12.0) == "Precuneus (L)"
     assert end_name("Precuneus", np.nan) == "Precuneus"
     assert end_name("Frontal_Inferior_Orbital_Part", 30.0, 11) == "Front\u2026_Part (R)"

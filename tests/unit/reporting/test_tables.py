@@ -12,6 +12,7 @@ from brainfed.imaging.fitted import harmonised
 from brainfed.reporting import Scored, ShownVariant, site_table
 from brainfed.reporting._outline import attrition, twin_groups
 from brainfed.reporting.tables import (
+    difference_table,
     read_costs,
     read_exchanges,
     readable,
@@ -20,7 +21,6 @@ from brainfed.reporting.tables import (
     score_rows,
     without_effect,
 )
-from brainfed.reporting.tables._scores import difference_rows, significant_counts
 from brainfed.runtime import write_arrays
 from support.reports.report_experiments import crossing
 
@@ -120,12 +120,13 @@ def test_the_tests_table_has_both_tests_and_counts_significant_differences():
         columns=["variant", "metric", "scope", "difference", "ci_low", "ci_high", "effect_size", "p_paper",
                  "p_corrected", "p_holm"],
     )  # fmt: skip
-    rows = difference_rows(tests, [RIDGE, FEDGCN, SHUFFLED], "auc", "institution", 10)
+    table = difference_table("", tests, [RIDGE, FEDGCN, SHUFFLED], "auc", "institution", 10)
+    rows = table.rows
     assert [cell.text for cell in rows[0].cells] == ["−0.02", "−0.40", ".030", ".200", ".400"]
     assert rows[0].cells[0].note == "[−0.05, +0.01]"
     assert [cell.marked for cell in rows[0].cells] == [False, False, True, False, False]
     assert [cell.text for cell in rows[1].cells][2:] == ["< .001", "< .001", "< .001"]
-    assert significant_counts(tests, "auc", "institution") == (2, 1, 2)
+    assert (table.by_paper, table.by_holm, table.compared) == (2, 1, 2)
 
 
 def people():
@@ -173,7 +174,7 @@ def variant_with(tmp_path, rows, family="federated"):
 def test_a_tensor_with_a_subject_axis_flags_its_method(tmp_path):
     rows = [crossing("features", "subjects x features"), crossing("model", "features")]
     (found,) = read_exchanges([variant_with(tmp_path, rows)])
-    assert found.patients_leave and found.patient_level == ["features"]
+    assert found.patient_level == ["features"]
 
 
 def test_nodes_and_edges_of_single_graphs_flag_their_method(tmp_path):
@@ -192,7 +193,7 @@ def test_every_stage_that_sends_has_a_row_and_says_to_whom(tmp_path):
     assert [(one.stage, one.to, one.volume("upload")) for one in found] == [
         ("features", "the other institutions", 1000), ("graph", "one centre", 1000), ("classifier", "one centre", 120)
     ]  # fmt: skip
-    assert [one.patients_leave for one in found] == [False, True, True]
+    assert [bool(one.patient_level) for one in found] == [False, True, True]
 
 
 def test_a_method_that_sends_nothing_has_a_row_that_says_so(tmp_path):
@@ -204,7 +205,7 @@ def test_weights_alone_do_not(tmp_path):
     rows = [crossing("weight-0", "features x hidden-0"), crossing("weight-1", "hidden-0 x classes"),
             crossing("bias-0", "hidden-0", "download", 7)]  # fmt: skip
     (found,) = read_exchanges([variant_with(tmp_path, rows)])
-    assert not found.patients_leave and found.kinds == ["weight (2 tensors)", "bias"]
+    assert not found.patient_level and found.kinds == ["weight (2 tensors)", "bias"]
     assert (found.volume("upload"), found.volume("download"), found.noise) == (2000, 7, 0.01)
 
 

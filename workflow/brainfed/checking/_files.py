@@ -29,7 +29,7 @@ from brainfed.cohort.sources import (
     wanted_files,
 )
 from brainfed.configuration.layout import CohortInputs
-from brainfed.runtime import Refuse, UserError, pass_over
+from brainfed.runtime import UserError, pass_over
 from brainfed.runtime.records import dated_ahead
 
 
@@ -88,7 +88,10 @@ def read_roster(
     below: Mapping[str, Sequence[str]] = {}
     with boundary(f"Cohort {name!r}, {settings.series}", refuse):
         below = files_below(str(settings.series))
-    for row in _rows(settings, refuse):
+    rows: list[Row] = []
+    with boundary(", ".join(settings.tables), refuse):
+        rows = cohort_rows(settings.tables, settings, refuse)
+    for row in rows:
         mistakes: list[UserError] = []
         with boundary(f"{row.table}, line {row.line}", mistakes.append):
             participants[row.subject] = read_participant(row, settings)
@@ -96,12 +99,6 @@ def read_roster(
         for error in mistakes:
             refuse(error, row.subject)
     return listed, participants, findings
-
-
-def _rows(settings: CohortSettings, refuse: Refuse) -> list[Row]:
-    with boundary(", ".join(settings.tables), refuse):
-        return cohort_rows(settings.tables, settings, refuse)
-    return []
 
 
 def reading_remarks(tables: Sequence[str], settings: CohortSettings) -> Iterator[Finding]:
@@ -248,12 +245,11 @@ def _left_out(listing: Listing, settings: CohortSettings) -> Iterator[Finding]:
         remedy = "they are left out" if dropping else "bring the files, or leave them out with on_invalid: drop"
         sentence = f"{len(subjects)} of {total} subjects: {reason}{pattern} ({named(subjects)}); {remedy}."
         yield Finding(severity_of(settings), "", sentence, subjects)
-    if listing.unlisted:
-        more = len(listing.unlisted)
+    if more := len(listing.unlisted):
         strangers = "1 subject with files has" if more == 1 else f"{more} subjects with files have"
         yield note(
-            f"{strangers} no row in the table, the first is "
-            f"{listing.unlisted[0]}; add rows, or fix the ids if they should be found."
+            f"{strangers} no row in the table, the first is {listing.unlisted[0]}; add rows, or fix the ids if they "
+            "should be found."
         )
 
 

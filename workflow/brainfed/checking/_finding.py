@@ -52,6 +52,13 @@ def boundary(where: str, refuse: Refuse) -> Iterator[None]:
         refuse(UnexpectedError(_unexpected(where, error)))
 
 
+def attempt(where: str, refuse: Refuse, *checks: Callable[[], object]) -> None:
+    """Run every check, also after one that fails; their failures go to `refuse` as of `boundary`."""
+    for check in checks:
+        with boundary(where, refuse):
+            check()
+
+
 def found_at(place: str, error: UserError, severity: Severity = "stops", subjects: tuple[str, ...] = ()) -> Finding:
     """The finding of a mistake; an unexpected failure always stops the run."""
     return Finding("stops" if isinstance(error, UnexpectedError) else severity, place, str(error), subjects)
@@ -110,16 +117,11 @@ def as_text(findings: Sequence[Finding]) -> str:
             lines += ["", finding.place]
             place = finding.place
         lines.append(f"{number:3}. {WORDS[finding.severity]}: {finding.sentence}")
-    counts = {severity: sum(finding.severity == severity for finding in findings) for severity in WORDS}
+    stops, notes = (sum(finding.severity == severity for finding in findings) for severity in ("stops", "notes"))
     dropped = len({subject for finding in findings if finding.severity == "drops" for subject in finding.subjects})
-    return "\n".join(
-        [
-            *lines,
-            "",
-            f"{counts['stops']} stop{'s' if counts['stops'] == 1 else ''} the run, {dropped} "
-            f"subject{' leaves' if dropped == 1 else 's leave'}, {counts['notes']} worth knowing",
-        ]
-    ).lstrip("\n")
+    leave = "1 subject leaves" if dropped == 1 else f"{dropped} subjects leave"
+    lines += ["", f"{stops} stop{'s' if stops == 1 else ''} the run, {leave}, {notes} worth knowing"]
+    return "\n".join(lines).lstrip("\n")
 
 
 def named(subjects: Sequence[str]) -> str:
@@ -160,9 +162,6 @@ def _together(alike: Sequence[Finding]) -> Finding:
     subjects = tuple(dict.fromkeys(subject for finding in alike for subject in finding.subjects))
     others = [subject for subject in subjects if subject not in first.subjects]
     sentence = _with_others(first.sentence, [finding.sentence for finding in alike])
-    more = (
-        f" The same in {named(others)}."
-        if others
-        else f" The same {'once' if len(alike) == 2 else f'{len(alike) - 1} times'} more."
-    )
-    return Finding(first.severity, first.place, sentence + more, subjects)
+    times = "once" if len(alike) == 2 else f"{len(alike) - 1} times"
+    more = f"in {named(others)}" if others else f"{times} more"
+    return replace(first, sentence=f"{sentence} The same {more}.", subjects=subjects)

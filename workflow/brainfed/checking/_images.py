@@ -4,7 +4,7 @@ A cohort has one image a subject (nifti), or fMRIPrep's runs with brain masks, s
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import zip_longest
@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from brainfed.checking._files import list_table, read_table
-from brainfed.checking._finding import Finding, boundary, collected, failures, named, note, place_of
+from brainfed.checking._finding import Finding, attempt, boundary, collected, failures, named, note, place_of
 from brainfed.checking._people import Checked, Content, Look, concluded, look_at_all, silent_regions
 from brainfed.cohort.quality import RULES, active_rules, measure_scans
 from brainfed.cohort.settings import CohortSettings
@@ -143,14 +143,13 @@ def look_at_image(listed: ListedSubject, settings: CohortSettings, space: Space,
         tr = settings.tr.get(listed.site, header.tr)
         check_cleaning(f"Subject {subject}, {file}", volumes, tr, settings.extraction, values)
 
-    checks: tuple[Callable[[], object], ...] = (
+    attempt(
+        f"Subject {subject}, {file}",
+        refuse,
         clean,
         lambda: space.place(subject, file, header),
         lambda: check_length(subject, volumes, settings.min_timepoints),
     )
-    for check in checks:
-        with boundary(f"Subject {subject}, {file}", refuse):
-            check()
     cosines = any(name.startswith(COSINES) for name in names)
     return Look(volumes, content_of(file), header.tr, cosines=cosines, voxels=math.prod(header.shape))
 
@@ -178,19 +177,17 @@ def look_at_runs(listed: ListedSubject, settings: CohortSettings, space: Space, 
         return None
     lengths = [look.timepoints for _, look in looks]
     kept = max(lengths) if averaged else sum(lengths)
-    checks: tuple[Callable[[], None], ...] = (
+    attempt(
+        f"Subject {listed.subject}",
+        refuse,
         lambda: check_together(listed.subject, [(run.image, look.tr) for run, look in looks]),
         lambda: check_length(listed.subject, kept, settings.min_timepoints),
     )
-    for check in checks:
-        with boundary(f"Subject {listed.subject}", refuse):
-            check()
-    contradicted = [look.header_tr for _, look in looks if not np.isnan(look.header_tr)]
     return Look(
         kept,
         " ".join(look.twin for _, look in looks),
         looks[0][1].tr,
-        header_tr=contradicted[0] if contradicted else float("nan"),
+        header_tr=next((look.header_tr for _, look in looks if not np.isnan(look.header_tr)), float("nan")),
         cosines=any(look.cosines for _, look in looks),
         voxels=sum(look.voxels for _, look in looks),
     )
@@ -254,8 +251,7 @@ def read_scans(
         of_rules = [rule.measure for rule in RULES.values()]
         numbers = measured[of_rules].to_numpy(np.float64).tolist()
         for subject, values in zip(measured["subject"], numbers, strict=True):
-            seen = content.looks[subject]
-            content.looks[subject] = replace(seen, measures=dict(zip(of_rules, values, strict=True)))
+            content.looks[subject] = replace(content.looks[subject], measures=dict(zip(of_rules, values, strict=True)))
 
 
 def _in_turn(listed: Iterable[ListedSubject]) -> Iterator[ListedSubject]:
@@ -309,10 +305,12 @@ def remarks(
     unread = tuple(subject for subject, look in looks.items() if look.measures is None)
     if unread and space.atlas is not None:
         yield note(_unread(len(unread), len(looks), settings), unread)
-    site = {one.subject: one.site for one in listed}
-    for name in sorted({site[subject] for subject in looks}):
-        times = sorted({round(look.tr, 3) for subject, look in looks.items() if site[subject] == name and look.tr > 0})
-        given = settings.tr.get(name)
+    times_of: dict[str, set[float]] = {one.site: set() for one in listed if one.subject in looks}
+    for one in listed:
+        if one.subject in looks and looks[one.subject].tr > 0:
+            times_of[one.site].add(round(looks[one.subject].tr, 3))
+    for name, known in sorted(times_of.items()):
+        times, given = sorted(known), settings.tr.get(name)
         if len(times) > 1 and times[-1] > times[0] * (1 + DIFFERENT_TR):
             yield note(
                 f"site {name}: expected one repetition time, found {', '.join(f'{time:g}' for time in times)} s in the "

@@ -140,9 +140,8 @@ def concluded(
         for subject in sorted(known)
     ]
     people = tuple(one for one in everybody if settings.unlabelled == "keep" or one.diagnosis is not None)
-    severity = severity_of(settings)
     findings = [*table.findings]
-    findings += [found_at(place, error, severity, (subject,)) for subject, error in content.wrong]
+    findings += [found_at(place, error, severity_of(settings), (subject,)) for subject, error in content.wrong]
     dropped = {subject for subject, _ in content.wrong} | table.dropped
     if sentence := _nobody_left(settings.target, len(everybody), len(people), len(dropped)):
         findings.append(Finding("stops", place, f"Cohort {name!r}: {sentence}"))
@@ -226,14 +225,15 @@ def _exclude_known(
             reasons[subject] = reason_to_leave(row, settings)
         findings += [found_at(place, error, subjects=(subject,)) for error in mistakes]
     left = {subject: reason for subject, reason in reasons.items() if reason}
-    for kind in dict.fromkeys(map(exclusion_kind, left.values())):
-        subjects = tuple(subject for subject, reason in left.items() if exclusion_kind(reason) == kind)
-        rule = "exclude" if kind else "constant_regions"
+    of_kind: dict[str, list[str]] = {}
+    for subject, reason in left.items():
+        of_kind.setdefault(exclusion_kind(reason), []).append(subject)
+    for kind, subjects in of_kind.items():
         sentence = (
-            f"{len(subjects)} of {len(people)} subjects are left out by `{rule}`, the first is {subjects[0]}: "
-            f"{left[subjects[0]]}."
+            f"{len(subjects)} of {len(people)} subjects are left out by `{'exclude' if kind else 'constant_regions'}`, "
+            f"the first is {subjects[0]}: {left[subjects[0]]}."
         )
-        findings.append(Finding("drops", place, sentence, subjects))
+        findings.append(Finding("drops", place, sentence, tuple(subjects)))
     findings += collected(place, _without_measure, measured, looks, settings)
     stay = tuple(person for person in people if person.subject not in left)
     if people and not stay:
@@ -272,12 +272,10 @@ def _without_measure(
     measured: Mapping[str, Mapping[str, object]], looks: Mapping[str, Look], settings: CohortSettings
 ) -> Iterator[Finding]:
     """Limits on what nobody has, which exclude nobody; tables and headers do not show what is measured in a scan."""
+    read = [row for subject, row in measured.items() if subject in looks and looks[subject].measures]
     for name, rule in active_rules(settings.exclude).items():
         shown = rule.measure in REMEDIES
-        unread = not shown and settings.source != "freesurfer"
-        of_rule = [
-            row for subject, row in measured.items() if not unread or (subject in looks and looks[subject].measures)
-        ]
+        of_rule = list(measured.values()) if shown or settings.source == "freesurfer" else read
         if of_rule and all(isnan(float(str(row[rule.measure]))) for row in of_rule):
             remedy = f"{REMEDIES[rule.measure]}, or take the limit out" if shown else "take the limit out"
             yield note(

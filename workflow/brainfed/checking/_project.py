@@ -341,7 +341,8 @@ def check_config(path: Path) -> tuple[UsableConfig, list[Finding]]:
     coordinates = bool(study.get("sites")) and not study.get("site")
     sentences = mistakes(ProjectSettings, content, "config")
     if sentences:
-        usable = UsableConfig(_valid_cohorts(content), (), 0, coordinates, site=str(study.get("site") or ""))
+        cohorts, site = _valid_cohorts(content.get("cohorts")), str(study.get("site") or "")
+        usable = UsableConfig(cohorts, (), 0, coordinates, site=site)
     else:
         project = validate(ProjectSettings, content, "config")
         experiments, sentences = _experiments(project)
@@ -364,8 +365,7 @@ def _idle_variants(project: ProjectSettings, experiments: Sequence[Experiment]) 
         )
 
 
-def _valid_cohorts(content: Mapping[str, Any]) -> dict[str, CohortSettings]:
-    cohorts = content.get("cohorts")
+def _valid_cohorts(cohorts: object) -> dict[str, CohortSettings]:
     return {
         str(name): validate(CohortSettings, values, str(name))
         for name, values in (cohorts.items() if isinstance(cohorts, Mapping) else ())
@@ -379,16 +379,22 @@ def _experiments(project: ProjectSettings) -> tuple[tuple[Experiment, ...], list
         return tuple(make_plan(project).experiments.values()), []
     except UserError as error:
         whole = str(error)
-    variants, sentences = _valid_variants(project)
+    variants: dict[str, dict[str, Any]] = {}
+    sentences: list[str] = []
+    for name, definition in project.variants.items():
+        try:
+            for member, single in expand({name: definition}).single.items():
+                check_definition(project, member, single)
+            variants[name] = definition
+        except UserError as error:
+            sentences.append(str(error))
     broken = [name for name in project.variants if name not in variants]
     resolved: list[Experiment] = []
     for name, settings in project.experiments.items():
-        usable = _without(broken, settings)
-        if usable is None:
-            continue
-        alone = replace(project, variants=variants, experiments={name: usable})
         try:
-            resolved += make_plan(alone).experiments.values()
+            if (usable := _without(broken, settings)) is not None:
+                alone = replace(project, variants=variants, experiments={name: usable})
+                resolved += make_plan(alone).experiments.values()
         except UserError as error:
             sentences.append(str(error))
     return tuple(resolved), list(dict.fromkeys(sentences)) or [whole]
@@ -407,17 +413,3 @@ def _without(broken: Sequence[str], settings: ExperimentSettings) -> ExperimentS
     if not stays(settings.reference):
         return replace(kept, reference=named[0] if named else ExperimentSettings().reference)
     return kept
-
-
-def _valid_variants(project: ProjectSettings) -> tuple[dict[str, dict[str, Any]], list[str]]:
-    """The definitions that are valid, and why the others are not."""
-    valid: dict[str, dict[str, Any]] = {}
-    sentences: list[str] = []
-    for name, definition in project.variants.items():
-        try:
-            for member, single in expand({name: definition}).single.items():
-                check_definition(project, member, single)
-            valid[name] = definition
-        except UserError as error:
-            sentences.append(str(error))
-    return valid, sentences

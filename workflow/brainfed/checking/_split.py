@@ -36,12 +36,13 @@ class SplitCheck:
 
     def splits(self) -> Iterator[Finding]:
         """Draw every split of the experiments; one that only a target uses does not stop a plain run."""
-        for name in dict.fromkeys(experiment.regime.split for experiment in self.experiments):
-            asking = [experiment for experiment in self.experiments if experiment.regime.split == name]
+        of_split: dict[str, list[Experiment]] = {}
+        for experiment in self.experiments:
+            of_split.setdefault(experiment.regime.split, []).append(experiment)
+        for asking in of_split.values():
             settings = max((experiment.split for experiment in asking), key=lambda each: each.repeats)
-            targets = dict.fromkeys(experiment.group.removesuffix(QUICK) for experiment in asking)
             severity = _severity(asking)
-            concerns = "" if severity == "stops" else f" This concerns `snakemake {' '.join(targets)}` alone."
+            concerns = "" if severity == "stops" else f" This concerns `snakemake {' '.join(_targets(asking))}` alone."
             for sentence in self._mistakes(settings):
                 yield Finding(severity, "", sentence + concerns)
 
@@ -65,9 +66,8 @@ class SplitCheck:
                         break
                     draw_public(drawn, listed, included, stage.settings, streams, self.target, self.classes)
             except UserError as error:
-                readers = dict.fromkeys(experiment.group.removesuffix(QUICK) for experiment, _ in reading)
-                severity = _severity([experiment for experiment, _ in reading])
-                yield Finding(severity, "", f"{', '.join(readers)}: {error}")
+                readers = [experiment for experiment, _ in reading]
+                yield Finding(_severity(readers), "", f"{', '.join(_targets(readers))}: {error}")
 
     def copies(self) -> list[Finding]:
         """Copies of one scan with different labels."""
@@ -81,14 +81,10 @@ class SplitCheck:
             left_out = experiment.split.validation == "leave_one_site_out"
             variants = [variant.name for variant in experiment.variants if variant.harmonises]
             if variants and (left_out or one_site):
-                reason, remedy = (
-                    ("every subject is of one site", "")
-                    if one_site
-                    else (
-                        "every institution is one site and harmonises by itself",
-                        "use split.validation: folds with split.institutions random or site_groups, or ",
-                    )
-                )
+                reason, remedy = "every subject is of one site", ""
+                if not one_site:
+                    reason = "every institution is one site and harmonises by itself"
+                    remedy = "use split.validation: folds with split.institutions random or site_groups, or "
                 yield note(
                     f"{experiment.name}: features.harmonise changes nothing for {named(variants)}, as {reason}; "
                     f"{remedy}set features.harmonise to none."
@@ -107,13 +103,12 @@ class SplitCheck:
                 part *= settings.share * settings.count
             controls, patients = (round(part * count) for count in of_class)
             fewest, tested = min(controls, patients), controls + patients
-            if not fewest or (tested >= FEW_PEOPLE and fewest >= FEW_OF_ONE):
-                continue
-            reach = min(1.96 * sd_of_chance(controls, patients), 0.5)
-            noted.add(
-                f"{tested} people are tested, {controls} {words.many[0]} and {patients} {words.many[1]}: "
-                f"guessing alone gives AUCs from {0.5 - reach:.2f} to {0.5 + reach:.2f} on as many."
-            )
+            if fewest and (tested < FEW_PEOPLE or fewest < FEW_OF_ONE):
+                reach = min(1.96 * sd_of_chance(controls, patients), 0.5)
+                noted.add(
+                    f"{tested} people are tested, {controls} {words.many[0]} and {patients} {words.many[1]}: "
+                    f"guessing alone gives AUCs from {0.5 - reach:.2f} to {0.5 + reach:.2f} on as many."
+                )
         yield from map(note, sorted(noted))
 
     def sites_left_out(self) -> Iterator[Finding]:
@@ -197,6 +192,11 @@ class SplitCheck:
 def _severity(asking: Sequence[Experiment]) -> Severity:
     """A mistake stops a plain run if one of the experiments that it concerns is part of it."""
     return "stops" if any(experiment.default for experiment in asking) else "notes"
+
+
+def _targets(asking: Sequence[Experiment]) -> list[str]:
+    """What `snakemake` is asked for to run these experiments, each once."""
+    return list(dict.fromkeys(experiment.group.removesuffix(QUICK) for experiment in asking))
 
 
 Part = tuple[Sequence[Person], Sequence[str], SplitSettings]

@@ -13,7 +13,7 @@ from ._patterns import (
     IMPORTANCE_COLUMNS, read_parts, view_importance,
 )
 from ._pooled import calibration_curve, brier_scores, MeanRoc, mean_roc, sensitivities, subgroup_scores
-from ._site_trace import FEWEST, SiteTrace, site_trace
+from ._site_trace import FEWEST, site_trace
 
 __all__ = [
     "read_predictions", "class_names", "class_scores", "predicted", "against_rest", "METRICS", "auc", "sd_of_chance",
@@ -26,5 +26,5 @@ __all__ = [
     "read_patterns", "planted_connections", "STRONGEST_COLUMNS", "PLANTED_COLUMNS", "strongest_table", "planted_table",
     "no_rows", "IMPORTANCE_COLUMNS", "read_parts", "view_importance",
     "calibration_curve", "brier_scores", "MeanRoc", "mean_roc", "sensitivities", "subgroup_scores",
-    "FEWEST", "SiteTrace", "site_trace",
+    "FEWEST", "site_trace",
 ]

@@ -8,13 +8,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from brainfed.evaluation._metrics import class_names, class_scores, read_predictions
-from brainfed.runtime import UserError, read_table, write_tsv
+from brainfed.runtime import BoolArray, Float64, IntArray, UserError, read_table, write_tsv
 
 # The models of a variant in all repeats and folds: each a target of attacks, and a shadow model of the others.
-
-Float64 = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -30,7 +26,7 @@ class ShadowRuns:
     """
 
     scores: Float64
-    trained: Mask
+    trained: BoolArray
     label: IntArray
     group: IntArray
     kind: str
@@ -41,7 +37,7 @@ class ShadowRuns:
         return len(self.scores)
 
     @property
-    def held_out(self) -> Mask:
+    def held_out(self) -> BoolArray:
         """(R, F, n) whether the model scored the subject and never saw its label."""
         return np.asarray(np.isfinite(self.scores).all(axis=-1) & ~self.trained)
 
@@ -167,7 +163,7 @@ class Success:
     runs: int
 
 
-def success(statistic: Float64, member: Mask, non_member: Mask, group: IntArray) -> Success:
+def success(statistic: Float64, member: BoolArray, non_member: BoolArray, group: IntArray) -> Success:
     """Success of an attack on all targets with one threshold.
 
     It should find the members (R, F, n) and not the non-members (R, F, n), by a statistic (R, F, n): a subject without
@@ -179,7 +175,10 @@ def success(statistic: Float64, member: Mask, non_member: Mask, group: IntArray)
     sizes = {"members": int(inside.sum()), "non_members": int((~inside).sum()), "runs": runs}
     if not sizes["members"] or not sizes["non_members"]:
         return Success(*np.full(7, np.nan).tolist(), **sizes)
-    curve = _Curve.of(statistic[counted], inside, people)
+    order = np.argsort(-statistic[counted], kind="stable")
+    ranked = statistic[counted][order]
+    last = np.append(np.flatnonzero(np.diff(ranked)), len(ranked) - 1)
+    curve = _Curve(inside[order].astype(np.float64), people[order], last)
     (auc,), (tpr,), (fpr,) = curve.read(np.ones((1, int(group.max()) + 1)))
     read = [curve.read(weights)[:2] for weights in _replicates(np.unique(people), len(group), len(people))]
     tail = (1 - LEVEL) / 2
@@ -206,14 +205,6 @@ class _Curve:
     inside: Float64
     people: IntArray
     last: NDArray[np.intp]
-
-    @classmethod
-    def of(cls, statistic: Float64, inside: Mask, people: IntArray) -> "_Curve":
-        order = np.argsort(-statistic, kind="stable")
-        ranked = statistic[order]
-        return cls(
-            inside[order].astype(np.float64), people[order], np.append(np.flatnonzero(np.diff(ranked)), len(ranked) - 1)
-        )
 
     def read(self, weights: Float64) -> Float64:
         """(3, b) AUC, true and false positives if every group counts as often as `weights` (b, groups) say."""
@@ -273,19 +264,17 @@ def audit(runs: ShadowRuns) -> Iterator[tuple[str, Success]]:
     hold out the same people together (leave-one-site-out), there is the loss threshold alone: the shadow models of a
     subject would lack its whole site, and LiRA would find the site.
     """
-    attacks = {LOSS: loss_threshold(runs)}
     others = other_people(runs)
     split_anew = all(mask.any() for mask in others)
-    if split_anew:
-        attacks = {LIRA: likelihood_ratio(runs)} | attacks
+    attacks = {LIRA: likelihood_ratio(runs)} if split_anew else {}
+    attacks[LOSS] = loss_threshold(runs)
     for name, statistic in attacks.items():
         yield name, success(statistic, runs.trained, runs.held_out, runs.group)
-    for name, statistic in attacks.items():
-        if split_anew:
-            yield name + OTHERS, success(statistic, *others, runs.group)
+    for name, statistic in attacks.items() if split_anew else ():
+        yield name + OTHERS, success(statistic, *others, runs.group)
 
 
-def other_people(runs: ShadowRuns) -> tuple[Mask, Mask]:
+def other_people(runs: ShadowRuns) -> tuple[BoolArray, BoolArray]:
     """(R, F, n) two groups of people of whom none trained the model: a sound attack has an AUC of 0.5 on them.
 
     They are parted by the same fold of the next repeat: those who trained there, and those who were held out.

@@ -22,15 +22,14 @@ def read_predictions(
     Raises:
         UserError: a file lacks a column, or has the scores of other classes than the first.
     """
-    parts = [
-        read_table(path, [*KEYS, *further]).assign(variant=variant, repeat=repeat)
-        for (variant, repeat), path in zip(runs, files, strict=True)
-    ]
-    for part, path in zip(parts, files, strict=True):
-        if not score_columns_of(part) or score_columns_of(part) != score_columns_of(parts[0]):
+    parts: list[pd.DataFrame] = []
+    for (variant, repeat), path in zip(runs, files, strict=True):
+        parts.append(read_table(path, [*KEYS, *further]).assign(variant=variant, repeat=repeat))
+        found, first = score_columns_of(parts[-1]), score_columns_of(parts[0])
+        if not found or found != first:
             raise UserError(
-                f"{path}: expected the scores {score_columns_of(parts[0]) or [SCORE]} of {files[0]}, found "
-                f"{score_columns_of(part)}; delete the file and run again."
+                f"{path}: expected the scores {first or [SCORE]} of {files[0]}, found {found}; delete the file and run "
+                "again."
             )
     return pd.concat(parts, ignore_index=True)
 
@@ -74,9 +73,7 @@ def against_rest(predictions: pd.DataFrame, code: int) -> pd.DataFrame:
     return predictions.drop(columns=score_columns_of(predictions)).assign(score=scores, label=label)
 
 
-# Metrics of two classes: 1 patient, 0 control. Undefined values are NaN.
-#
-# Metrics of more classes are in `evaluation._scores`.
+# Metrics of two classes: 1 patient, 0 control. Those of more are in `evaluation._scores`.
 
 METRICS = ("accuracy", "balanced_accuracy", "auc", "precision", "recall", "specificity", "f1")
 
@@ -84,9 +81,8 @@ METRICS = ("accuracy", "balanced_accuracy", "auc", "precision", "recall", "speci
 def metrics(label: NDArray[np.int64], score: NDArray[np.float64], threshold: float) -> dict[str, float]:
     """All of `METRICS` for labels (n,) and scores (n,); a score above the threshold predicts a patient.
 
-    An undefined metric is NaN: AUC and balanced accuracy with one class, precision without a
-    predicted patient, recall without patients, F1 without patients and predicted patients,
-    specificity without controls, every metric without subjects.
+    An undefined metric is NaN: AUC and balanced accuracy with one class, precision without a predicted patient, recall
+    without patients, F1 without patients and predicted patients, specificity without controls, all without subjects.
     """
     called, patient = score > threshold, label == 1
     true_positive, false_positive = int((called & patient).sum()), int((called & ~patient).sum())

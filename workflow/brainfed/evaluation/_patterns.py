@@ -1,6 +1,5 @@
 """Patterns of linear models: their stability over runs, the strongest features, the importance of views."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from brainfed.runtime import Streams, UserError, read_arrays, read_table
+from brainfed.runtime import BoolArray, Float64, IntArray, Streams, UserError, read_arrays, read_json, read_table
 
 # Stability over runs of the patterns of linear models, and their agreement with planted connections.
 #
@@ -20,9 +19,8 @@ from brainfed.runtime import Streams, UserError, read_arrays, read_table
 # signs describe the stability of the pattern and test nothing.
 
 Connection = tuple[str, str]
-Places = Mapping[str, NDArray[np.float64]]
+Places = Mapping[str, Float64]
 """Region -> (3,) centre in mm, NaN without one; empty if no region has a place."""
-Float64 = NDArray[np.float64]
 
 STABILITY_COLUMNS = ("view", "from", "to", "mean", "sd", "z", "same_sign", "runs", "rank")
 
@@ -38,7 +36,7 @@ class Patterns:
         classes: names of the K classes, each against the rest; empty for two classes, whose pattern is that of class 1.
     """
 
-    values: NDArray[np.float64]
+    values: Float64
     features: NDArray[np.str_]
     classes: tuple[str, ...]
 
@@ -80,7 +78,7 @@ def _whole(
     views: Sequence[Mapping[str, Any]],
     columns: Sequence[Sequence[int] | None],
     widths: Sequence[int],
-) -> NDArray[np.float64]:
+) -> Float64:
     """Pattern (K, all features) of one run from that (K, d) of the features that it has, NaN elsewhere."""
     blocks = []
     for view, chosen, width in zip(views, columns, widths, strict=True):
@@ -121,7 +119,7 @@ def planted_connections(truth: Path | str, phenotype: str = "diagnosis") -> dict
 
     The sign, as `truth.json` has it, is that of patients, of higher `age`, of males for `sex`.
     """
-    moved = json.loads(Path(truth).read_text(encoding="utf-8"))["connections"][phenotype]
+    moved = read_json(truth)["connections"][phenotype]
     return {_unordered(first, second): int(sign) for first, second, sign in moved}
 
 
@@ -230,7 +228,7 @@ def _strongest_of(view: Patterns, model: int, places: Places) -> pd.DataFrame:
     return table
 
 
-def _among(values: NDArray[np.float64], k: int) -> NDArray[np.float64]:
+def _among(values: Float64, k: int) -> Float64:
     """(d,) share of the runs (runs, d) in which a feature is among the k of largest absolute value.
 
     A feature that a run does not select, or that does not change, is not among them.
@@ -270,14 +268,13 @@ class ViewParts:
 
 def read_parts(patterns: str | Path, predictions: str | Path) -> ViewParts | None:
     """Parts beside the patterns of a repeat, and the subjects in its predictions; None without views."""
-    described = read_arrays(patterns, []).metadata
-    if "subjects" not in described:
+    if "subjects" not in read_arrays(patterns, []).metadata:
         return None
-    parts = read_arrays(patterns, ["contributions"]).arrays["contributions"].astype(np.float64)
-    place = {subject: row for row, subject in enumerate(described["subjects"])}
+    file = read_arrays(patterns, ["contributions"])
+    place = {subject: row for row, subject in enumerate(file.subjects)}
     people = read_table(predictions, ["subject", "institution", "fold", "label"])
-    rows = [place[subject] for subject in people["subject"]]
-    return ViewParts(people, parts[rows], tuple(view["name"] for view in described["views"]))
+    parts = file.arrays["contributions"].astype(np.float64)[[place[subject] for subject in people["subject"]]]
+    return ViewParts(people, parts, tuple(view["name"] for view in file.metadata["views"]))
 
 
 def view_importance(variant: str, repeats: Sequence[ViewParts], seed: int) -> pd.DataFrame:
@@ -288,12 +285,13 @@ def view_importance(variant: str, repeats: Sequence[ViewParts], seed: int) -> pd
         more than two classes also over the classes, each against the rest); of the same after permutation of the view;
         of their difference; its standard deviation over runs (NaN of one run); and the number of runs with an AUC.
     """
-    runs = [
-        _of_fold(parts, int(fold), Streams(seed, repeat))
-        for repeat, parts in enumerate(repeats)
-        for fold in np.unique(parts.subjects["fold"])
-    ]
-    values = np.stack(runs)
+    values = np.stack(
+        [
+            _of_fold(parts, int(fold), Streams(seed, repeat))
+            for repeat, parts in enumerate(repeats)
+            for fold in np.unique(parts.subjects["fold"])
+        ]
+    )
     loss = values[:, :1] - values[:, 1:]
     finite = np.isfinite(loss).sum(axis=0)
     mean = _mean(loss)
@@ -321,7 +319,7 @@ def _of_fold(repeat: ViewParts, fold: int, streams: Streams) -> Float64:
     return np.asarray(_mean(np.array(each)))
 
 
-def _mean_auc(labels: NDArray[np.int64], margins: Float64) -> float:
+def _mean_auc(labels: IntArray, margins: Float64) -> float:
     """Mean AUC over draws and classes of margins (draws, n, K); NaN if no class has an AUC."""
     models = margins.shape[2]
     codes = [1] if models == 1 else range(models)
@@ -329,7 +327,7 @@ def _mean_auc(labels: NDArray[np.int64], margins: Float64) -> float:
     return float(_mean(np.array(single)[:, None])[0])
 
 
-def _auc(positive: NDArray[np.bool_], margins: Float64) -> float:
+def _auc(positive: BoolArray, margins: Float64) -> float:
     """Mean over draws of the AUC of margins (draws, n), from ranks; NaN with one class."""
     count, others = int(positive.sum()), int((~positive).sum())
     if not count or not others:

@@ -6,14 +6,12 @@ from functools import cache
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from sklearn.metrics import brier_score_loss
 from statsmodels.stats.proportion import proportion_confint
 
-# Calibration of probabilities: calibration curve and Brier score.
+from brainfed.runtime import Float64, IntArray
 
-FloatVector = NDArray[np.float64]
-Float64 = NDArray[np.float64]
+# Calibration of probabilities: calibration curve and Brier score.
 
 CALIBRATION_COLUMNS = ("variant", "mean_score", "fraction_patients", "low", "high", "subjects")
 
@@ -36,10 +34,8 @@ def calibration_curve(predictions: pd.DataFrame, bins: int = 10, rows: int = 1) 
     scored = _probabilities(predictions)
     inner_edges = np.linspace(0, 1, bins + 1)[1:-1]
     scored = scored.assign(bin=np.searchsorted(inner_edges, scored["score"].to_numpy(), side="left"))
-    grouped = scored.groupby(["variant", "bin"], sort=True)
-    table = grouped.agg(
-        mean_score=("score", "mean"), fraction_patients=("label", "mean"), subjects=("label", "size")
-    ).reset_index()
+    means = {"mean_score": ("score", "mean"), "fraction_patients": ("label", "mean"), "subjects": ("label", "size")}
+    table = scored.groupby(["variant", "bin"], sort=True).agg(**means).reset_index()
     repeats = scored.groupby("variant")["repeat"].nunique()
     subjects = table["subjects"] / table["variant"].map(repeats) / rows
     low, high = proportion_confint(table["fraction_patients"] * subjects, subjects, method="wilson")
@@ -79,9 +75,9 @@ class MeanRoc:
         runs: number of runs with a curve; one in which no institution has both classes has none.
     """
 
-    fpr: FloatVector
-    tpr: FloatVector
-    sd: FloatVector
+    fpr: Float64
+    tpr: Float64
+    sd: Float64
     runs: int
 
 
@@ -96,8 +92,8 @@ def mean_roc(predictions: pd.DataFrame, points: int = 101) -> MeanRoc:
 
 
 def _curves(
-    predictions: pd.DataFrame, keys: list[str], grid: FloatVector
-) -> Iterator[tuple[tuple[Hashable, ...], FloatVector]]:
+    predictions: pd.DataFrame, keys: list[str], grid: Float64
+) -> Iterator[tuple[tuple[Hashable, ...], Float64]]:
     """Keys of every run, and the mean over its institutions with both classes of their curves on the grid."""
     for key, run in predictions.groupby(keys, sort=False):
         parts = [part for _, part in run.groupby("institution") if part["label"].nunique() == 2]
@@ -107,7 +103,7 @@ def _curves(
             yield key, np.mean([np.interp(grid, fpr, tpr) for fpr, tpr in rates], axis=0)
 
 
-def roc(label: NDArray[np.int64], score: FloatVector) -> tuple[FloatVector, FloatVector]:
+def roc(label: IntArray, score: Float64) -> tuple[Float64, Float64]:
     """False- and true-positive rates at every threshold, from (0, 0) to (1, 1) (Fawcett 2006, Algorithm 1).
 
     Labels (n,) are 1 for patients, 0 for controls, and both occur; equal scores (n,) are one threshold.
@@ -163,10 +159,7 @@ def group_labels(people: pd.DataFrame) -> dict[str, pd.Series]:
 def _thirds(values: "pd.Series[float]", unit: str) -> pd.Series:
     """`8 to 12.5 years` of every value; equal values share a third."""
     third = pd.qcut(values, 3, labels=False, duplicates="drop")
-    names = {
-        number: f"{values[third == number].min():.3g} to {values[third == number].max():.3g} {unit}"
-        for number in sorted(set(third))
-    }
+    names = {number: f"{own.min():.3g} to {own.max():.3g} {unit}" for number, own in values.groupby(third)}
     order = pd.CategoricalDtype(list(dict.fromkeys(names.values())), ordered=True)
     return third.map(names).astype(order)
 

@@ -12,11 +12,10 @@ from itertools import pairwise
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from sklearn.metrics import accuracy_score, confusion_matrix, precision_recall_fscore_support
 
 from brainfed.evaluation._metrics import METRICS, auc, class_names, class_scores, metrics, predicted, score_columns_of
-from brainfed.runtime import SCORE, THRESHOLD, UserError, read_table, write_tsv
+from brainfed.runtime import SCORE, THRESHOLD, BoolArray, Float64, IntArray, UserError, read_table, write_tsv
 
 # Metrics of more than two classes: means over the classes, each against the rest.
 #
@@ -31,20 +30,14 @@ OF_ONE_CLASS = ("auc", "precision", "recall", "specificity", "f1")
 def metrics_of(predictions: pd.DataFrame, classes: Collection[int] | None = None) -> dict[str, float]:
     """The metrics of a table of predictions, of two classes or of more; `classes` is as in `class_metrics`."""
     label = predictions["label"].to_numpy(dtype=np.int64)
-    if score_columns_of(predictions) != [SCORE]:
-        return class_metrics(
-            label, class_scores(predictions), predicted(predictions), class_names(predictions), classes
-        )
-    threshold = THRESHOLD[str(predictions["kind"].iloc[0])]
-    return metrics(label, predictions[SCORE].to_numpy(dtype=np.float64), threshold)
+    if score_columns_of(predictions) == [SCORE]:
+        threshold = THRESHOLD[str(predictions["kind"].iloc[0])]
+        return metrics(label, predictions[SCORE].to_numpy(dtype=np.float64), threshold)
+    return class_metrics(label, class_scores(predictions), predicted(predictions), class_names(predictions), classes)
 
 
 def class_metrics(
-    label: NDArray[np.int64],
-    scores: NDArray[np.float64],
-    predicted: NDArray[np.int64],
-    names: Sequence[str],
-    classes: Collection[int] | None = None,
+    label: IntArray, scores: Float64, predicted: IntArray, names: Sequence[str], classes: Collection[int] | None = None
 ) -> dict[str, float]:
     """All of `METRICS`, and after them `METRIC:NAME` of every class for those of `OF_ONE_CLASS`.
 
@@ -71,9 +64,7 @@ def class_metrics(
     return {metric: means[metric] for metric in METRICS} | by_class
 
 
-def _single(
-    label: NDArray[np.int64], scores: NDArray[np.float64], predicted: NDArray[np.int64], codes: NDArray[np.int64]
-) -> dict[str, NDArray[np.float64]]:
+def _single(label: IntArray, scores: Float64, predicted: IntArray, codes: IntArray) -> dict[str, Float64]:
     """Metric -> (C,) its value of every class against the rest."""
     if not len(label):
         return {metric: np.full(len(codes), np.nan) for metric in OF_ONE_CLASS}
@@ -92,8 +83,6 @@ def _single(
         "f1": f1,
     }
 
-
-# Confusion matrices: counts of true and predicted classes over all runs.
 
 CONFUSION_COLUMNS = ("variant", "label", "predicted", "predictions", "share")
 
@@ -116,7 +105,7 @@ def confusion_table(predictions: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(CONFUSION_COLUMNS))
 
 
-# The results table of predictions: one value a run, then its mean and spread over runs.
+# The results table.
 
 PREDICTION_COLUMNS = ("variant", "repeat", "subject", "institution", "fold", "score", "kind", "label")
 """Columns for two classes; for more, one `score-NAME` a class replaces `score`."""
@@ -124,11 +113,8 @@ RUN_COLUMNS = ("variant", "repeat", "fold", "scope", "metric", "value")
 GAIN_COLUMNS = ("variant", "against", "twin", "institution", "metric", "mean", "sd", "runs")
 INSTITUTION = "institution"
 POOLED = "pooled"
-
-
-def institution_scope(name: str) -> str:
-    """The scope of one institution alone."""
-    return f"{INSTITUTION}:{name}"
+ALONE = f"{INSTITUTION}:"
+"""Beginning of the scope of one institution alone, before its name."""
 
 
 def score_runs(predictions: pd.DataFrame) -> pd.DataFrame:
@@ -191,7 +177,7 @@ def _scopes(run: pd.DataFrame, known: Mapping[str, frozenset[int] | None]) -> It
     single = {str(name): metrics_of(part, known[str(name)]) for name, part in run.groupby("institution", sort=True)}
     yield INSTITUTION, {name: _mean([values[name] for values in single.values()]) for name in pooled}
     for institution, values in single.items():
-        yield institution_scope(institution), values
+        yield ALONE + institution, values
 
 
 def _mean(values: list[float]) -> float:
@@ -204,10 +190,10 @@ def summarise(runs: pd.DataFrame) -> pd.DataFrame:
     """Mean and spread over runs.
 
     Returns:
-        variant, scope, metric, mean, sd (over runs), sd_of_repeats (over the means of the repeats, a
-        reading of FedNI's Table V), runs (defined values), undefined (undefined values; in scope
-        `institution` the values of single institutions, which its means leave out). The standard
-        deviations divide by the count minus one and are NaN for a single value.
+        variant, scope, metric, mean, sd (over runs), sd_of_repeats (over the means of the repeats, a reading of FedNI's
+        Table V), runs (defined values), undefined (undefined values; in scope `institution` the values of single
+        institutions, which its means leave out). The standard deviations divide by the count minus one and are NaN for
+        a single value.
     """
     keys = ["variant", "scope", "metric"]
     values = runs.groupby(keys, sort=False)["value"]
@@ -221,23 +207,16 @@ def summarise(runs: pd.DataFrame) -> pd.DataFrame:
             "undefined": values.size() - values.count(),
         }
     ).reset_index()
-    return table.assign(undefined=_undefined(table))
-
-
-def _undefined(table: pd.DataFrame) -> pd.Series:
-    """Number of undefined values of each row; scope `institution` counts those of single institutions."""
-    single = table.loc[table["scope"].str.startswith(institution_scope(""))]
-    inside = single.groupby(["variant", "metric"])["undefined"].sum()
-    is_mean = table["scope"] == INSTITUTION
+    inside = _of_institutions(table).groupby(["variant", "metric"])["undefined"].sum()
     owner = pd.MultiIndex.from_frame(table[["variant", "metric"]])
-    return table["undefined"].mask(is_mean, inside.reindex(owner).to_numpy())
+    undefined = table["undefined"].mask(table["scope"] == INSTITUTION, inside.reindex(owner).to_numpy())
+    return table.assign(undefined=undefined)
 
 
 def _of_institutions(runs: pd.DataFrame) -> pd.DataFrame:
     """The values of single institutions, with their names as `institution`."""
-    prefix = institution_scope("")
-    single = runs.loc[runs["scope"].str.startswith(prefix)]
-    return single.assign(institution=single["scope"].str.removeprefix(prefix))
+    single = runs.loc[runs["scope"].str.startswith(ALONE)]
+    return single.assign(institution=single["scope"].str.removeprefix(ALONE))
 
 
 def institutions_unseen(runs: pd.DataFrame) -> bool:
@@ -261,22 +240,17 @@ def gain_over_twins(runs: pd.DataFrame, twins: Mapping[str, Mapping[str, str]]) 
         UserError: a variant or a twin has no run.
     """
     single = _of_institutions(runs)
-    parts = [
-        _gain(single, variant, twin).assign(variant=variant, against=side, twin=twin)
-        for variant, sides in twins.items()
-        for side, twin in sides.items()
-    ]
-    return pd.concat(parts, ignore_index=True)[list(GAIN_COLUMNS)] if parts else pd.DataFrame(columns=GAIN_COLUMNS)
-
-
-def _gain(single: pd.DataFrame, variant: str, twin: str) -> pd.DataFrame:
-    """institution, metric, mean, sd, runs of one variant minus its twin."""
     pairing = ["repeat", "fold", "institution", "metric"]
-    own, others = (_of(single, name)[[*pairing, "value"]] for name in (variant, twin))
-    paired = own.merge(others, on=pairing, suffixes=("", "_twin"), validate="one_to_one")
-    paired = paired.assign(gain=paired["value"] - paired["value_twin"])
-    gain = paired.groupby(["institution", "metric"], sort=False)["gain"]
-    return pd.DataFrame({"mean": gain.mean(), "sd": gain.std(ddof=1), "runs": gain.count()}).reset_index()
+    parts = []
+    for variant, sides in twins.items():
+        for side, twin in sides.items():
+            own, others = (_of(single, name)[[*pairing, "value"]] for name in (variant, twin))
+            paired = own.merge(others, on=pairing, suffixes=("", "_twin"), validate="one_to_one")
+            paired = paired.assign(gain=paired["value"] - paired["value_twin"])
+            gain = paired.groupby(["institution", "metric"], sort=False)["gain"]
+            table = pd.DataFrame({"mean": gain.mean(), "sd": gain.std(ddof=1), "runs": gain.count()}).reset_index()
+            parts.append(table.assign(variant=variant, against=side, twin=twin))
+    return pd.concat(parts, ignore_index=True)[list(GAIN_COLUMNS)] if parts else pd.DataFrame(columns=GAIN_COLUMNS)
 
 
 def _of(single: pd.DataFrame, variant: str) -> pd.DataFrame:
@@ -354,7 +328,7 @@ def institution_table(
 def best_of_kept(variant: str, last: pd.DataFrame, history: pd.DataFrame) -> pd.DataFrame:
     """The best test accuracy of the kept models of every institution and run, in place of that of the last model.
 
-    `last` has repeat, fold, institution, value; the variant's history `HISTORY`, cluster (null without) and repeat.
+    `last` has `ONE` and value; the variant's history `HISTORY`, cluster (null without) and repeat.
 
     Raises:
         UserError: the last round of the history is not what `last` holds.
@@ -374,7 +348,7 @@ def best_of_kept(variant: str, last: pd.DataFrame, history: pd.DataFrame) -> pd.
     return both[[*ONE, "best"]].rename(columns={"best": "value"})
 
 
-def kept_models(clusters: NDArray[np.int64]) -> NDArray[np.bool_]:
+def kept_models(clusters: IntArray) -> BoolArray:
     """(T, M) whether an institution's model after a round is kept: its cluster is cut next, or the round is the last.
 
     `clusters` (T, M) are numbers of the institutions' clusters after every round; clusters are cut and never joined.
@@ -401,13 +375,8 @@ def read_histories(files: Mapping[str, Sequence[str]]) -> dict[str, pd.DataFrame
 
 def _averages(values: pd.DataFrame) -> dict[str, float | int]:
     of_runs = values.groupby(RUN)["value"].mean()
-    spread = values.groupby("institution")["value"].std(ddof=1)
-    return {
-        "accuracy": float(of_runs.mean()),
-        "sd": float(of_runs.std(ddof=1)),
-        "institution_sd": float(spread.mean()),
-        "runs": len(of_runs),
-    }
+    spread = float(values.groupby("institution")["value"].std(ddof=1).mean())
+    return {"accuracy": of_runs.mean(), "sd": of_runs.std(ddof=1), "institution_sd": spread, "runs": len(of_runs)}
 
 
 def _gains(values: pd.DataFrame, twin: pd.DataFrame | None) -> dict[str, float | int | None]:

@@ -1,8 +1,8 @@
 """Tests of the difference between two variants over runs.
 
-The papers' test is Student's two-sample t-test over runs (FedNI Sec. IV-A). Runs share training
-subjects, so it is over-confident. The second test is the corrected resampled t-test of Nadeau &
-Bengio (2003, Machine Learning 52, Sec. 3), paired by run, with Holm's correction over variants.
+The papers' test is Student's two-sample t-test over runs (FedNI Sec. IV-A). Runs share training subjects, so it is
+over-confident. The second test is the corrected resampled t-test of Nadeau & Bengio (2003, Machine Learning 52, Sec.
+3), paired by run, with Holm's correction over variants.
 """
 
 import difflib
@@ -10,15 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy import stats
 
-from brainfed.runtime import UserError
-
-# Holm's step-down correction for several tests.
+from brainfed.runtime import Float64, UserError
 
 
-def holm(p: NDArray[np.float64]) -> NDArray[np.float64]:
+def holm(p: Float64) -> Float64:
     """Adjusted p of each test (m,); a NaN stays NaN and does not belong to the family.
 
     The numbers are those of statsmodels' `multipletests`, which collects garbage at each call (decision 58).
@@ -32,10 +29,6 @@ def holm(p: NDArray[np.float64]) -> NDArray[np.float64]:
     adjusted[ascending] = np.minimum(np.maximum.accumulate(steps), 1.0)
     return adjusted
 
-
-# Tests of the difference between two variants over runs.
-
-FloatVector = NDArray[np.float64]
 
 CONFIDENCE = 0.95
 TEST_COLUMNS = (
@@ -55,7 +48,7 @@ class CorrectedTest:
     p: float
 
 
-def two_sample_t_test(first: FloatVector, second: FloatVector) -> tuple[float, float]:
+def two_sample_t_test(first: Float64, second: Float64) -> tuple[float, float]:
     """Student's t of two independent samples and its two-sided p, as the papers use it; NaN below two values.
 
     Samples without any variance give t infinite, p 0 if they differ, else t 0, p 1.
@@ -70,7 +63,7 @@ def two_sample_t_test(first: FloatVector, second: FloatVector) -> tuple[float, f
     return float(result.statistic), float(result.pvalue)
 
 
-def corrected_t_test(differences: FloatVector, test_train_ratio: float) -> CorrectedTest:
+def corrected_t_test(differences: Float64, test_train_ratio: float) -> CorrectedTest:
     """Nadeau & Bengio's corrected resampled t-test of paired differences (J,).
 
     t = mean / sqrt((1/J + n_test/n_train) variance) with J - 1 degrees of freedom; the interval is the 95 % one.
@@ -89,7 +82,7 @@ def corrected_t_test(differences: FloatVector, test_train_ratio: float) -> Corre
     return CorrectedTest(mean, mean - reach, mean + reach, mean / error, p)
 
 
-def paired_effect_size(differences: FloatVector) -> float:
+def paired_effect_size(differences: Float64) -> float:
     """Cohen's d_z: mean over standard deviation of the paired differences (J,)."""
     if len(differences) < 2:
         return np.nan
@@ -123,8 +116,13 @@ def compare(
             f"tests: the reference {reference_variant} has no runs in metric {metric} and scope {scope}"
             f"{f'; did you mean {near[0]}' if near else ''}; add it to the experiment."
         )
-    names = [name for name in chosen["variant"].unique() if name != reference_variant]
-    rows = [_row(str(name), reference_variant, metric, table, test_train_ratio) for name in names]
+    rows = []
+    for name in (name for name in chosen["variant"].unique() if name != reference_variant):
+        values, baseline = table[[name, reference_variant]].dropna().to_numpy(dtype=np.float64).T
+        test, effect = corrected_t_test(values - baseline, test_train_ratio), paired_effect_size(values - baseline)
+        differing = (test.difference, test.ci_low, test.ci_high, effect)
+        by_papers = two_sample_t_test(values, baseline)
+        rows.append((str(name), reference_variant, metric, *differing, *by_papers, test.t, test.p))
     tests = pd.DataFrame(rows, columns=list(TEST_COLUMNS[:-1]))
     return tests.assign(p_holm=holm(tests["p_corrected"].to_numpy(dtype=np.float64)))
 
@@ -141,17 +139,6 @@ def paired_difference(
 def _by_run(values: pd.DataFrame) -> pd.DataFrame:
     """A row a run, a column a variant, of one metric and scope."""
     return values.pivot(index=["repeat", "fold"], columns="variant", values="value")
-
-
-def _row(
-    variant: str, reference: str, metric: str, table: pd.DataFrame, test_train_ratio: float
-) -> tuple[str | float, ...]:
-    values, baseline = table[[variant, reference]].dropna().to_numpy(dtype=np.float64).T
-    test = corrected_t_test(values - baseline, test_train_ratio)
-    t_paper, p_paper = two_sample_t_test(values, baseline)
-    effect = paired_effect_size(values - baseline)
-    measured = (test.difference, test.ci_low, test.ci_high, effect, t_paper, p_paper, test.t, test.p)
-    return (variant, reference, metric, *measured)
 
 
 # The share of the gap between two variants that a third one closes, with an interval.
@@ -172,9 +159,7 @@ class RecoveredShare:
 UNKNOWN = RecoveredShare(np.nan, np.nan, np.nan)
 
 
-def recovered_share(
-    method: FloatVector, lower: FloatVector, upper: FloatVector, test_train_ratio: float
-) -> RecoveredShare:
+def recovered_share(method: Float64, lower: Float64, upper: Float64, test_train_ratio: float) -> RecoveredShare:
     """(method - lower) / (upper - lower) of the means of scores (J,), one a run, paired by run.
 
     It is NaN below two runs, and if the corrected interval of the gap contains 0: the share is then undefined.

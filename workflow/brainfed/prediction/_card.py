@@ -35,30 +35,26 @@ def card(kept: KeptFile, predictions: pd.DataFrame, people: pd.DataFrame, projec
     about, whole = kept.about, kept.parts[EVERYBODY]
     names, versions = about["class_names"], about["versions"]
     compared = f"{names[1]} against {names[0]}" if len(names) == 2 else "mean over classes, each against the others"
-    return (
-        "\n\n".join(
-            [
-                f"# {about['title']} ({about['variant']}), trained on {about['cohort']}",
-                USE,
-                "## The model",
-                _rows(("", ""), _facts(about, project)),
-                "## Training data",
-                _rows(("institution", *names), [(row["institution"], *row["subjects"]) for row in about["training"]]),
-                _people(people),
-                "## Scores of held-out subjects",
-                "Each subject was scored by the model of a fold that had not seen it, all folds together. The model of "
-                f"all subjects, which `brainfed predict` uses, has no held-out subjects. AUC: {compared}.",
-                _rows(("institution", "subjects", *SHOWN.values()), _performance(predictions)),
-                PRIVACY,
-                "## Use it",
-                _use(about, needs_institution=whole.needs_institution),
-                "## Software",
-                ", ".join(f"{name} {versions[name]}" for name in LIBRARIES if name in versions) + ".",
-                f"Scores of the folds and of the kept models differ by up to {about['largest_difference']:.1g}.",
-            ]
-        )
-        + "\n"
-    )
+    parts = [
+        f"# {about['title']} ({about['variant']}), trained on {about['cohort']}",
+        USE,
+        "## The model",
+        _rows(("", ""), _facts(about, project)),
+        "## Training data",
+        _rows(("institution", *names), [(row["institution"], *row["subjects"]) for row in about["training"]]),
+        _people(people),
+        "## Scores of held-out subjects",
+        "Each subject was scored by the model of a fold that had not seen it, all folds together. The model of all "
+        f"subjects, which `brainfed predict` uses, has no held-out subjects. AUC: {compared}.",
+        _rows(("institution", "subjects", *SHOWN.values()), _performance(predictions)),
+        PRIVACY,
+        "## Use it",
+        _use(about, needs_institution=whole.needs_institution),
+        "## Software",
+        ", ".join(f"{name} {versions[name]}" for name in LIBRARIES if name in versions) + ".",
+        f"Scores of the folds and of the kept models differ by up to {about['largest_difference']:.1g}.",
+    ]
+    return "\n\n".join(parts) + "\n"
 
 
 def _facts(about: Mapping[str, Any], project: str) -> list[tuple[Any, ...]]:
@@ -89,11 +85,12 @@ def _preparation(series: Mapping[str, Any]) -> str:
 
 def _people(people: pd.DataFrame) -> str:
     age, sex = people["age"].dropna(), people["sex"].dropna()
-    aged = (
-        f"Age: mean {age.mean():.1f} years, standard deviation {age.std():.1f} ({len(age)} known)." if len(age) else ""
-    )
-    sexes = f"Female: {(sex == 'female').mean():.0%} ({len(sex)} known)." if len(sex) else ""
-    return f"{aged} {sexes}".strip() or "Age and sex are unknown."
+    said = []
+    if len(age):
+        said.append(f"Age: mean {age.mean():.1f} years, standard deviation {age.std():.1f} ({len(age)} known).")
+    if len(sex):
+        said.append(f"Female: {(sex == 'female').mean():.0%} ({len(sex)} known).")
+    return " ".join(said) or "Age and sex are unknown."
 
 
 def _performance(predictions: pd.DataFrame) -> list[tuple[Any, ...]]:

@@ -73,16 +73,9 @@ Read = Iterator[tuple[str, str, NDArray[np.float32], tuple[int, ...]]]
 def _of_one(file: str | Path, about: Mapping[str, Any]) -> Read:
     """One patient; a header must name the model's regions, by name or by index, in their order."""
     subject, regions, indices = Path(file).name, about["regions"], about["indices"]
-    settings = about["series"]
+    layout = {name: about["series"].get(name) for name in ("transposed", "variable")}
     read = read_roi_series(
-        subject,
-        file,
-        len(regions),
-        settings["header"],
-        indices or None,
-        transposed=settings.get("transposed"),
-        variable=settings.get("variable"),
-        known=regions,
+        subject, file, len(regions), about["series"]["header"], indices or None, known=regions, **layout
     )
     known = [tuple(regions)]
     if indices:
@@ -131,11 +124,11 @@ def _other_regions(file: str, names: Sequence[str], about: Mapping[str, Any]) ->
     )
 
 
-# Features of a new patient, by the functions of the jobs that computed those of training.
-
-
 def features_of(patient: Patient, about: Mapping[str, Any], part: Part, institution: int | None) -> NDArray[np.float32]:
-    """Features (1, d), at the reference of a part; the institution is None where institutions do not differ."""
+    """Features (1, d), at the reference of a part, by the functions of the jobs that computed those of training.
+
+    The institution is None where institutions do not differ.
+    """
     settings = restore(FeatureSettings, about["features"])
     series, runs = {patient.name: patient.series}, {patient.name: patient.runs}
     if settings.tangent:
@@ -150,7 +143,13 @@ def features_of(patient: Patient, about: Mapping[str, Any], part: Part, institut
 def predict(given: argparse.Namespace) -> int:
     """Print or write the table; 1 if a file or an argument cannot be used, else 0."""
     try:
-        model = read_model(_file_of(given.model))
+        path = given.model / "model.safetensors"
+        if not path.is_file():
+            raise UserError(
+                f"{given.model}: expected the folder of a kept model, found no model.safetensors in it; `snakemake "
+                "models` writes results/COHORT/models/VARIANT for variants under `models`."
+            )
+        model = read_model(path)
         table = predictions(model, given.series, given.fold, given.institution)
     except UserError as error:
         print(error, file=sys.stderr)
@@ -231,16 +230,6 @@ def guesses(model: KeptFile) -> str:
     )
 
 
-def _file_of(folder: Path) -> Path:
-    path = folder / "model.safetensors"
-    if not path.is_file():
-        raise UserError(
-            f"{folder}: expected the folder of a kept model, found no model.safetensors in it; `snakemake models` "
-            "writes results/COHORT/models/VARIANT for variants under `models`."
-        )
-    return path
-
-
 def _part(model: KeptFile, fold: int | None) -> Part:
     part = model.parts.get(part_name(fold))
     if part is None:
@@ -253,22 +242,22 @@ def _part(model: KeptFile, fold: int | None) -> Part:
 
 def _institution(model: KeptFile, part: Part, name: str | None) -> int | None:
     known, given = model.about["institutions"], "none" if name is None else repr(name)
+    if part.needs_institution and name in known:
+        return int(known.index(name))
     if not part.needs_institution:
-        if name is not None:
-            raise UserError(
-                f"--institution: expected none, as this model scores the patients of all institutions alike, found "
-                f"{given}; leave it out."
-            )
-        return None
-    if name not in known and model.about["drawn"] in MADE_UP:
+        if name is None:
+            return None
+        raise UserError(
+            f"--institution: expected none, as this model scores the patients of all institutions alike, found "
+            f"{given}; leave it out."
+        )
+    if model.about["drawn"] in MADE_UP:
         raise UserError(
             f"--institution: expected one of {', '.join(known)}, found {given}; no patient is of one of these, as "
             f"`split: {{institutions: {model.about['drawn']}}}` made them up: use a model that needs no "
             "`--institution`, or train this one with `split: {institutions: sites}`."
         )
-    if name not in known:
-        raise UserError(
-            f"--institution: expected the institution of the patients, as its own moments scale their features, found "
-            f"{given}; known: {', '.join(known)}."
-        )
-    return int(known.index(name))
+    raise UserError(
+        f"--institution: expected the institution of the patients, as its own moments scale their features, found "
+        f"{given}; known: {', '.join(known)}."
+    )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from brainfed.cohort.quality import included_subjects
 from brainfed.evaluation import auc, sd_of_chance
 from brainfed.imaging import (
     Covariances,
@@ -22,8 +23,6 @@ from brainfed.imaging import (
 from brainfed.imaging.scans import read_region_table
 from brainfed.runtime import IntArray, UserError, read_arrays, read_table, resolve, restore, versions, write_arrays
 from brainfed.samples import UNTESTED, FittedModel, MethodInputs, Outcome, Score, score_at, with_alike_shared
-
-# The file of a kept model: of every fold and of everybody what scores a patient, and what describes it. No subject.
 
 Lengths = NDArray[np.float64]
 
@@ -130,22 +129,20 @@ def fold_references(
     if not settings.tangent or settings.reference == "identity":
         return [NO_REFERENCE] * folds, NO_REFERENCE
     if settings.reference == "all":
-        table = read_table(included, ["subject", "included"])
-        everybody = load_covariances(files, sorted(table.loc[table["included"], "subject"]))
+        everybody = load_covariances(files, sorted(included_subjects(included)))
         reference = FittedModel({WHITENING: log_sum(everybody.logarithm).whitening})
         return [reference] * folds, reference
     people = read_table(split, ["subject", "institution", "fold"]).sort_values("subject")
-    every = load_covariances(files, list(people["subject"]))
+    every, where, fold = load_covariances(files, list(people["subject"])), list(people["institution"]), people["fold"]
 
     def fitted(training: NDArray[np.bool_]) -> FittedModel:
         assert settings.reference in ("institution", "training")
         ledger = tangent_ledger(len(every.regions))
-        where = list(people["institution"])
         each = whitening_of_fold(every.logarithm, where, training, settings.reference, ledger)
         return with_alike_shared({}, {WHITENING: np.stack([each[name] for name in institutions])})
 
-    fold = people["fold"].to_numpy()
-    return [fitted(fold != number) for number in range(folds)], fitted(np.ones(len(fold), dtype=np.bool_))
+    of_folds = [fitted((fold != number).to_numpy()) for number in range(folds)]
+    return of_folds, fitted(np.ones(len(fold), dtype=np.bool_))
 
 
 def tangent_features(subjects: Covariances, reference: FittedModel, institution: int | None) -> NDArray[np.float32]:

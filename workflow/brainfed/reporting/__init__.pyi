@@ -9,11 +9,11 @@ from ._colours import (
 from ._contrasts import Vector, GroupEffects, GroupConnectivity, compare_groups, group_effects, joined, networks
 from ._papers import Cited, Paper
 from ._rounding import (
-    METRIC_TITLES, SHOWN_METRICS, EXACT, SIGNIFICANT, NONE, rounded, significant_digits, signed, short, p_short,
+    METRIC_TITLES, SHOWN_METRICS, SIGNIFICANT, NONE, rounded, significant_digits, signed, short, counted, p_short,
     p_value,
 )
 from ._document import write_report, environment, chart_styles, vega
-from ._scored import FEWEST, Interval, values, interval, best, Scored, read_scored, read_splits, significant, PageTests
+from ._scored import FEWEST, Interval, interval, best, Scored, read_scored, read_splits, significant, PageTests
 
 __all__ = [
     "Groups", "setting_in_words", "PLACES", "ShownVariant", "read_variant", "changed_settings", "by_family", "places",
@@ -24,9 +24,8 @@ __all__ = [
     "REAL", "GENERATED", "SERIES", "ORDERED", "GRAPHS", "class_colours",
     "Vector", "GroupEffects", "GroupConnectivity", "compare_groups", "group_effects", "joined", "networks",
     "Cited", "Paper",
-    "METRIC_TITLES", "SHOWN_METRICS", "EXACT", "SIGNIFICANT", "NONE", "rounded", "significant_digits", "signed",
-    "short", "p_short", "p_value",
+    "METRIC_TITLES", "SHOWN_METRICS", "SIGNIFICANT", "NONE", "rounded", "significant_digits", "signed", "short",
+    "counted", "p_short", "p_value",
     "write_report", "environment", "chart_styles", "vega",
-    "FEWEST", "Interval", "values", "interval", "best", "Scored", "read_scored", "read_splits", "significant",
-    "PageTests",
+    "FEWEST", "Interval", "interval", "best", "Scored", "read_scored", "read_splits", "significant", "PageTests",
 ]

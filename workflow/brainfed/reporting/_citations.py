@@ -1,12 +1,14 @@
 """Citations, BibTeX, and the versions of the libraries that computed the results."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from brainfed.reporting._outline import ExperimentOutline
+from brainfed.reporting._rounding import counted
 from brainfed.reporting._variants import ShownVariant
 from brainfed.runtime.records import Made, record_of
 
@@ -146,25 +148,26 @@ def citations(
     audited: bool = False,
     poisoned: bool = False,
 ) -> list[Citation]:
-    """The works to cite.
+    """The works to cite for cohorts, parcellations and sources of these names, and those of the methods that were run.
 
     Args:
-        cohorts: their names.
-        atlases: names of their parcellations.
-        sources: `freesurfer`, `tudataset` and others.
-        of_methods: works of the methods that were run (`papers`).
         private: whether a method can train with differential privacy.
         audited: whether attacks on membership were run.
         poisoned: whether institutions were poisoned, or a server defends itself.
     """
-    data = ABIDE if any(name.lower().startswith("abide") for name in cohorts) else ()
-    named = {name.lower() for name in atlases}
-    atlas = [work for name, work in ATLASES.items() if name in named]
-    adni = (ADNI,) if any(name.lower().startswith("adni") for name in cohorts) else ()
-    measures = (FREESURFER,) if "freesurfer" in sources else ()
-    graphs = (TUDATASET,) if "tudataset" in sources else ()
-    attacks = [*(ATTACKS if audited else ()), *(POISON if poisoned else ())]
-    return [*data, *graphs, *adni, *atlas, *measures, *of_methods, *(PRIVACY if private else ()), *attacks, *ALWAYS]
+    data_sets, named = [name.lower() for name in cohorts], {name.lower() for name in atlases}
+    return [
+        *(ABIDE if any(name.startswith("abide") for name in data_sets) else ()),
+        *([TUDATASET] if "tudataset" in sources else ()),
+        *([ADNI] if any(name.startswith("adni") for name in data_sets) else ()),
+        *(work for name, work in ATLASES.items() if name in named),
+        *([FREESURFER] if "freesurfer" in sources else ()),
+        *of_methods,
+        *(PRIVACY if private else ()),
+        *(ATTACKS if audited else ()),
+        *(POISON if poisoned else ()),
+        *ALWAYS,
+    ]
 
 
 # The cited works as BibTeX, from the sentences of the list of citations.
@@ -188,19 +191,14 @@ def _entry(work: Citation, taken: set[str]) -> str:
     found = WORK.match(work.text)
     if found is None:
         raise ValueError(f"expected `Authors (year). Title. Venue.`, found {work.text!r}")
+    names = [name.rpartition(" ") for name in found["authors"].removesuffix(OTHERS).split(", ")]
+    authors = [f"{last}, {initials}" for last, _, initials in names]
+    authors += ["others"] if found["authors"].endswith(OTHERS) else []
     kind, place = _place(found["venue"])
-    fields = {
-        "author": _authors(found["authors"]),
-        "title": f"{{{found['title']}}}",
-        **place,
-        "year": found["year"],
-        **({"doi": work.doi} if work.doi else {}),
-    }
-    key = _key(found["authors"], found["year"], taken)
-    lines = [
-        f"  {name} = {{{value.translate(SPECIAL) if name != 'doi' else value}}}," for name, value in fields.items()
-    ]
-    return "\n".join([f"@{kind}{{{key},", *lines, "}"])
+    fields = {"author": " and ".join(authors), "title": f"{{{found['title']}}}", **place, "year": found["year"]}
+    lines = [f"  {name} = {{{value.translate(SPECIAL)}}}," for name, value in fields.items()]
+    lines += [f"  doi = {{{work.doi}}},"] if work.doi else []
+    return "\n".join([f"@{kind}{{{_key(names[0][0], found['year'], taken)},", *lines, "}"])
 
 
 def _place(venue: str) -> tuple[str, dict[str, str]]:
@@ -214,19 +212,7 @@ def _place(venue: str) -> tuple[str, dict[str, str]]:
     return "inproceedings", {"booktitle": venue}
 
 
-def _authors(listed: str) -> str:
-    """`Last, F and Last, F`, with `others` for et al."""
-    names = [_name(name) for name in listed.removesuffix(OTHERS).split(", ")]
-    return " and ".join([*names, *(["others"] if listed.endswith(OTHERS) else [])])
-
-
-def _name(name: str) -> str:
-    last, _, initials = name.rpartition(" ")
-    return f"{last}, {initials}"
-
-
-def _key(authors: str, year: str, taken: set[str]) -> str:
-    first = _name(authors.removesuffix(OTHERS).split(", ")[0]).split(",")[0]
+def _key(first: str, year: str, taken: set[str]) -> str:
     stem = re.sub(r"\W", "", first).lower() + year
     free = next(key for key in (stem, *(f"{stem}{letter}" for letter in "bcdefgh")) if key not in taken)
     taken.add(free)
@@ -241,11 +227,10 @@ def _key(authors: str, year: str, taken: set[str]) -> str:
 
 @dataclass(frozen=True)
 class Software:
-    """Software of all jobs behind a page, down to the first job that read the data.
+    """Software of all jobs behind a page, down to the first job that read the data, and the number of jobs.
 
     Attributes:
         versions: package -> number of jobs by the version that they computed with.
-        jobs: number of jobs that wrote the results.
         unrecorded: number of results without a record of versions.
         adopted: number of jobs with results kept on request, whatever made them.
     """
@@ -258,23 +243,25 @@ class Software:
     @property
     def listing(self) -> str:
         """`numpy 2.4.6, torch 2.11.0 (40 jobs) and 2.13.0 (12 jobs)`."""
-        return ", ".join(f"{name}\u00a0{_counted(found)}" for name, found in self.versions.items())
+        said = []
+        for name, found in self.versions.items():
+            several = [f"{version} ({counted(count, 'job')})" for version, count in found.items()]
+            said.append(f"{name}\u00a0{' and '.join(several if len(found) > 1 else found)}")
+        return ", ".join(said)
 
 
-def software_of(results: Iterable[str]) -> Software:
-    """Software of the results of a page, and of all their inputs.
-
-    Args:
-        results: paths of results; files without a record are counted.
-    """
-    paths = list(results)
-    behind = _behind(paths)
+def software_of(results: Sequence[str]) -> Software:
+    """Software of the results of a page, and of all their inputs; results without a record are counted."""
+    behind = _behind(results)
     known = [made for made in behind if made.versions]
-    names = sorted({name for made in known for name in made.versions}, key=str.casefold)
+    versions: dict[str, Counter[str]] = {}
+    for made in known:
+        for name, version in made.versions.items():
+            versions.setdefault(name, Counter())[version] += 1
     return Software(
-        {name: _counts(made.versions[name] for made in known if name in made.versions) for name in names},
+        {name: dict(sorted(versions[name].items())) for name in sorted(versions, key=str.casefold)},
         len(behind),
-        sum(_record(path) is None for path in paths) + len(behind) - len(known),
+        sum(_record(path) is None for path in results) + len(behind) - len(known),
         sum(made.adopted for made in behind),
     )
 
@@ -285,15 +272,27 @@ def mixed_versions(experiment: ExperimentOutline) -> list[str]:
     One for each library with several versions, and one if some results were kept on request.
     """
     used: dict[str, dict[str, list[str]]] = {}
+    files = [*experiment.tables.values(), *experiment.figures.values()]
     for variant in experiment.variants:
+        files += result_files(variant)
         for made in _behind(result_files(variant)):
             for name, version in made.versions.items():
                 titles = used.setdefault(name, {}).setdefault(version, [])
                 titles += [] if variant.title in titles else [variant.title]
-    files = [path for variant in experiment.variants for path in result_files(variant)]
-    adopted = sum(made.adopted for made in _behind([*files, *experiment.tables.values(), *experiment.figures.values()]))
-    kept = [_adopted_sentence(adopted)] if adopted else []
-    return kept + [_sentence(name, used[name]) for name in sorted(used) if len(used[name]) > 1]
+    said = []
+    if adopted := sum(made.adopted for made in _behind(files)):
+        said.append(
+            f"The results of {counted(adopted, 'job')} behind this table were kept on request (BRAINFED_ADOPT): "
+            "nothing shows that this config, code and data made them."
+        )
+    for name, by_version in sorted(used.items()):
+        if len(by_version) > 1:
+            parts = "; ".join(f"{version}: {', '.join(titles)}" for version, titles in sorted(by_version.items()))
+            said.append(
+                f"Several versions of {name} computed the results of this table ({parts}). `library_versions: rerun` "
+                "in the config computes them all with the present one."
+            )
+    return said
 
 
 def result_files(variant: ShownVariant) -> list[str]:
@@ -319,32 +318,3 @@ def _behind(paths: Sequence[str]) -> list[Made]:
 @cache
 def _record(path: str) -> Made | None:
     return record_of(Path(path))
-
-
-def _counts(versions: Iterable[str]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for version in versions:
-        found[version] = found.get(version, 0) + 1
-    return dict(sorted(found.items()))
-
-
-def _counted(found: Mapping[str, int]) -> str:
-    if len(found) == 1:
-        return next(iter(found))
-    return " and ".join(f"{version} ({count} job{'s' if count != 1 else ''})" for version, count in found.items())
-
-
-def _adopted_sentence(count: int) -> str:
-    whose = "The results of 1 job" if count == 1 else f"The results of {count} jobs"
-    return (
-        f"{whose} behind this table were kept on request (BRAINFED_ADOPT): nothing shows that this config, code and "
-        "data made them."
-    )
-
-
-def _sentence(name: str, used: Mapping[str, list[str]]) -> str:
-    parts = "; ".join(f"{version}: {', '.join(titles)}" for version, titles in sorted(used.items()))
-    return (
-        f"Several versions of {name} computed the results of this table ({parts}). `library_versions: rerun` in the "
-        "config computes them all with the present one."
-    )

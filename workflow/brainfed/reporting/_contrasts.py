@@ -26,7 +26,6 @@ class GroupEffects:
         effect: Cohen's d, patients minus controls; 0 without variance.
         p: two-sided p of Student's t-test.
         counts: number of patients and of controls.
-        words: names of the groups.
     """
 
     effect: Vector
@@ -56,12 +55,9 @@ class GroupEffects:
 
 @dataclass(frozen=True)
 class GroupConnectivity(GroupEffects):
-    """The same for every connection by its Fisher z, in `np.triu_indices(R, 1)` order.
+    """The same for every connection of R regions by its Fisher z, in `np.triu_indices(R, 1)` order.
 
-    Attributes:
-        regions: R names.
-        patients: mean correlation of the patients (averaged as Fisher z).
-        controls: the same of the controls.
+    `patients` and `controls` have the mean correlation of each group, averaged as Fisher z.
     """
 
     regions: tuple[str, ...]
@@ -80,14 +76,9 @@ def compare_groups(
     words: ClassWords = DIAGNOSIS_WORDS,
     runs: Mapping[str, Sequence[int]] | None = None,
 ) -> GroupConnectivity:
-    """Compare the Pearson connectivity of patients (1) and controls (0).
+    """Compare the Pearson connectivity of patients (1) and controls (0), from the series (time, R) of every subject.
 
-    Args:
-        series: subject -> (time, R).
-        diagnosis: subject -> 1 or 0, the same subjects.
-        regions: R names.
-        words: names of the classes.
-        runs: subject -> lengths of its runs, for subjects with the mean connectivity over runs.
+    `runs`: subject -> lengths of its runs, for subjects with the mean connectivity over runs.
     """
     z = connectivity(series, FeatureSettings("pearson", fisher_z=True), runs).astype(np.float64)
     patient = np.array([diagnosis[subject] == 1 for subject in sorted(series)])
@@ -122,14 +113,10 @@ def networks(regions: tuple[str, ...]) -> list[tuple[str, int, int]]:
 
     Empty if the names have no networks: fewer than two runs, or runs of fewer than two regions on average.
     """
-    prefixes = [_prefix(name) for name in regions]
+    cuts = [max(name.rfind("-"), name.rfind("_"), 0) for name in regions]
+    prefixes = [name[:cut] for name, cut in zip(regions, cuts, strict=True)]
     starts = [index for index in range(len(regions)) if index == 0 or prefixes[index] != prefixes[index - 1]]
     ends = [*starts[1:], len(regions)]
     if not 2 <= len(starts) <= len(regions) / 2 or "" in prefixes:
         return []
     return [(prefixes[start], start, end) for start, end in zip(starts, ends, strict=True)]
-
-
-def _prefix(name: str) -> str:
-    cut = max(name.rfind("-"), name.rfind("_"))
-    return name[:cut] if cut > 0 else ""

@@ -16,16 +16,16 @@ from brainfed.reporting._citations import Citation, bibtex, citations, software_
 from brainfed.reporting._outline import CohortOutline, ExperimentOutline, ReportOutline, SharedStudy
 from brainfed.reporting._papers import Paper, panels_of, templates_of, works_of
 from brainfed.reporting._pictures import read_captions
-from brainfed.reporting._rounding import METRIC_TITLES, rounded, short, signed, significant_digits
+from brainfed.reporting._rounding import METRIC_TITLES, counted, rounded, short, signed, significant_digits
 from brainfed.reporting._sections import CohortSection, ExperimentSection, cohort_section, experiment_section
 from brainfed.reporting._variants import ShownVariant, places
 from brainfed.reporting.charts import VERSION, config
-from brainfed.reporting.panels import GENERIC, Panel, Place, ShownPanel
+from brainfed.reporting.panels import GENERIC, Panel, Place
 from brainfed.reporting.tables import AuditTable, readable, readable_bytes, readable_seconds
 from brainfed.reporting.text import Fact, FirstScreen, in_front, listed, question
 from brainfed.runtime import machine, versions, write_text
 
-# Sentences on a study between sites, in the report of one of them.
+# The report of one site of a study between sites: the sections of its own subjects, in the words of the study.
 
 OF_ALL_SITES = ("all", "training")
 """References of tangent features that are means over all sites."""
@@ -36,35 +36,31 @@ def study_sentences(
 ) -> list[str]:
     """Which sites trained together, which models they trained, and whose scores these are.
 
-    Args:
-        study: the study, and its site.
-        variants: of an experiment.
-        subjects: what the cohort consists of.
-        unseen: whether each site is left out in turn.
+    `subjects` is what the cohort consists of; `unseen`: each site is left out in turn.
     """
     shown = [variant for variant in variants if not variant.is_control]
     together = [variant for variant in shown if variant.topology == "federated"]
     alone = [variant for variant in shown if variant.trains_alone]
-    site, sites = study.site, listed(study.sites, "and")
+    site, sites = study.site, listed(study.sites)
     if unseen:
-        return [
+        said = [
             f"The sites {sites} took part in one study, and each was left out in turn.",
-            f"{_models(together)} trained between {listed(study.others, 'and')} to be tested at {site}, without any "
+            f"{_models(together)} trained between {listed(study.others)} to be tested at {site}, without any "
             f"{subjects} of it.",
-            f"All scores here are those of {subjects} of {site}.",
         ]
-    if together:
+    elif together:
         said = [
             f"The sites {sites} trained together.",
             f"{_models(together)} trained between these sites, on the {subjects} of all of them.",
         ]
     else:
         said = [f"The sites {sites} take part in one study, but no method here was trained between them."]
-    if alone:
+    if alone and not unseen:
         said.append(f"{_models(alone)} trained on the {subjects} of {site} alone.")
-    if any(_has_shared_features(variant) for variant in alone):
-        said.append("Tangent features start from a mean over all sites, also those of local methods.")
-    if study.sets:
+        tangent = [variant for variant in alone if variant.setting("features.tangent")]
+        if any(variant.setting("features.reference") in OF_ALL_SITES for variant in tangent):
+            said.append("Tangent features start from a mean over all sites, also those of local methods.")
+    if study.sets and not unseen:
         said.append(
             f"Exact numbers of {study.sets} different sets of {subjects} of {site} were added up with those of the "
             "others. A sum is not anonymous: with as many sets as subjects of a class at all sites together, the "
@@ -77,14 +73,7 @@ def _models(variants: Iterable[ShownVariant]) -> str:
     """`The models of FedGCN and FedTangent were`; `The model of FedGCN was`."""
     titles = list(dict.fromkeys(variant.title for variant in variants))
     many = len(titles) > 1
-    return f"The model{'s' if many else ''} of {listed(titles, 'and')} {'were' if many else 'was'}"
-
-
-def _has_shared_features(variant: ShownVariant) -> bool:
-    return bool(variant.setting("features.tangent")) and variant.setting("features.reference") in OF_ALL_SITES
-
-
-# The report of one site of a study between sites: the sections of its own subjects, in the words of the study.
+    return f"The model{'s' if many else ''} of {listed(titles)} {'were' if many else 'was'}"
 
 
 def titled(outline: ReportOutline) -> ReportOutline:
@@ -92,28 +81,25 @@ def titled(outline: ReportOutline) -> ReportOutline:
     study = outline.study
     if study is None:
         return outline
-    return replace(outline, title=f"{outline.title}: {study.site}, in a study with {listed(study.others, 'and')}")
+    return replace(outline, title=f"{outline.title}: {study.site}, in a study with {listed(study.others)}")
 
 
 def at_a_site(section: ExperimentSection, cohort: CohortOutline, study: SharedStudy | None) -> ExperimentSection:
     """The section with the sentences on the study; as it is where all institutions are in one place."""
     if study is None:
         return section
-    unseen = section.outline.split["validation"] == "leave_one_site_out"
+    unseen = section.outline.leaves_sites_out
     said = study_sentences(study, section.outline.variants, cohort.words.subjects, unseen=unseen)
     _, _, design = section.setting.partition("; ")
     setting = f"1 institution of a study between {len(study.sites)} sites; {design}"
     if section.first is None:
         return replace(section, setting=setting, sentences=[*said, *section.sentences])
-    return replace(section, setting=setting, first=_first(section.first, cohort, study, said, unseen))
-
-
-def _first(first: FirstScreen, cohort: CohortOutline, study: SharedStudy, said: list[str], unseen: bool) -> FirstScreen:
-    return FirstScreen(
+    first = FirstScreen(
         question(cohort.words, cohort.kind, len(study.sites), unseen=unseen),
-        f"{first.answer} These are scores at {study.site}.",
-        (Fact("Which sites", " ".join(said)), *first.facts),
+        f"{section.first.answer} These are scores at {study.site}.",
+        (Fact("Which sites", " ".join(said)), *section.first.facts),
     )
+    return replace(section, setting=setting, first=first)
 
 
 # A paragraph for the methods section of an article: cohort, splits, models, statistics, software.
@@ -133,39 +119,32 @@ def methods_paragraph(
     versions: Mapping[str, str],
     study: SharedStudy | None = None,
 ) -> str:
-    """Plain text to copy, of one experiment.
-
-    Args:
-        cohort: as counted.
-        experiment: as scored.
-        seed: of every random stream.
-        versions: package -> version of the software.
-        study: the study between sites that the report belongs to; None where all institutions are in one place.
-    """
-    between: list[str] = []
+    """Plain text to copy, of one experiment; `study` is None where all institutions are in one place."""
+    outline, means, between = experiment.outline, "institutions and ", list[str]()
     if study is not None:
-        outline = experiment.outline
-        unseen = outline.split["validation"] == "leave_one_site_out"
-        between = study_sentences(study, outline.variants, cohort.subjects, unseen=unseen)
-    means = "" if study is not None else "institutions and "
+        means = ""
+        between = study_sentences(study, outline.variants, cohort.subjects, unseen=outline.leaves_sites_out)
+    compared = list(dict.fromkeys(variant.title for variant in outline.variants if not variant.is_control))
+    software = ["brainfed", *(name for name in versions if name != "brainfed")]
     return " ".join(
         [
             _cohort(cohort),
             *between,
             f"Design: {experiment.setting}.",
             experiment.protocol,
-            f"Compared were {listed(_titles(experiment), 'and')}.",
+            f"Compared were {listed(compared)}.",
             f"Scores are means over {means}{experiment.runs} runs, a run being {experiment.run}; intervals "
             "and tests are corrected for overlapping training sets (Nadeau and Bengio 2003), p values also for "
             "multiple comparisons (Holm 1979).",
-            f"All random streams derive from the seed {seed}. Software: {_software(versions)}.",
+            f"All random streams derive from the seed {seed}. Software: "
+            f"{', '.join(f'{name} {versions[name]}' for name in software if name in versions)}.",
         ]
     )
 
 
 def _cohort(cohort: CohortSection) -> str:
     left = cohort.attrition.left_out
-    reasons = left[0][0] if len(left) == 1 else listed([f"{count} {reason}" for reason, count in left], "and")
+    reasons = left[0][0] if len(left) == 1 else listed([f"{count} {reason}" for reason, count in left])
     total = sum(count for _, count in left)
     verb = "was" if total == 1 else "were"
     listing = f"{cohort.attrition.listed} {cohort.subjects} in the table"
@@ -173,24 +152,13 @@ def _cohort(cohort: CohortSection) -> str:
     read = FEATURES[cohort.kind].format(
         atlas="" if cohort.atlas == "atlas" else f"{cohort.atlas}, ", regions=cohort.connectivity.get("regions", "")
     )
-    made = "simulated cohort" if cohort.simulated else "cohort"
     return (
-        f"We analysed {read} of {cohort.analysed} {cohort.subjects} ({cohort.classes}) from {cohort.sites} "
-        f"{cohort.site}{'' if cohort.sites == 1 else 's'} of the {made} {cohort.name}.{excluded}"
+        f"We analysed {read} of {cohort.analysed} {cohort.subjects} ({cohort.classes}) from "
+        f"{counted(cohort.sites, cohort.site)} of the {cohort.title}.{excluded}"
     )
 
 
-def _titles(experiment: ExperimentSection) -> Sequence[str]:
-    """Every method once, in the order of the config."""
-    return list(dict.fromkeys(variant.title for variant in experiment.outline.variants if not variant.is_control))
-
-
-def _software(versions: Mapping[str, str]) -> str:
-    first = ["brainfed", *(name for name in versions if name != "brainfed")]
-    return ", ".join(f"{name} {versions[name]}" for name in first if name in versions)
-
-
-# The report: one HTML file without external resources.
+# The page.
 
 DIFFERENCES = {"connectivity": "connectivity", "morphometry": "measures"}
 """Kind of features -> its words in the heading of the section on group differences."""
@@ -224,18 +192,11 @@ def render(
 ) -> str:
     """The page as text; arguments as of `write_report`."""
     panels = [*GENERIC, *panels_of(papers)]
-    chapters = [
-        _chapter(
-            cohort,
-            read_captions(captions, cohort.words),
-            panels,
-            study=outline.study,
-            show_subjects=outline.show_subjects,
-        )
-        for cohort in outline.cohorts
-    ]
+    chapters = [_chapter(cohort, outline, read_captions(captions, cohort.words), panels) for cohort in outline.cohorts]
     shown = [panel for chapter in chapters for experiment in chapter.experiments for panel in experiment.panels]
     audits = [panel.content for panel in shown if isinstance(panel.content, AuditTable)]
+    # Each of the first experiment to which it applies.
+    private = {panel.panel.name: panel for panel in reversed(shown) if panel.panel.place == Place.PRIVACY}
     cited = _cited(outline, papers, audited=bool(audits))
     return environment(tuple(papers)).get_template("report.html.j2").render(
         outline=titled(outline),
@@ -249,7 +210,7 @@ def render(
         followed=any(chapter.cohort.ways.subjects for chapter in chapters),
         in_front=in_front,
         guaranteed=any(audit.private for audit in audits),
-        privacy_notes=_once(shown, Place.PRIVACY),
+        privacy_notes=list(private.values())[::-1],
         differences=_differences(chapters),
         versions=versions(),
         software=software_of(results),
@@ -267,11 +228,7 @@ def render(
 
 @lru_cache(maxsize=2)
 def environment(papers: tuple[Paper, ...] = ()) -> Environment:
-    """Templates of pages, and their filters.
-
-    Args:
-        papers: what the families of methods bring.
-    """
+    """Templates of pages, also of those that the families of methods bring, and their filters."""
     made = Environment(
         loader=ChoiceLoader([PackageLoader("brainfed.reporting"), templates_of(papers)]),
         autoescape=True,
@@ -292,18 +249,14 @@ def environment(papers: tuple[Paper, ...] = ()) -> Environment:
 
 
 def _chapter(
-    cohort: CohortOutline,
-    captions: Mapping[str, str],
-    panels: Sequence[Panel],
-    *,
-    study: SharedStudy | None,
-    show_subjects: bool,
+    cohort: CohortOutline, outline: ReportOutline, captions: Mapping[str, str], panels: Sequence[Panel]
 ) -> Chapter:
+    study, site = outline.study, outline.study.site if outline.study else ""
     experiments = [
-        at_a_site(experiment_section(cohort, experiment, captions, panels, study.site if study else ""), cohort, study)
+        at_a_site(experiment_section(cohort, experiment, captions, panels, site), cohort, study)
         for experiment in _each_figure_once(cohort.experiments)
     ]
-    return Chapter(cohort_section(cohort, captions, show_subjects=show_subjects), experiments)
+    return Chapter(cohort_section(cohort, captions, show_subjects=outline.show_subjects), experiments)
 
 
 def _cited(outline: ReportOutline, papers: Sequence[Paper], *, audited: bool) -> list[Citation]:
@@ -332,13 +285,8 @@ def vega() -> Markup:
     return Markup(javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VERSION))
 
 
-def _once(shown: Sequence[ShownPanel], place: Place) -> list[ShownPanel]:
-    """The panels at a place, each for the first experiment to which it applies."""
-    return list({one.panel.name: one for one in reversed(shown) if one.panel.place == place}.values())[::-1]
-
-
 def _differences(chapters: Sequence[Chapter]) -> str:
-    """Heading of the section that compares patients and controls; empty for graphs alone, which are not compared."""
+    """Heading of the section that compares patients and controls; empty where all cohorts are of graphs."""
     kinds = {chapter.cohort.kind for chapter in chapters} - {"graphs"}
     titles = [title for kind, title in DIFFERENCES.items() if kind in kinds]
     return " and ".join(titles).capitalize()

@@ -18,12 +18,9 @@ class ExperimentOutline:
     """One table of one cohort.
 
     Attributes:
-        name: name in the config.
-        title: its heading.
         protocol: `transductive` or `inductive`.
         labels: `true` or `permuted`.
         reference: reference variant of the tests.
-        repeats: number of repeats.
         split: the resolved split settings.
         splits: the split of every repeat.
         participants: table with the labels, where subjects train that no fold tests; else empty.
@@ -62,10 +59,14 @@ class ExperimentOutline:
     simulate: dict[str, Any] = field(default_factory=dict)
 
     @property
+    def leaves_sites_out(self) -> bool:
+        """Whether each site is tested by models that it did not train."""
+        return bool(self.split["validation"] == "leave_one_site_out")
+
+    @property
     def draws_anew(self) -> bool:
         """Whether an institution's name is another set of subjects in each repeat."""
-        random = self.split["institutions"] == "random" and self.split["validation"] != "leave_one_site_out"
-        return random and self.repeats > 1
+        return self.split["institutions"] == "random" and not self.leaves_sites_out and self.repeats > 1
 
     def variant(self, name: str) -> ShownVariant:
         """The variant of that name."""
@@ -74,16 +75,13 @@ class ExperimentOutline:
 
 @dataclass(frozen=True)
 class CohortOutline:
-    """One cohort.
+    """One cohort: its settings, and the paths of its artefacts.
 
     Attributes:
-        name: name in the config.
         source: `simulate`, `nifti`, `bids`, `timeseries`, `freesurfer` or `tudataset`.
         atlas: name of the parcellation.
         parcellation: its image; empty if only series are known.
-        participants: the phenotype artefact.
         included: the subjects of the analysis.
-        issues: issues of the data.
         connectivity: summary of the group differences.
         site_trace: accuracy of sites predicted from embeddings; empty if no method uses a graph.
         quality: quality tables of all parts.
@@ -132,13 +130,7 @@ class CohortOutline:
 
 @dataclass(frozen=True)
 class SharedStudy:
-    """A study between sites, as one of its sites reports it.
-
-    Attributes:
-        sites: names of all sites.
-        site: the one whose report this is.
-        sets: number of different sets of its subjects of which exact numbers are added up.
-    """
+    """A study between sites, as `site` reports it; `sets`: of its subjects of which exact numbers are added up."""
 
     sites: tuple[str, ...]
     site: str
@@ -152,17 +144,7 @@ class SharedStudy:
 
 @dataclass(frozen=True)
 class ReportOutline:
-    """The whole report.
-
-    Attributes:
-        project: its name.
-        title: its heading.
-        show_subjects: whether subject ids may be printed.
-        seed: seed of every random stream.
-        config: the resolved config.
-        cohorts: in the order of the config.
-        study: the study between sites that the report belongs to; None where all institutions are in one place.
-    """
+    """The whole report, with the resolved config; `study`: the study between sites that it belongs to, if any."""
 
     project: str
     title: str
@@ -174,12 +156,7 @@ class ReportOutline:
 
 
 def read_outline(values: Mapping[str, Any], beside: Mapping[str, Sequence[str]] = NOTHING) -> ReportOutline:
-    """An outline from the builtins of a rule's parameters.
-
-    Args:
-        values: its fields.
-        beside: variant -> the variants that it is always compared with (`papers._beside`).
-    """
+    """An outline from its fields as builtins; `beside`: variant -> those that it is always compared with."""
     held = values.get("study")
     study = SharedStudy(tuple(held["sites"]), held["site"], held["sets"]) if held else None
     cohorts = tuple(_cohort(item, beside) for item in values["cohorts"])
@@ -208,13 +185,7 @@ def read_experiment(values: Mapping[str, Any], beside: Mapping[str, Sequence[str
 
 @dataclass(frozen=True)
 class Attrition:
-    """Exclusions from the phenotype table to the included subjects.
-
-    Attributes:
-        listed: rows of the phenotype table.
-        left_out: (reason, number of subjects), the most frequent first.
-        included: number of included subjects.
-    """
+    """Numbers of subjects in the phenotype table, left out by reason (the most frequent first), and included."""
 
     listed: int
     left_out: tuple[tuple[str, int], ...]
@@ -232,10 +203,9 @@ def read_cohort(participants: str | Path, included: str | Path, measures: str | 
     decided = read_table(included, ["subject", "included", "twin_group", "reason"])
     measured = read_table(measures, ["subject", *QUALITY_MEASURES])
     people = people.drop(columns="mean_fd", errors="ignore")
-    joined = people.merge(decided, on="subject", validate="one_to_one").merge(
-        measured, on="subject", validate="one_to_one"
-    )
-    return joined.sort_values("subject", ignore_index=True)
+    for table in (decided, measured):
+        people = people.merge(table, on="subject", validate="one_to_one")
+    return people.sort_values("subject", ignore_index=True)
 
 
 def used(people: pd.DataFrame) -> pd.DataFrame:

@@ -16,12 +16,7 @@ from brainfed.reporting.panels import Panel
 
 @dataclass(frozen=True)
 class Cited:
-    """Works to cite where a method was run.
-
-    Attributes:
-        works: in the order of the list.
-        methods: names of the methods; empty: in every report.
-    """
+    """Works to cite where one of these methods was run; without methods in every report."""
 
     works: tuple[Citation, ...]
     methods: frozenset[str] = frozenset()

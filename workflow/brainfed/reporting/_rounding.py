@@ -1,4 +1,4 @@
-"""Words of the metrics."""
+"""Numbers, p values and names of metrics as the page prints them."""
 
 from decimal import ROUND_HALF_UP, Decimal
 
@@ -17,7 +17,7 @@ SHOWN_METRICS = ("auc", "accuracy")
 """Metrics of figures and tests."""
 
 
-# Formatting of all numbers of the report, so that equal numbers give equal text.
+# Equal numbers give equal text.
 #
 # The mean of the same runs differs in its last bits with the order of the additions, so a half (0.5375) could round up
 # in one place and down in another. A first rounding removes such errors; a half then rounds away from zero.
@@ -54,8 +54,7 @@ def significant_digits(value: float, digits: int) -> str:
 def signed(value: float, digits: int = 3) -> str:
     """With its sign; a number that rounds to zero has none."""
     text = rounded(value, digits)
-    positive = text not in (NONE,) and not text.startswith("\u2212") and float(text) > 0
-    return f"+{text}" if positive else text
+    return f"+{text}" if np.isfinite(value) and value > 0 and float(text) > 0 else text
 
 
 def short(value: float, digits: int = 3) -> str:
@@ -70,14 +69,14 @@ def digits_of(low: float, high: float) -> int:
     """
     digits = 3 if round((high - low) / 2, EXACT) < WIDE else 2
     nearer = min(abs(low), abs(high)) if low * high > 0 else np.nan
-    while digits < MOST and np.isfinite(nearer) and not _shows(nearer, digits):
+    while digits < MOST and np.isfinite(nearer) and float(rounded(nearer, digits)) == 0:
         digits += 1
     return digits
 
 
-def _shows(value: float, digits: int) -> bool:
-    """Whether any digit of a value above zero is left."""
-    return float(rounded(value, digits)) > 0
+def counted(number: int, noun: str) -> str:
+    """`1 run`, `10 runs`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def p_short(p: float) -> str:

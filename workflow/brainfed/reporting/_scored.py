@@ -19,14 +19,12 @@ from brainfed.evaluation import (
     test_train_ratio,
 )
 from brainfed.reporting._outline import ExperimentOutline
-from brainfed.reporting._rounding import EXACT, SIGNIFICANT, digits_of, rounded, signed
+from brainfed.reporting._rounding import EXACT, SIGNIFICANT, counted, digits_of, rounded, signed
 from brainfed.reporting._variants import ShownVariant
 from brainfed.runtime import read_table
 
-# The mean of a score over runs with its interval under cross-validation.
-#
-# Runs share training subjects, so their spread understates the doubt; Nadeau & Bengio's correction widens it (see
-# `evaluation._statistics`).
+# Runs share training subjects, so their spread understates the doubt; Nadeau & Bengio's correction widens the intervals
+# (see `evaluation._statistics`).
 
 FEWEST = 5
 """Smallest number of runs for an interval in a sentence: the spread of fewer is hardly known."""
@@ -57,6 +55,11 @@ class Interval:
         return self.runs < FEWEST
 
     @property
+    def bounded(self) -> bool:
+        """Whether a sentence gives the interval."""
+        return self.known and not self.few
+
+    @property
     def constant(self) -> bool:
         """Whether all runs have one value: without spread the interval has no width, and no certainty either."""
         return self.known and round(self.high - self.low, EXACT) == 0
@@ -69,7 +72,7 @@ class Interval:
     @property
     def counted(self) -> str:
         """`1 run`, `10 runs`."""
-        return f"{self.runs} run{'' if self.runs == 1 else 's'}"
+        return counted(self.runs, "run")
 
     @property
     def digits(self) -> int:
@@ -94,38 +97,28 @@ class Interval:
         return f"[{signed(self.low, self.digits)}, {signed(self.high, self.digits)}]"
 
     def _beside(self, mean: str, bounds: str) -> str:
-        if self.few or not self.known:
+        if not self.bounded:
             return mean
         return f"{mean} (in all {self.counted})" if self.constant else f"{mean} {bounds}"
 
     def in_words(self) -> str:
         """`0.73 (95 % interval 0.69 to 0.77)`."""
-        if self.few or not self.known:
+        if not self.bounded:
             return f"{self.text} ({self.counted}, too few for an interval)"
         if self.constant:
             return str(self)
         return f"{self.text} (95 % interval {rounded(self.low, self.digits)} to {rounded(self.high, self.digits)})"
 
 
-def values(
-    runs: pd.DataFrame, variant: str, metric: str, scope: str = INSTITUTION
-) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """The defined values of one variant, metric and scope, one a run."""
-    chosen = (runs["variant"] == variant) & (runs["metric"] == metric) & (runs["scope"] == scope)
+def values(runs: pd.DataFrame, variant: str, metric: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """The defined values of one variant and metric, mean over institutions, one a run."""
+    chosen = (runs["variant"] == variant) & (runs["metric"] == metric) & (runs["scope"] == INSTITUTION)
     return runs.loc[chosen, "value"].dropna().to_numpy(dtype=np.float64)
 
 
-def interval(runs: pd.DataFrame, variant: str, metric: str, ratio: float, scope: str = INSTITUTION) -> Interval:
-    """Mean over runs with the corrected interval, kept inside [0, 1].
-
-    Args:
-        runs: variant, repeat, fold, scope, metric, value.
-        variant: one variant.
-        metric: one metric.
-        ratio: n_test / n_train of a run.
-        scope: one scope.
-    """
-    return interval_of(values(runs, variant, metric, scope), ratio)
+def interval(runs: pd.DataFrame, variant: str, metric: str, ratio: float) -> Interval:
+    """Mean over runs with the corrected interval, kept inside [0, 1]; `ratio` is n_test / n_train of a run."""
+    return interval_of(values(runs, variant, metric), ratio)
 
 
 def interval_of(found: np.ndarray[tuple[int], np.dtype[np.float64]], ratio: float) -> Interval:
@@ -139,14 +132,12 @@ def interval_of(found: np.ndarray[tuple[int], np.dtype[np.float64]], ratio: floa
     )
 
 
-def best(runs: pd.DataFrame, variants: Sequence[str], metric: str, scope: str = INSTITUTION) -> str | None:
+def best(runs: pd.DataFrame, variants: Sequence[str], metric: str) -> str | None:
     """The variant with the highest mean; None if no variant has a defined value."""
-    means = {variant: values(runs, variant, metric, scope) for variant in variants}
+    means = {variant: values(runs, variant, metric) for variant in variants}
     scored = {variant: float(found.mean()) for variant, found in means.items() if len(found)}
     return max(scored, key=lambda variant: scored[variant]) if scored else None
 
-
-# The scores of an experiment for its figures: means with intervals, differences with tests.
 
 NOWHERE = np.zeros(0, dtype=np.intp)
 """Rows of a variant without a defined value."""
@@ -183,17 +174,16 @@ class Scored:
     def differences(self, reference: str, others: Sequence[str], metric: str) -> dict[str, tuple[Interval, float]]:
         """Every other variant minus the reference, paired by run, and its Holm-corrected p (NaN: too few runs)."""
         family = self.runs[self.runs["variant"].isin([reference, *others])]
-        rows = compare(family, reference, metric, INSTITUTION, self.ratio).to_dict("records")
-        return {
-            str(row["variant"]): (
-                Interval(
-                    float(row["difference"]), float(row["ci_low"]), float(row["ci_high"]),
-                    len(self._pairs(str(row["variant"]), reference, metric)),
-                ),
-                float(row["p_holm"]),
-            )
-            for row in rows
-        }  # fmt: skip
+        tests = compare(family, reference, metric, INSTITUTION, self.ratio).set_index("variant")
+        found = {}
+        for name, *numbers in tests[["difference", "ci_low", "ci_high", "p_holm"]].itertuples():
+            mean, low, high, p = map(float, numbers)
+            found[str(name)] = Interval(mean, low, high, len(self._pairs(str(name), reference, metric))), p
+        return found
+
+    def has_values(self, variant: str, metric: str) -> bool:
+        """Whether a variant has a defined value, mean over institutions."""
+        return (variant, metric, INSTITUTION) in self._places
 
     def _pairs(self, variant: str, other: str, metric: str, scope: str = INSTITUTION) -> pd.DataFrame:
         """`repeat` and `fold` of the runs in which both are defined."""
@@ -246,55 +236,38 @@ def significant(p: float) -> bool:
 
 @dataclass(frozen=True)
 class PageTests:
-    """The comparisons of one experiment's page.
-
-    Attributes:
-        scored: the runs.
-        variants: all variants of the experiment.
-        reference: reference variant of the test tables and of the stars in its figure.
-    """
+    """The comparisons of one experiment's page; the reference is that of the test tables and of its figure's stars."""
 
     scored: Scored
     variants: Sequence[ShownVariant]
     reference: str
     _known: dict[tuple[str, ...], dict[str, tuple[Interval, float]]] = field(default_factory=dict, repr=False)
-    _defined: dict[tuple[str, str], bool] = field(default_factory=dict, repr=False)
-    _family: "list[pd.Series[float]]" = field(default_factory=list, repr=False)
 
     def differences(self, centre: str, others: Sequence[str], metric: str) -> dict[str, tuple[Interval, float]]:
-        """Every other variant minus `centre`, paired by run, and its p on this page (NaN: too few runs).
-
-        Args:
-            centre: the variant that the others are compared with.
-            others: their names.
-            metric: one metric.
-        """
+        """Every other variant minus `centre`, paired by run, and its p on this page (NaN: too few runs)."""
         names = [name for name in dict.fromkeys(others) if name != centre]
         found = self._compared(centre, names, metric)
         return {name: (difference, self._p(centre, name, names, metric)) for name, (difference, _) in found.items()}
 
     def counted(self, centre: str, others: Sequence[str], metric: str) -> str:
         """The family of Holm's correction: `over all 60 comparisons with FedGCN in the tests below`; empty over one."""
-        title, table = self._title(centre), len(self._table().dropna())
+        title, table = self._variant(centre).title, len(self._table.dropna())
         if centre == self.reference:
-            return (
-                f"over all {table} comparisons with {title} in the tests below, methods, metrics and scopes"
-                if table > 1
-                else ""
-            )
+            all_tests = f"over all {table} comparisons with {title} in the tests below, methods, metrics and scopes"
+            return all_tests if table > 1 else ""
         count = len(self._together(centre, others, metric))
         said = f"over the {count} comparisons with {title} on this page, metric by metric" if count > 1 else ""
         if self.reference not in others or table == 1:
             return said
         family = f"over the {table} of the tests below"
-        return f"{said}, against {self._title(self.reference)} {family}" if said else family
+        return f"{said}, against {self._variant(self.reference).title} {family}" if said else family
 
     def _p(self, centre: str, other: str, others: Sequence[str], metric: str) -> float:
-        if not self._has_values(other, metric):
+        if not self.scored.has_values(other, metric):
             return float("nan")
         for one, beside in ((centre, other), (other, centre)):
             if one == self.reference:
-                return float(self._table()[beside, metric, INSTITUTION])
+                return float(self._table[beside, metric, INSTITUTION])
         found = []
         for one, beside, asked in ((centre, other, others), (other, centre, [])):
             together = self._together(one, asked, metric)
@@ -302,14 +275,12 @@ class PageTests:
                 found.append(self._compared(one, together, metric)[beside][1])
         return float(np.max(found))
 
+    @cached_property
     def _table(self) -> "pd.Series[float]":
-        """(variant, metric, scope) -> p of the test tables, computed once."""
-        if not self._family:
-            tests = compare_with_reference(
-                self.scored.runs, self.reference, self.scored.ratio, pooled=self.scored.pooled
-            )
-            self._family.append(tests.set_index(["variant", "metric", "scope"])["p_holm"])
-        return self._family[0]
+        """(variant, metric, scope) -> p of the test tables."""
+        scored = self.scored
+        tests = compare_with_reference(scored.runs, self.reference, scored.ratio, pooled=scored.pooled)
+        return tests.set_index(["variant", "metric", "scope"])["p_holm"]
 
     def _compared(self, centre: str, others: Sequence[str], metric: str) -> dict[str, tuple[Interval, float]]:
         """The families of comparisons, computed once."""
@@ -320,28 +291,13 @@ class PageTests:
 
     def _together(self, centre: str, asked: Sequence[str], metric: str) -> list[str]:
         """All comparisons of the page with `centre`, whatever the call asks for."""
-        everybody = self._others(centre, metric)
-        own = self._variant(centre)
+        own, always = self._variant(centre), set[str]()
         if own.beside:
             always = {*own.beside, *(variant.name for variant in self.variants if variant.method == own.method)}
         elif own.family != "federated":
             always = {variant.name for variant in self.variants if variant.family == "federated"}
-        else:
-            always = set()
-        return [name for name in everybody if name in always or name in asked]
-
-    def _others(self, centre: str, metric: str) -> list[str]:
-        names = [variant.name for variant in self.variants if variant.name != centre]
-        return [name for name in names if self._has_values(name, metric)]
-
-    def _has_values(self, name: str, metric: str) -> bool:
-        """Whether a variant has a defined value, looked up once."""
-        if (name, metric) not in self._defined:
-            self._defined[name, metric] = bool(len(values(self.scored.runs, name, metric)))
-        return self._defined[name, metric]
+        others = [variant.name for variant in self.variants if variant.name != centre]
+        return [name for name in others if (name in always or name in asked) and self.scored.has_values(name, metric)]
 
     def _variant(self, name: str) -> ShownVariant:
         return next(variant for variant in self.variants if variant.name == name)
-
-    def _title(self, name: str) -> str:
-        return self._variant(name).title

@@ -1,10 +1,8 @@
 """The section of the page on one experiment."""
 
 import hashlib
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -21,6 +19,7 @@ from brainfed.reporting._outline import (
     used,
 )
 from brainfed.reporting._pictures import Picture, read_pictures
+from brainfed.reporting._rounding import counted
 from brainfed.reporting.panels import RESULTS, Known, Panel, ShownPanel, applicable, read_known, situation
 from brainfed.reporting.tables import (
     Characteristic,
@@ -47,7 +46,7 @@ from brainfed.reporting.text import (
     sentences,
     verdict,
 )
-from brainfed.runtime import file_digest, read_table
+from brainfed.runtime import file_digest, read_json, read_table, read_tables
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,6 @@ class ExperimentSection:
 
     Attributes:
         key: unique on the page.
-        outline: outline of the experiment.
         setting: institutions, folds and repeats in one line.
         protocol: permitted use of test subjects.
         verdict: the answer in one line.
@@ -65,8 +63,6 @@ class ExperimentSection:
         answer: source of verdict and sentences.
         runs: number of test folds over all repeats.
         headline_note: further rows of the figure of the answer; empty without any.
-        tested: number of subjects behind a score.
-        pictures: pictures by name.
         panels: that apply, in the order of the page at each place.
     """
 
@@ -116,27 +112,28 @@ def experiment_section(
     panels: Sequence[Panel],
     site: str = "",
 ) -> ExperimentSection:
-    """Read one experiment's tables, embed its figures, and find the panels that apply.
+    """Read one experiment's tables, embed its figures, and find which of the panels apply.
 
-    Args:
-        cohort: outline of its cohort.
-        outline: the experiment.
-        captions: figure -> its caption.
-        panels: all panels, those that any method may have and those of the families.
-        site: of a study between sites, the one whose report it is.
+    `captions`: figure -> its caption; `site`: of a study between sites, the one whose report it is.
     """
     known = read_known(cohort, outline, captions)
-    null = known.null
-    asked = null is None and not known.finding
+    answer, null, first = known.answer, known.null, None
+    if null is not None:
+        line, said = null_verdict(null), null_sentences(null)
+    else:
+        line, said = known.finding, [beside_sentence(one) for one in known.beside]
+        if not line:
+            line, said = verdict(answer), [*sentences(answer, known.words.unread), *said]
+            first = first_screen(answer, known.words, situation(known, site))
     return ExperimentSection(
         key=f"{cohort.name}-{outline.name}",
         outline=outline,
         setting=_setting(outline, known.words, known.institutions, known.runs),
         protocol=_protocol(outline, known.words),
-        verdict=(known.finding or verdict(known.answer)) if null is None else null_verdict(null),
-        first=first_screen(known.answer, known.words, situation(known, site)) if asked else None,
-        sentences=_sentences(known) if null is None else null_sentences(null),
-        answer=known.answer,
+        verdict=line,
+        first=first,
+        sentences=said,
+        answer=answer,
         runs=known.runs,
         headline_note=_headline_note(known),
         tested=known.tested,
@@ -145,20 +142,13 @@ def experiment_section(
     )
 
 
-def _sentences(known: Known) -> list[str]:
-    """The numbers behind the verdict, and below them those of methods that stand beside others on every page."""
-    federation = [] if known.finding else sentences(known.answer, known.words.unread)
-    return [*federation, *(beside_sentence(one) for one in known.beside)]
-
-
 def _headline_note(known: Known) -> str:
     titles = [one.variant.title for one in known.beside]
     if not titles:
         return ""
-    verb, pronoun, owner = (
-        ("are", "them", "their papers compare") if len(titles) > 1 else ("is", "it", "its paper compares")
-    )
-    return f"{listed(titles, 'and')} {verb} shown beside the methods that {owner} {pronoun} with."
+    if len(titles) == 1:
+        return f"{titles[0]} is shown beside the methods that its paper compares it with."
+    return f"{listed(titles)} are shown beside the methods that their papers compare them with."
 
 
 def _protocol(outline: ExperimentOutline, words: ClassWords) -> str:
@@ -179,17 +169,17 @@ def _protocol(outline: ExperimentOutline, words: ClassWords) -> str:
 
 
 def _setting(outline: ExperimentOutline, words: ClassWords, institutions: int, folds: int) -> str:
-    repeats = f"{outline.repeats} repeat{'s' if outline.repeats > 1 else ''}"
-    if outline.split["validation"] == "leave_one_site_out":
+    repeats = counted(outline.repeats, "repeat")
+    if outline.leaves_sites_out:
         return f"every one of {institutions} {words.site}s tested once, unseen; {repeats}"
-    counted = f"{institutions} institution{'s' if institutions > 1 else ''}"
     groups = f"groups of {words.site}s" if institutions > 1 else f"a group of {words.site}s"
-    drawn = {
-        "random": f"{counted} drawn at random",
-        "sites": f"{counted}, one a {words.site}",
-        "site_groups": f"{counted}, {groups}",
-        "consecutive": f"{counted} of consecutive {words.subjects}, the rest at random",
+    origin = {
+        "random": " drawn at random",
+        "sites": f", one a {words.site}",
+        "site_groups": f", {groups}",
+        "consecutive": f" of consecutive {words.subjects}, the rest at random",
     }[outline.split["institutions"]]
+    drawn = counted(institutions, "institution") + origin
     if outline.split["validation"] == "holdout":
         tested, held = (f"{100 * outline.split[key]:g} %" for key in ("tested", "held_back"))
         beside = f", {held} held back" if outline.split["held_back"] else ""
@@ -200,9 +190,6 @@ def _setting(outline: ExperimentOutline, words: ClassWords, institutions: int, f
 
 
 # The section of the page on one cohort.
-
-SOURCE_TITLES = {"simulate": "simulated cohort"}
-"""Titles of sources; the others are `cohort`."""
 
 
 @dataclass(frozen=True)
@@ -224,20 +211,15 @@ class CohortSection:
     """One cohort, counted.
 
     Attributes:
-        name: name in the config.
         title: `simulated cohort demo`.
-        simulated: whether its data are simulated.
         atlas: name of the parcellation.
         atlas_digest: SHA-256 of its image; empty if only series are known.
-        attrition: exclusions from the table to the analysed subjects.
-        words: names of the classes.
         labelled: analysed subjects of each class, by code.
         unlabelled: number of analysed subjects that are never scored.
         sites: number of sites of the analysed subjects.
         characteristics: rows of Table 1.
         ways: the subjects that issues name, from scan to score; nobody where ids may not be shown.
         twins: number of groups of subjects with identical series.
-        issues: counts by kind.
         silent: analysed subjects with regions without signal.
         confounds: sentences on confounds of the diagnosis, one paragraph.
         quality: sentences on motion in connectivity, odd scans and missing measures.
@@ -251,7 +233,6 @@ class CohortSection:
         embedded_by_labels: whether an embedding depends on them.
         site_rows: accuracy of sites predicted from the embeddings of the graphs.
         crossings: crossings before any method.
-        pictures: pictures by name.
     """
 
     name: str
@@ -322,7 +303,8 @@ class CohortSection:
     def classes(self) -> str:
         """`10 patients, 12 controls`, and those without a label."""
         shown = [f"{self.labelled[code]} {self.words.many[code]}" for code in self.words.shown]
-        return ", ".join([*shown, *([f"{self.unlabelled} unlabelled, never scored"] if self.unlabelled else [])])
+        shown += [f"{self.unlabelled} unlabelled, never scored"] if self.unlabelled else []
+        return ", ".join(shown)
 
 
 def cohort_section(outline: CohortOutline, captions: Mapping[str, str], *, show_subjects: bool) -> CohortSection:
@@ -330,13 +312,14 @@ def cohort_section(outline: CohortOutline, captions: Mapping[str, str], *, show_
     people = read_cohort(outline.participants, outline.included, outline.measures)
     kept = used(people)
     traces = site_rows(pd.read_csv(outline.site_trace, sep="\t")) if outline.site_trace else []
-    morphometry = outline.kind != "connectivity"
-    confounds = find_confounds(kept, traces, outline.words, morphometry=morphometry)
+    of_people, simulated = outline.kind != "graphs", outline.source == "simulate"
     left_out = people.loc[~people["included"], ["subject", "reason"]]
+    checksums = read_tables(outline.quality, ["subject", "checksum"])
+    checksums = checksums.loc[checksums["subject"].isin(kept["subject"])].sort_values("subject")
     return CohortSection(
         name=outline.name,
-        title=f"{SOURCE_TITLES.get(outline.source, 'cohort')} {outline.name}",
-        simulated=outline.source == "simulate",
+        title=f"{'simulated cohort' if simulated else 'cohort'} {outline.name}",
+        simulated=simulated,
         atlas=outline.atlas,
         atlas_digest=file_digest(outline.parcellation) if outline.parcellation else "",
         attrition=attrition(people),
@@ -344,17 +327,17 @@ def cohort_section(outline: CohortOutline, captions: Mapping[str, str], *, show_
         labelled=tuple(int((kept["diagnosis"] == code).sum()) for code in range(outline.words.count)),
         unlabelled=int((kept["diagnosis"] < 0).sum()),
         sites=int(kept["site"].nunique()),
-        characteristics=[] if outline.kind == "graphs" else characteristics(kept, outline.words),
+        characteristics=characteristics(kept, outline.words) if of_people else [],
         ways=read_ways(outline.name, outline.followed),
         twins=len(twin_groups(people)),
         issues=_issues(outline.issues, show_subjects=show_subjects),
         silent=int((kept["silent_regions"] > 0).sum()),
-        confounds=[] if outline.kind == "graphs" else confound_sentences(confounds, outline.words),
-        quality=[] if outline.kind == "graphs" else _quality(people, outline),
+        confounds=_confounds(kept, traces, outline) if of_people else [],
+        quality=_quality(people, outline) if of_people else [],
         excluded=tuple((str(subject), str(reason)) for subject, reason in left_out.to_numpy()) if show_subjects else (),
-        subjects_digest=_digest("\n".join(sorted(kept["subject"]))),
-        series_digest=_digest("\n".join(_checksums(outline, set(kept["subject"])))),
-        connectivity=json.loads(Path(outline.connectivity).read_text(encoding="utf-8")),
+        subjects_digest=_digest(sorted(kept["subject"])),
+        series_digest=_digest(f"{one.subject} {one.checksum}" for one in checksums.itertuples()),
+        connectivity=read_json(outline.connectivity),
         kind=outline.kind,
         by_labels=_by_labels(outline, "graph.embedding", "features.selection"),
         embedded_by_labels=bool(_by_labels(outline, "graph.embedding")),
@@ -364,13 +347,14 @@ def cohort_section(outline: CohortOutline, captions: Mapping[str, str], *, show_
     )
 
 
+def _confounds(kept: pd.DataFrame, traces: list[SiteRow], outline: CohortOutline) -> list[str]:
+    morphometry = outline.kind == "morphometry"
+    return confound_sentences(find_confounds(kept, traces, outline.words, morphometry=morphometry), outline.words)
+
+
 def _quality(people: pd.DataFrame, outline: CohortOutline) -> list[str]:
-    return quality_words(
-        people,
-        read_table(outline.connections, ["r", "within_r"]),
-        FlagSettings(**outline.flag),
-        morphometry=outline.kind == "morphometry",
-    )
+    related, flag = read_table(outline.connections, ["r", "within_r"]), FlagSettings(**outline.flag)
+    return quality_words(people, related, flag, morphometry=outline.kind == "morphometry")
 
 
 def _by_labels(outline: CohortOutline, *keys: str) -> list[str]:
@@ -394,11 +378,5 @@ def _issues(path: str, *, show_subjects: bool) -> tuple[IssueCount, ...]:
     )
 
 
-def _checksums(outline: CohortOutline, kept: set[str]) -> list[str]:
-    tables = pd.concat([read_table(path, ["subject", "checksum"]) for path in outline.quality], ignore_index=True)
-    chosen = tables[tables["subject"].isin(kept)].sort_values("subject")
-    return [f"{subject} {checksum}" for subject, checksum in chosen[["subject", "checksum"]].to_numpy()]
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+def _digest(lines: Iterable[str]) -> str:
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()

@@ -1,7 +1,7 @@
 """Settings in words: `k = 5` for the suffix `-k5` of a swept variant (`configuration.planning._experiments`)."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, fields
 from functools import cache, cached_property
 from types import MappingProxyType
@@ -17,17 +17,10 @@ from brainfed.runtime import flat_settings
 Groups = Mapping[str, tuple[str, str]]
 """Key -> its words and colour."""
 
-
 STAGES = (
-    GraphSettings,
-    FeatureSettings,
-    ViewSettings,
-    InpaintingSettings,
-    FusingSettings,
-    FedSageSettings,
-    CentroidSettings,
-    PublicSettings,
-)
+    GraphSettings, FeatureSettings, ViewSettings, InpaintingSettings, FusingSettings, FedSageSettings,
+    CentroidSettings, PublicSettings,
+)  # fmt: skip
 PUBLIC, RATIO = "public", "ratio"
 """The share of public subjects: the stage and its key."""
 GREEK = {"alpha": "\u03b1", "beta": "\u03b2"}
@@ -66,8 +59,10 @@ def without_sweep(suffix: str, settings: Mapping[str, Any]) -> tuple[str, list[s
     Returns:
         The part outside a sweep (`-wide`; empty if it only repeats a swept key), and the swept settings (`k = 5`).
     """
-    keys = {name.replace("_", "-") for name in settings} | _stage_keys()
-    either = "|".join(_longest_first({re.escape(word) for word in _words(settings)}))
+    keys = _as_in_names(settings) | _stage_keys()
+    strings = (value for value in settings.values() if isinstance(value, str))
+    words = _as_in_names(("on", "off", "none", *strings)) | _stage_words()
+    either = "|".join(_longest_first({re.escape(word) for word in words}))
     value = rf"{NUMBERS}|-(?:{either})(?:-(?:{either}))*"
     part = rf"-({'|'.join(_longest_first(keys))})({value})(?=-|$)"
     found = re.fullmatch(rf"(.*?)((?:{part})+)", suffix)
@@ -101,35 +96,30 @@ def label_in_words(label: str) -> str:
     return ABBREVIATIONS.get(label) or " ".join(ABBREVIATIONS.get(word, word) for word in label.split("-"))
 
 
-def _words(settings: Mapping[str, Any]) -> set[str]:
-    """Every word that a swept value can be, as names write it."""
-    words = {"on", "off", "none", *(value for value in settings.values() if isinstance(value, str))}
-    return {word.replace("_", "-") for word in words} | _stage_words()
-
-
 @cache
 def _stage_keys() -> frozenset[str]:
-    """The keys of all shared stages, as names write them."""
-    return frozenset(field.name.replace("_", "-") for kind in STAGES for field in fields(kind))
+    """The keys of all shared stages."""
+    return _as_in_names(field.name for kind in STAGES for field in fields(kind))
 
 
 @cache
 def _stage_words() -> frozenset[str]:
-    """Every word that a key of a shared stage allows, as names write it."""
-    words: set[str] = set()
-    for kind in STAGES:
-        for hint in get_type_hints(kind).values():
-            for choice in (hint, *get_args(hint)):
-                if get_origin(choice) is Literal:
-                    words.update(str(word) for word in get_args(choice))
+    """Every word that a key of a shared stage allows."""
+    hints = [hint for kind in STAGES for hint in get_type_hints(kind).values()]
+    choices = [choice for hint in hints for choice in (hint, *get_args(hint)) if get_origin(choice) is Literal]
+    return _as_in_names(str(word) for choice in choices for word in get_args(choice))
+
+
+def _as_in_names(words: Iterable[str]) -> frozenset[str]:
+    """Keys or words as the names of variants write them."""
     return frozenset(word.replace("_", "-") for word in words)
 
 
-def _longest_first(words: set[str]) -> list[str]:
+def _longest_first(words: Set[str]) -> list[str]:
     return sorted(words, key=lambda word: (-len(word), word))
 
 
-# Display of a variant: its title, and one colour for each place of training.
+# A variant on the page: its title, and one colour for each place of training.
 
 FAMILIES = ("baseline", "linear", "graph", "federated")
 """Families of methods in the order of tables and figures."""
@@ -185,15 +175,11 @@ class ShownVariant:
     Attributes:
         name: as in the config.
         method: the method that it varies.
-        method_title: the method's own title.
         family: `baseline`, `linear`, `graph` or `federated`.
         settings: the method's resolved settings.
-        costs: its `cost.json` of each repeat.
-        timings: its `timing.json` of each repeat.
+        costs, timings, histories, privacy: its artefact of that name of each repeat.
         shipped: all settings of the method as shipped, those of its stages as `graph.k`.
         stages: settings of the shared stages that it reads: `features`, `graph`, `inpainting`, `fusing`.
-        histories: its `history.parquet` of each repeat.
-        privacy: its `privacy.json` of each repeat.
         fused: graphs with generated nodes that it is trained on, of all repeats.
         feature_files: the imaging features behind them.
         inpainting: `histories`, `costs` and `timings` of the generators that it reads, one a repeat (or repeat and
@@ -231,23 +217,30 @@ class ShownVariant:
     @cached_property
     def title(self) -> str:
         """`FedGCN (no noise)` for the variant `fedgcn-no-noise` of the method `fedgcn`, `FedGCN (k = 5)` in a sweep."""
-        title, words = self._parted
+        title, own, swept = self._parted
         oracle = ["an oracle"] if self.setting("fusing.nodes") == "true" else []
-        poisoned = ["poisoned"] if self.is_poisoned and not any(word.startswith(SHARE) for word in words) else []
-        return _with_words(title, [*words, *oracle, *poisoned])
+        poisoned = ["poisoned"] if self.is_poisoned and not any(word.startswith(SHARE) for word in swept) else []
+        return _with_words(title, [own, *swept, *oracle, *poisoned])
+
+    @property
+    def unswept_title(self) -> str:
+        """The title without the settings that a sweep gave it."""
+        title, own, _ = self._parted
+        return _with_words(title, [own])
 
     @property
     def label(self) -> str:
         """What its title says beside the method's: `no noise`, `k = 5`; empty where that is nothing."""
-        return ", ".join(word for word in self._parted[1] if word)
+        _, own, swept = self._parted
+        return ", ".join(filter(None, [own, *swept]))
 
     @cached_property
-    def _parted(self) -> tuple[str, tuple[str, ...]]:
-        """The title of the method, or the name of a variant that is not called after it, and what is added."""
+    def _parted(self) -> tuple[str, str, list[str]]:
+        """The title of the method (or the name of a variant that is not called after it), its words, swept settings."""
         given, title = self._after_method
         rest, swept = without_sweep(given, self.settings)
-        words = [label_in_words(rest), *swept] if title else swept
-        return title or (rest.removeprefix("-") if rest else self.method_title), tuple(words)
+        own = label_in_words(rest) if title else ""
+        return title or rest.removeprefix("-") or self.method_title, own, swept
 
     @property
     def _after_method(self) -> tuple[str, str]:
@@ -264,13 +257,6 @@ class ShownVariant:
         if rest == PLUS or rest.startswith(f"{PLUS}-"):
             return rest.removeprefix(PLUS), f"{self.method_title}+"
         return rest, self.method_title
-
-    @property
-    def unswept_title(self) -> str:
-        """The title without the settings that a sweep gave it."""
-        given, title = self._after_method
-        rest, _ = without_sweep(given, self.settings)
-        return _with_words(title, [label_in_words(rest)]) if title else rest.removeprefix("-") or self.method_title
 
     def setting(self, key: str) -> Any:
         """A resolved setting: its own (`rounds`) or a stage's (`graph.k`); None where it has none of that name."""
@@ -302,6 +288,11 @@ class ShownVariant:
         return self.setting("attack") not in (None, "none") and self.setting("attacked") > 0
 
     @property
+    def is_measure(self) -> bool:
+        """Whether it is a control or poisoned, which no answer proposes."""
+        return self.is_control or self.is_poisoned
+
+    @property
     def is_defended(self) -> bool:
         """Whether the server takes something else than the mean of what it receives."""
         return self.setting("defence") not in (None, "none")
@@ -329,12 +320,7 @@ class ShownVariant:
 
 
 def read_variant(values: Mapping[str, Any], beside: Mapping[str, Sequence[str]] = NOTHING) -> ShownVariant:
-    """A variant from the builtins that a rule's parameters hold.
-
-    Args:
-        values: its fields.
-        beside: variant -> the variants that it is always compared with.
-    """
+    """A variant from its fields as builtins; `beside`: variant -> the variants that it is always compared with."""
     lists = ("costs", "timings", "histories", "privacy", "fused", "feature_files", "fidelity")
     twins = {side: Twin(**twin) for side, twin in values.get("twins", {}).items()}
     paths = {name: tuple(values[name]) for name in lists if name in values}
@@ -352,7 +338,7 @@ def changed_settings(variant: ShownVariant) -> dict[str, Any]:
 
 
 def _with_words(title: str, words: Sequence[str]) -> str:
-    details = ", ".join(word for word in words if word)
+    details = ", ".join(filter(None, words))
     return f"{title} ({details})" if details else title
 
 
@@ -362,11 +348,6 @@ def by_family(variants: Sequence[ShownVariant]) -> list[ShownVariant]:
 
 
 def places(words: ClassWords = DIAGNOSIS_WORDS, *, unseen: bool = False) -> Groups:
-    """Place where a method trains -> its words and colour.
-
-    Args:
-        words: nouns of the cohort.
-        unseen: whether a site is tested by models that never saw it, so that none of its own is alone there.
-    """
+    """Place where a method trains -> its words and colour; `unseen`: a site is tested by models that never saw it."""
     groups = {name: (title.format(unread=words.unread), colour) for name, (title, colour) in PLACES.items()}
     return groups | ({"local": ("other sites\u2019 models, averaged", PLACES["local"][1])} if unseen else {})

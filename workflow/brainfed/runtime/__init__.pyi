@@ -5,7 +5,7 @@ from ._disk import FullDiskError, is_full, full_disk, folder_lock
 from ._parts import part_of, write_whole, being_written, remove_left_over
 from ._artefacts import (
     ArrayFile, atomic, canonical_json, write_arrays, writing_blocks, read_arrays, below, write_table, read_table,
-    write_text, write_tsv, map_array, array_shapes,
+    read_tables, write_text, write_json, read_json, write_tsv, map_array, array_shapes,
 )
 from ._logs import PROGRESS, configure, Progress
 from ._provenance import versions, imported_versions, machine, file_digest
@@ -22,7 +22,7 @@ __all__ = [
     "FullDiskError", "is_full", "full_disk", "folder_lock",
     "part_of", "write_whole", "being_written", "remove_left_over",
     "ArrayFile", "atomic", "canonical_json", "write_arrays", "writing_blocks", "read_arrays", "below", "write_table",
-    "read_table", "write_text", "write_tsv", "map_array", "array_shapes",
+    "read_table", "read_tables", "write_text", "write_json", "read_json", "write_tsv", "map_array", "array_shapes",
     "PROGRESS", "configure", "Progress",
     "versions", "imported_versions", "machine", "file_digest",
     "end_when_asked", "run_alone", "hold",

@@ -7,7 +7,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -231,11 +231,26 @@ def read_table(path: str | Path, columns: Sequence[str] = ()) -> pd.DataFrame:
     return frame
 
 
+def read_tables(paths: Iterable[str | Path], columns: Sequence[str] = ()) -> pd.DataFrame:
+    """Several parquet tables as one, below each other, with a new index."""
+    return pd.concat([read_table(path, columns) for path in paths], ignore_index=True)
+
+
 def write_text(path: str | Path, text: str) -> None:
     """Write a text file as UTF-8."""
     content = text.encode()
     with atomic(path, len(content)) as temporary:
         temporary.write_bytes(content)
+
+
+def write_json(path: str | Path, value: Any) -> None:
+    """Write a value as one line of canonical JSON."""
+    write_text(path, canonical_json(value) + "\n")
+
+
+def read_json(path: str | Path) -> Any:
+    """The value in a JSON file."""
+    return json.loads(Path(path).read_text(encoding="utf-8"))
 
 
 def write_tsv(path: str | Path, frame: pd.DataFrame, *, keep_names: bool = False, **layout: Any) -> None:

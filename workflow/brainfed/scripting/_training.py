@@ -1,13 +1,16 @@
-"""The job of one method in one repeat: its samples from the inputs, its training, and all that it leaves behind."""
+"""The job of one method in one repeat: its samples from the inputs, its training, and all that it leaves behind.
+
+The jobs around a generator of missing neighbours get their samples here too.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from brainfed.engines import Row, crossings_of_files, in_order, sizes_of
-from brainfed.runtime import IntArray, Streams, canonical_json, resolve, write_arrays, write_table, write_text
+from brainfed.runtime import IntArray, Streams, resolve, restore, write_arrays, write_json, write_table
 from brainfed.runtime.jobs import Job, NamedFiles, Run, inputs_digest
 from brainfed.samples import (
     GraphInputs,
@@ -24,6 +27,9 @@ from brainfed.samples import (
     predictions_table,
 )
 from brainfed.scripting._joint import joint_job, site_code
+
+if TYPE_CHECKING:
+    from brainfed.inpainting import InpaintingInputs
 
 Samples = MethodInputs | GraphInputs | SeriesInputs
 DESCRIBING = ("code", "settings", "labels", "seed", "repeat", "threads")
@@ -61,12 +67,12 @@ def train_method(running: Job, files: NamedFiles, outputs: NamedFiles) -> None:
     write_table(outputs.predictions, predictions_table(inputs, outcome, truth, params.classes))
     write_table(outputs.history, history_table(inputs, outcome, truth))
     write_table(outputs.members, members_table(inputs, outcome, truth, params.classes))
-    write_text(outputs.privacy, canonical_json(list(outcome.privacy)) + "\n")
+    write_json(outputs.privacy, list(outcome.privacy))
     features = files.get("features", [])
     write_arrays(outputs.patterns, *named_patterns(outcome, features, params.classes, inputs.subjects))
     cost = {"counts": outcome.counts, "crossings": _crossings(files, inputs, outcome, apart=joint.link.apart)}
-    write_text(outputs.cost, canonical_json(cost) + "\n")
-    write_text(outputs.timing, canonical_json(running.timing()) + "\n")
+    write_json(outputs.cost, cost)
+    write_json(outputs.timing, running.timing())
     if params.kept:
         further = replace(run, checkpoint=checkpoint.part("everybody"))
         resolve(params.kept["keep"])(
@@ -101,3 +107,22 @@ def _crossings(files: NamedFiles, inputs: Samples, outcome: Outcome, *, apart: b
         return crossings_of_files([file for name in names for file in files.get(name, [])], sizes, apart=apart)
 
     return in_order(of_stages("features", "connectomes", "series"), of_stages("graphs", "fused"), outcome.crossings)
+
+
+def inpainting_samples(params: SimpleNamespace, files: NamedFiles, part: str) -> "InpaintingInputs":
+    """The samples of a generator of missing neighbours, of one repeat or of one of its folds."""
+    # Here, as a method without a generator does not need it.
+    from brainfed.graphs import GraphSettings
+    from brainfed.samples import inpainting_inputs
+
+    return inpainting_inputs(
+        split=files.split,
+        participants=files.participants or None,
+        features=files.features,
+        graph=files.graph,
+        graph_settings=restore(GraphSettings, params.graph),
+        protocol=params.protocol,
+        part=part,
+        streams=Streams(params.seed, params.repeat),
+        correlations=params.correlations,
+    )

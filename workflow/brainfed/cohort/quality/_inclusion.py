@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ import pandas as pd
 
 from brainfed.cohort.settings import CohortSettings, ExclusionSettings
 from brainfed.federation import Content, Ledger, columns, record_pool
-from brainfed.runtime import UserError
+from brainfed.runtime import UserError, read_table
 
 UNLABELLED_COPY = "unlabelled copy of a labelled subject"
 """The reason to leave of a subject without a label."""
@@ -312,3 +313,9 @@ def _pooled(
     site = participants.loc[participants["subject"].isin(subjects), "site"].fillna("").astype("str")
     record_pool(ledger, dict(enumerate(site.value_counts().sort_index().tolist())), content)
     return ledger.rows()
+
+
+def included_subjects(path: str | Path) -> list[str]:
+    """Ids of the included subjects in `included.parquet`, in its order."""
+    table = read_table(path, ["subject", "included"])
+    return [str(subject) for subject in table.loc[table["included"], "subject"]]

@@ -125,7 +125,7 @@ def _headline_rows(answer: Answer, beside: Sequence[MethodBeside]) -> list[tuple
         return []
     shown = [(answer.chosen, answer.score), *((one.other, one.score) for one in answer.comparisons)]
     for result in beside:
-        shown += [(result.variant, result.score), *((one.variant, one.score) for one in result.baselines)]
+        shown += [(result.variant, result.score), *((one.other, one.score) for one in result.baselines)]
     once = {variant.name: (variant, score) for variant, score in shown}
     return sorted(once.values(), key=lambda row: -row[1].mean)
 

@@ -5,7 +5,7 @@ all sites while the pattern of connections identifies the site. One sentence rep
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +23,10 @@ from brainfed.cohort.quality import (
     group_difference,
     site_differences,
 )
-from brainfed.evaluation import FEWEST, SiteTrace, site_trace
+from brainfed.evaluation import FEWEST, site_trace
 from brainfed.graphs import PopulationGraph, homophily
 from brainfed.reporting import p_value, rounded, setting_in_words, signed
 from brainfed.runtime import read_arrays, read_table
-
-# Homophily of the population graphs of a cohort, and sites that can be told from their embedding.
 
 # Homophily of the population graphs of a cohort, compared with chance.
 
@@ -42,12 +40,10 @@ class ShownGraph:
 
     Attributes:
         name: name of its stage.
-        graph: the edges.
         people: subject, institution, diagnosis, sex, site, age; rows in the order of the nodes.
         scope: `local`, `global` or `global_cut`.
         shuffled: whether it is the control with shuffled neighbours.
         settings: the resolved settings of the graph.
-        words: names of the classes.
     """
 
     name: str
@@ -75,31 +71,19 @@ class ShownGraph:
 
 
 def read_graph(
-    name: str,
-    path: str | Path,
-    split: str | Path,
-    participants: str | Path,
-    words: ClassWords = DIAGNOSIS_WORDS,
+    name: str, path: str | Path, split: str | Path, participants: str | Path, words: ClassWords = DIAGNOSIS_WORDS
 ) -> ShownGraph:
     """Read a graph artefact and join its subjects' institution and phenotype."""
     file = read_arrays(path, ["row", "column", "weight", "embedding"])
     known = read_table(participants, ["subject", "site", "age", "sex", "diagnosis"])
     drawn = read_table(split, ["subject", "institution"])
-    people = pd.DataFrame({"subject": list(file.subjects)}).merge(
-        drawn, on="subject", how="left", validate="one_to_one"
-    )
-    arrays, settings = file.arrays, file.metadata["settings"]
-    return ShownGraph(
-        name,
-        PopulationGraph(
-            arrays["row"], arrays["column"], arrays["weight"], arrays["embedding"], tuple(file.metadata["sigma"])
-        ),
-        people.merge(known, on="subject", how="left", validate="one_to_one"),
-        settings["scope"],
-        bool(settings["shuffle"]),
-        settings,
-        words,
-    )
+    people = pd.DataFrame({"subject": list(file.subjects)})
+    for table in (drawn, known):
+        people = people.merge(table, on="subject", how="left", validate="one_to_one")
+    row, column, weight, embedding = (file.arrays[part] for part in ("row", "column", "weight", "embedding"))
+    graph = PopulationGraph(row, column, weight, embedding, tuple(file.metadata["sigma"]))
+    settings = file.metadata["settings"]
+    return ShownGraph(name, graph, people, settings["scope"], bool(settings["shuffle"]), settings, words)
 
 
 def distinct_titles(graphs: Sequence[ShownGraph], keys: Sequence[str] | None = None) -> list[str]:
@@ -115,14 +99,12 @@ def distinct_titles(graphs: Sequence[ShownGraph], keys: Sequence[str] | None = N
 def _distinct(shown: ShownGraph, alike: Sequence[ShownGraph], keys: Sequence[str] | None) -> str:
     if len({other.name for other in alike}) == 1:
         return shown.title
-    settings = [key for key in shown.settings if keys is None or key in keys]
     parts = [
-        setting_in_words(key, shown.settings[key])
-        for key in settings
-        if any(other.settings.get(key) != shown.settings[key] for other in alike)
+        setting_in_words(key, value)
+        for key, value in shown.settings.items()
+        if (keys is None or key in keys) and any(other.settings.get(key) != value for other in alike)
     ]
-    same = {other.name for other in alike if other.settings == shown.settings}
-    if keys is None and len(same) > 1:
+    if keys is None and len({other.name for other in alike if other.settings == shown.settings}) > 1:
         parts.append(shown.name)
     return ", ".join([shown.title, *parts])
 
@@ -152,21 +134,17 @@ def site_trace_table(graphs: Sequence[ShownGraph]) -> pd.DataFrame:
     """
     rows = []
     seen: set[tuple[bytes, bytes]] = set()
-    apart = [_uncut(shown) for shown in graphs if not shown.shuffled]
-    for shown, title in zip(apart, distinct_titles(apart, ["embedding_dimensions"]), strict=True):
+    # A cut removes edges and keeps the embedding.
+    uncut = [replace(shown, scope=shown.scope.removesuffix("_cut")) for shown in graphs if not shown.shuffled]
+    for shown, title in zip(uncut, distinct_titles(uncut, ["embedding_dimensions"]), strict=True):
         site = shown.codes("site")
         for group, members in _groups(shown).items():
             embedding = shown.graph.embedding[members]
             points = (members.tobytes(), embedding.tobytes())
             if points not in seen:
                 seen.add(points)
-                rows.append((shown.name, title, group, *_values(site_trace(embedding, site[members]))))
+                rows.append((shown.name, title, group, *astuple(site_trace(embedding, site[members]))))
     return pd.DataFrame(rows, columns=list(COLUMNS))
-
-
-def _uncut(shown: ShownGraph) -> ShownGraph:
-    """The graph before the cut; a cut removes edges and keeps the embedding."""
-    return replace(shown, scope="global") if shown.scope == "global_cut" else shown
 
 
 def _groups(shown: ShownGraph) -> dict[str, np.ndarray[tuple[int], np.dtype[np.int64]]]:
@@ -177,23 +155,16 @@ def _groups(shown: ShownGraph) -> dict[str, np.ndarray[tuple[int], np.dtype[np.i
     return {str(name): np.flatnonzero(institution == name) for name in sorted(institution.dropna().unique())}
 
 
-def _values(trace: SiteTrace) -> tuple[float, float, int, int, int]:
-    return trace.accuracy, trace.chance, trace.subjects, trace.sites, trace.left_out
-
-
 @dataclass(frozen=True)
 class SiteRow:
     """One kind of graph: the mean over its embeddings with two sites or more.
 
     Attributes:
         title: `inside institutions` or `over everybody`.
-        accuracy: mean accuracy; NaN if no embedding has two sites.
+        accuracy, lowest, highest: mean over embeddings, and extremes; NaN if no embedding has two sites.
         chance: mean share of the largest site.
-        lowest: lowest accuracy of an embedding.
-        highest: highest accuracy of an embedding.
         embeddings: number of these embeddings.
-        sites: fewest and most sites of an embedding.
-        subjects: fewest and most subjects of an embedding.
+        sites, subjects: fewest and most of an embedding: `12`, `9–12`.
         left_out: most sites that an embedding leaves out as too small.
         fewest_subjects: fewest subjects of an embedding; 0 if no embedding has two sites.
     """
@@ -209,22 +180,30 @@ class SiteRow:
     left_out: int
     fewest_subjects: int = 0
 
+    @property
+    def above_chance(self) -> bool:
+        """Whether the accuracy exceeds chance by more than two standard errors in the smallest embedding."""
+        error = np.sqrt(self.chance * (1 - self.chance) / self.fewest_subjects)
+        return bool(self.accuracy > self.chance + 2 * error)
+
 
 def site_rows(table: pd.DataFrame) -> list[SiteRow]:
     """The rows of the page, one a kind of graph."""
-    return [_row(str(title), group) for title, group in table.groupby("title", sort=False)]
-
-
-def _row(title: str, group: pd.DataFrame) -> SiteRow:
-    scored = group.dropna(subset=["accuracy"])
-    if scored.empty:
-        return SiteRow(title, np.nan, np.nan, np.nan, np.nan, 0, "", "", 0)
-    accuracy = scored["accuracy"]
-    return SiteRow(
-        title, float(accuracy.mean()), float(scored["chance"].mean()), float(accuracy.min()), float(accuracy.max()),
-        len(scored), _range(scored["sites"]), _range(scored["subjects"]), int(scored["left_out"].max()),
-        int(scored["subjects"].min()),
-    )  # fmt: skip
+    rows = []
+    for title, group in table.groupby("title", sort=False):
+        scored = group.dropna(subset=["accuracy"])
+        if scored.empty:
+            rows.append(SiteRow(str(title), np.nan, np.nan, np.nan, np.nan, 0, "", "", 0))
+            continue
+        accuracy, chance, subjects = scored["accuracy"], scored["chance"], scored["subjects"]
+        rows.append(
+            SiteRow(
+                str(title), float(accuracy.mean()), float(chance.mean()), float(accuracy.min()), float(accuracy.max()),
+                len(scored), _range(scored["sites"]), _range(subjects), int(scored["left_out"].max()),
+                int(subjects.min()),
+            )
+        )  # fmt: skip
+    return rows
 
 
 def _range(values: pd.Series) -> str:
@@ -232,28 +211,7 @@ def _range(values: pd.Series) -> str:
     return str(low) if low == high else f"{low}\u2013{high}"
 
 
-# Confounds of the diagnosis: one paragraph on motion and site, with all their measurements.
-
-
-@dataclass(frozen=True)
-class Identification:
-    """Accuracy of the site predicted from the input of the graph, a summary of the features.
-
-    Attributes:
-        accuracy: share of correct subjects, each by a model not trained on it; mean over graphs.
-        chance: share of the largest site; mean over graphs.
-        subjects: number in the smallest graph, at sites with 5 or more.
-    """
-
-    accuracy: float
-    chance: float
-    subjects: int
-
-    @property
-    def above_chance(self) -> bool:
-        """Whether the accuracy exceeds chance by more than two standard errors."""
-        error = np.sqrt(self.chance * (1 - self.chance) / self.subjects)
-        return bool(self.accuracy > self.chance + 2 * error)
+# The paragraph.
 
 
 @dataclass(frozen=True)
@@ -262,8 +220,7 @@ class Confounds:
 
     Attributes:
         features: kind of features: `connectivity` or `measures`.
-        classes: the classes by site.
-        identified: prediction of the site from the input of the graph.
+        identified: prediction of the site from the input of the graph, a summary of the features.
         summary: mean connectivity by site.
         motion: mean FD of two groups, patients and controls or a class and all others, with their words.
         motion_sites: mean FD by site.
@@ -271,7 +228,7 @@ class Confounds:
 
     features: str
     classes: ClassesBySite | None = None
-    identified: Identification | None = None
+    identified: SiteRow | None = None
     summary: SiteDifferences | None = None
     motion: tuple[tuple[GroupDifference, ClassWords], ...] = ()
     motion_sites: SiteDifferences | None = None
@@ -289,30 +246,30 @@ def find_confounds(
         morphometry: whether the features are FreeSurfer measures.
     """
     known = [trace for trace in traces if trace.embeddings]
-    widest = max(known, key=lambda trace: trace.fewest_subjects, default=None)
     diagnosis = kept["diagnosis"].where(kept["diagnosis"] >= 0)
-    motion = [
-        (group_difference(kept["mean_fd"], against_rest(diagnosis, code)), named) for code, named in words.contrasts
-    ]
     return Confounds(
         "measures" if morphometry else "connectivity",
         classes_by_site(diagnosis, kept["site"]),
-        Identification(widest.accuracy, widest.chance, widest.fewest_subjects) if widest else None,
+        max(known, key=lambda trace: trace.fewest_subjects, default=None),
         None if morphometry else site_differences(kept["mean_fc"], kept["site"]),
-        tuple((found, named) for found, named in motion if found is not None),
+        tuple(
+            (found, named)
+            for code, named in words.contrasts
+            if (found := group_difference(kept["mean_fd"], against_rest(diagnosis, code))) is not None
+        ),
         site_differences(kept["mean_fd"], kept["site"]),
     )
 
 
 def confound_sentences(found: Confounds, words: ClassWords = DIAGNOSIS_WORDS) -> list[str]:
     """The sentences of the paragraph, in order: site and diagnosis, site and features, motion."""
-    sentences = [
-        _classes(found.classes, words),
-        *_site(found, words),
-        _motion(found.motion),
-        _motion_sites(found.motion_sites),
-    ]
-    return [sentence for sentence in sentences if sentence]
+    said = [_classes(found.classes, words), *_site(found, words), _motion(found.motion)]
+    if found.motion_sites is not None:
+        said.append(
+            f"The site explains {_percent(found.motion_sites.explained)} of the variance of motion (one-way analysis "
+            f"of variance, {p_value(found.motion_sites.p)})."
+        )
+    return [sentence for sentence in said if sentence]
 
 
 def _classes(found: ClassesBySite | None, words: ClassWords) -> str:
@@ -369,15 +326,6 @@ def _motion(motion: Sequence[tuple[GroupDifference, ClassWords]]) -> str:
     return (
         f"Motion and {target}: {compared}. The score of the baseline \u201cMotion\u201d, where it was run, is that of "
         "motion alone."
-    )
-
-
-def _motion_sites(found: SiteDifferences | None) -> str:
-    if found is None:
-        return ""
-    return (
-        f"The site explains {_percent(found.explained)} of the variance of motion (one-way analysis of variance, "
-        f"{p_value(found.p)})."
     )
 
 

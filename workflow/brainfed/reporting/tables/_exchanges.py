@@ -1,15 +1,14 @@
 """Exchanges between institutions and costs of a method, from the counts and timings of its jobs."""
 
-import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, fields
 from typing import Any
 
 from brainfed.federation import OF_SUBJECTS, STAGES
 from brainfed.reporting import ShownVariant, by_family, rounded
+from brainfed.runtime import read_json
 
 GPU_MEMORY = "peak_gpu_memory_mb"
 """Key in the `timing.json` of a job on a GPU."""
@@ -43,12 +42,10 @@ RECEIVERS = {"server": "a server", "centre": "one centre", "institutions": "the 
 
 @dataclass(frozen=True)
 class Exchange:
-    """All crossings of one stage of one variant in one run.
+    """All crossings of one stage of one variant in one run, in the order recorded.
 
     Attributes:
-        variant: whose.
         stage: `features`, `graph`, `inpainting` (training of its generator) or `classifier`.
-        crossings: in the order recorded.
         noise: standard deviation of the noise on uploads; None if the method has no such setting.
     """
 
@@ -56,11 +53,6 @@ class Exchange:
     stage: str
     crossings: tuple[Crossing, ...]
     noise: float | None
-
-    @property
-    def patients_leave(self) -> bool:
-        """Whether anything with entries of single patients left an institution."""
-        return bool(self.patient_level)
 
     @property
     def kinds(self) -> list[str]:
@@ -90,11 +82,9 @@ class Cost:
     """The cost of one variant, the mean over repeats (memory: the largest).
 
     Attributes:
-        variant: whose.
         seconds: seconds of one repeat with all its folds.
         memory: peak in MiB over its jobs.
         gpu_memory: peak in MiB of a GPU; NaN without a GPU.
-        devices: devices of its jobs.
         counts: parameters, first_layer_operations and the like.
         inpainting_seconds: seconds of training the generator of a repeat; NaN without one.
         inpainting_counts: parameters, operations and the like of that generator.
@@ -119,9 +109,8 @@ class Cost:
     @property
     def together(self) -> float:
         """Seconds a repeat of all stages."""
-        return (
-            self.seconds + sum(self.preparation.values()) + (self.inpainting_seconds if self.inpainting_counts else 0)
-        )
+        inpainting = self.inpainting_seconds if self.inpainting_counts else 0
+        return self.seconds + sum(self.preparation.values()) + inpainting
 
     @property
     def rounds(self) -> int:
@@ -150,31 +139,27 @@ def read_exchanges(variants: Sequence[ShownVariant]) -> list[Exchange]:
         for stage in STAGES:
             rows = tuple(crossing for crossing in crossings if crossing.stage == stage)
             if rows or stage == "classifier" or (stage == "inpainting" and variant.fused):
-                found.append(Exchange(variant, stage, rows, _sd(noise.get(stage))))
+                sd = noise.get(stage)
+                found.append(Exchange(variant, stage, rows, None if sd is None else float(sd)))
     return found
 
 
 def with_totals(exchanges: Sequence[Exchange]) -> list[Exchange]:
     """The same with a row `together` below each variant that sends at more than one stage."""
-    found: list[Exchange] = []
-    for name in dict.fromkeys(exchange.variant.name for exchange in exchanges):
-        own = [exchange for exchange in exchanges if exchange.variant.name == name]
-        found += own
+    of_variant: dict[str, list[Exchange]] = {}
+    for exchange in exchanges:
+        of_variant.setdefault(exchange.variant.name, []).append(exchange)
+    for own in of_variant.values():
         if sum(bool(exchange.crossings) for exchange in own) > 1:
             crossings = tuple(crossing for exchange in own for crossing in exchange.crossings)
-            found.append(Exchange(own[0].variant, TOGETHER, crossings, None))
-    return found
+            own.append(Exchange(own[0].variant, TOGETHER, crossings, None))
+    return [exchange for own in of_variant.values() for exchange in own]
 
 
 def read_crossings(path: str) -> tuple[Crossing, ...]:
     """The ledger rows of a job."""
-    return tuple(
-        Crossing(
-            str(row["stage"]), str(row["name"]), str(row["direction"]), str(row["to"]), str(row["axes"]),
-            str(row["shape"]), int(row["tensors"]), int(row["bytes"]),
-        )
-        for row in _read(path)["crossings"]
-    )  # fmt: skip
+    names = [field.name for field in fields(Crossing)]
+    return tuple(Crossing(*(row[name] for name in names)) for row in read_json(path)["crossings"])
 
 
 def crossings_of(variant: ShownVariant) -> tuple[Crossing, ...]:
@@ -183,31 +168,26 @@ def crossings_of(variant: ShownVariant) -> tuple[Crossing, ...]:
     return tuple(crossing for path in ledgers for crossing in read_crossings(path))
 
 
-def _sd(noise: float | None) -> float | None:
-    return None if noise is None else float(noise)
-
-
 def read_costs(variants: Sequence[ShownVariant]) -> list[Cost]:
     """Time, memory, device and counts of every variant."""
     found = []
     for variant in by_family(variants):
-        own = [_read(path) for path in variant.timings]
-        shared = [_read(path) for path in variant.inpainting.get("timings", [])]
-        counts = _read(variant.inpainting["costs"][0]).get("counts", {}) if shared else {}
-        prepared = {name: [_read(path) for path in files] for name, files in variant.preparation.items() if files}
-        trained = [*own, *shared]
-        everything = [*trained, *(timing for timings in prepared.values() for timing in timings)]
+        own = [read_json(path) for path in variant.timings]
+        shared = [read_json(path) for path in variant.inpainting.get("timings", [])]
+        prepared = {name: [read_json(path) for path in files] for name, files in variant.preparation.items() if files}
+        everything = [*own, *shared, *(timing for timings in prepared.values() for timing in timings)]
+        on_gpu = [float(timing[GPU_MEMORY]) for timing in everything if GPU_MEMORY in timing]
         found.append(
             Cost(
                 variant,
-                _total(own) / len(own),
-                max(float(timing["peak_memory_mb"]) for timing in everything),
-                max((float(timing[GPU_MEMORY]) for timing in everything if GPU_MEMORY in timing), default=float("nan")),
-                tuple(sorted({str(timing["device"]) for timing in trained})),
-                _read(variant.costs[0]).get("counts", {}),
-                _total(shared) / len(own) if shared else float("nan"),
-                counts,
-                {name: _total(timings) / len(own) for name, timings in prepared.items()},
+                seconds=_total(own) / len(own),
+                memory=max(float(timing["peak_memory_mb"]) for timing in everything),
+                gpu_memory=max(on_gpu, default=float("nan")),
+                devices=tuple(sorted({str(timing["device"]) for timing in (*own, *shared)})),
+                counts=read_json(variant.costs[0]).get("counts", {}),
+                inpainting_seconds=_total(shared) / len(own) if shared else float("nan"),
+                inpainting_counts=read_json(variant.inpainting["costs"][0]).get("counts", {}) if shared else {},
+                preparation={name: _total(timings) / len(own) for name, timings in prepared.items()},
             )
         )
     return found
@@ -236,8 +216,3 @@ def readable_seconds(seconds: float) -> str:
         return f"{rounded(seconds, 1)} s"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest:02d} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
-
-
-def _read(path: str) -> dict[str, Any]:
-    loaded = json.loads(Path(path).read_text(encoding="utf-8"))
-    return dict(loaded)

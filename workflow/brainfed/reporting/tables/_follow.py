@@ -16,7 +16,7 @@ from brainfed.evaluation import class_scores, predicted, read_predictions
 from brainfed.imaging import FeatureSettings, connectivity, to_matrices
 from brainfed.imaging.series import load_runs, load_series
 from brainfed.reporting import read_cohort, rounded, used
-from brainfed.runtime import canonical_json, write_text
+from brainfed.runtime import write_json
 
 # A connectivity matrix as a small picture, for a page that shows many.
 
@@ -28,11 +28,7 @@ COLOURS = 32
 
 
 def thumbnail(matrix: NDArray[np.float64]) -> str:
-    """A PNG in base64, blue below and red above 0.
-
-    Args:
-        matrix: (R, R) correlations.
-    """
+    """Correlations (R, R) as a PNG in base64, blue below and red above 0."""
     side = min(len(matrix), SIDE)
     edges = np.linspace(0, len(matrix), side + 1).astype(int)[:-1]
     sums = np.add.reduceat(np.add.reduceat(matrix, edges, axis=0), edges, axis=1)
@@ -47,7 +43,7 @@ def thumbnail(matrix: NDArray[np.float64]) -> str:
     return base64.b64encode(file.getvalue()).decode()
 
 
-# A subject's way: from an issue of its data to the quality of its scan, its connectivity and its scores.
+# The ways of all subjects that issues name.
 
 MEASURED = {
     "mean_fd": ("mean framewise displacement (mm)", 1.0, 3),
@@ -78,12 +74,11 @@ def write_followed(
         path: the output.
         by_run: whether a subject's connectivity is the mean over its runs.
     """
-    people = read_cohort(cohort["participants"], cohort["included"], cohort["measures"])
+    people = read_cohort(*(cohort[name] for name in ("participants", "included", "measures")))
     issues = pd.read_csv(cohort["issues"], sep="\t", dtype=str, keep_default_na=False)
     scored = read_predictions(list(predictions), list(predictions.values()))
-    runs = load_runs(series) if by_run else {}
-    found = follow_subjects(people, issues, series, scored, words, runs)
-    write_text(path, canonical_json(found) + "\n")
+    found = follow_subjects(people, issues, series, scored, words, load_runs(series) if by_run else {})
+    write_json(path, found)
 
 
 def follow_subjects(
@@ -101,7 +96,6 @@ def follow_subjects(
         issues: subject, kind, detail, action; rows without a subject concern a site.
         series: the region series of all parts; empty without any.
         predictions: of all variants, as `evaluation.read_predictions` reads them.
-        words: names of the classes.
         runs: subject -> lengths of its runs, for connectivity that is the mean over runs.
 
     Returns:
@@ -130,12 +124,11 @@ def follow_subjects(
 
 
 def _person(row: "pd.Series[Any]", words: ClassWords) -> dict[str, str]:
-    known = pd.notna(row["diagnosis"])
     return {
         "site": str(row["site"]),
         "age": f"{rounded(float(row['age']), 1)} years" if pd.notna(row["age"]) else "age not known",
         "sex": "" if words.target == "sex" else str(row["sex"]) if pd.notna(row["sex"]) else "sex not known",
-        "class": words.singular[int(row["diagnosis"])] if known else "no label",
+        "class": words.singular[int(row["diagnosis"])] if pd.notna(row["diagnosis"]) else "no label",
         "reason": str(row["reason"]),
     }
 
@@ -146,14 +139,9 @@ def _quality(row: "pd.Series[Any]", kept: pd.DataFrame) -> list[dict[str, str]]:
     for column, (title, divisor, digits) in MEASURED.items():
         value, others = float(row[column]), kept[column].dropna().to_numpy(dtype=np.float64)
         if np.isfinite(value) and len(others):
-            found.append(
-                {
-                    "title": title,
-                    "value": rounded(value / divisor, digits),
-                    "median": rounded(float(np.median(others)) / divisor, digits),
-                    "below": f"{rounded(100 * float((others < value).mean()), 0)}\u00a0%",
-                }
-            )
+            shown, median = (rounded(float(one) / divisor, digits) for one in (value, np.median(others)))
+            below = f"{rounded(100 * float((others < value).mean()), 0)}\u00a0%"
+            found.append({"title": title, "value": shown, "median": median, "below": below})
     return found
 
 
@@ -180,14 +168,13 @@ def _scores(predictions: pd.DataFrame, words: ClassWords) -> Mapping[str, list[d
     table = predictions.assign(own=own, right=predicted(predictions) == label)
     found: dict[str, list[dict[str, Any]]] = {}
     for (subject, variant), rows in table.groupby(["subject", "variant"], sort=False):
-        found.setdefault(str(subject), []).append(
-            {
-                "variant": str(variant),
-                "score": rounded(float(rows["own"].mean()), 2),
-                "kind": str(rows["kind"].iloc[0]),
-                "of": words.singular[int(rows["label"].iloc[0])],
-                "right": int(rows["right"].sum()),
-                "tests": len(rows),
-            }
-        )
+        row = {
+            "variant": str(variant),
+            "score": rounded(float(rows["own"].mean()), 2),
+            "kind": str(rows["kind"].iloc[0]),
+            "of": words.singular[int(rows["label"].iloc[0])],
+            "right": int(rows["right"].sum()),
+            "tests": len(rows),
+        }
+        found.setdefault(str(subject), []).append(row)
     return found

@@ -1,6 +1,6 @@
 """The strongest features in the patterns of linear models, and how many of them a simulation planted."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,9 +26,8 @@ class ShownPattern:
     """One variant, class and view.
 
     Attributes:
-        variant: the linear model.
         words: of the class whose score the pattern belongs to (1), and of all others (0).
-        view: name of the view; empty without views.
+        view: its name; empty without views.
         connections: whether the features are connections, or measures of one region.
         rows: `COLUMNS` of at most `EACH` raised features and as many lowered ones, raised first, the strongest first;
             of connections those between two regions.
@@ -47,13 +46,8 @@ class ShownPattern:
     @property
     def title(self) -> str:
         """The model, and the view and the class where there are several."""
-        several = [self.view, self.words.short[1] if self._of_many else ""]
+        several = [self.view, self.words.short[1] if self.rows["class"].iloc[0] else ""]
         return ", ".join([self.variant.title, *filter(None, several)])
-
-    @property
-    def _of_many(self) -> bool:
-        """Whether the class is one of more than two."""
-        return bool(self.rows["class"].iloc[0])
 
     @property
     def k(self) -> int:
@@ -111,6 +105,7 @@ class PrintedFeature:
 def _printed(row: dict[Any, Any], digits: int, *, connections: bool) -> PrintedFeature:
     ends = ("from", "to") if connections else ("from",)
     places = [[float(row[f"{end}_{axis}"]) for axis in "xyz"] for end in ends]
+    printed = [f"({', '.join(rounded(value, 0) for value in place)})" for place in places]
     return PrintedFeature(
         name=" \u2013 ".join(end_name(str(row[end]), place[0]) for end, place in zip(ends, places, strict=True)),
         raised=row["mean"] > 0,
@@ -119,9 +114,7 @@ def _printed(row: dict[Any, Any], digits: int, *, connections: bool) -> PrintedF
         z=rounded(row["z"], 1),
         same_sign=f"{rounded(100 * row['same_sign'], 0)} %",
         among=f"{rounded(100 * row['among_strongest'], 0)} %",
-        place=" \u2013 ".join(f"({', '.join(rounded(value, 0) for value in place)})" for place in places)
-        if np.isfinite(places).all()
-        else "",
+        place=" \u2013 ".join(printed) if np.isfinite(places).all() else "",
     )
 
 
@@ -196,7 +189,9 @@ def _read(path: str | Path, columns: Sequence[str], text: Sequence[str]) -> pd.D
 
 def shown_patterns(table: pd.DataFrame, variants: Sequence[ShownVariant], words: ClassWords) -> list[ShownPattern]:
     """The patterns in the table of the strongest features, in the order of the variants, classes and views."""
-    named = {name: contrast for name, (_, contrast) in zip(_names(table), words.contrasts, strict=False)}
+    # The classes of the table, in order; one empty name of two classes.
+    names = dict.fromkeys(table["class"].tolist())
+    named = {name: contrast for name, (_, contrast) in zip(names, words.contrasts, strict=False)}
     return [
         shown
         for variant in variants
@@ -205,14 +200,8 @@ def shown_patterns(table: pd.DataFrame, variants: Sequence[ShownVariant], words:
     ]
 
 
-def _names(table: pd.DataFrame) -> Iterator[str]:
-    """The classes of the table, in order; one empty name of two classes."""
-    yield from dict.fromkeys(table["class"].tolist())
-
-
 def _shown(variant: ShownVariant, words: ClassWords, view: str, own: pd.DataFrame) -> ShownPattern | None:
-    between = own["from"] != own["to"]
-    connections = bool(between.any())
+    connections = bool((own["from"] != own["to"]).any())
     ranked = own[own["mean"] != 0].sort_values("rank")
     kept = ranked[ranked["from"] != ranked["to"]] if connections else ranked
     rows = pd.concat([kept[kept["mean"] > 0].head(EACH), kept[kept["mean"] < 0].head(EACH)], ignore_index=True)
@@ -225,17 +214,14 @@ def _shown(variant: ShownVariant, words: ClassWords, view: str, own: pd.DataFram
     return ShownPattern(variant, words, view, connections, rows, within, located)
 
 
-def side(x: float) -> str:
-    """`L` or `R` of a place x mm to the right of the middle, `M` near the middle; empty without a place."""
-    if not np.isfinite(x):
-        return ""
-    return "M" if abs(x) < MIDLINE else "L" if x < 0 else "R"
-
-
 def end_name(region: str, x: float, longest: int = 200) -> str:
-    """`Precuneus (L)`; a name above `longest` characters loses its middle."""
+    """`Precuneus (L)` for a region x mm to the right of the middle; a name above `longest` characters loses its middle.
+
+    `M` stands for near the middle; a region without a place (NaN) has no letter.
+    """
     if len(region) > longest:
         kept = (longest - 1) // 2
         region = f"{region[:kept]}\u2026{region[-kept:]}"
-    where = side(x)
-    return f"{region} ({where})" if where else region
+    if not np.isfinite(x):
+        return region
+    return f"{region} ({'M' if abs(x) < MIDLINE else 'L' if x < 0 else 'R'})"

@@ -1,9 +1,7 @@
 """What attacks take from a method, and what its scores reveal of its training subjects."""
 
-import json
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,7 +22,7 @@ from brainfed.reporting import (
 )
 from brainfed.reporting.tables._exchanges import crossings_of
 from brainfed.reporting.tables._scores import Cell, Row
-from brainfed.runtime import canonical_json
+from brainfed.runtime import canonical_json, read_json
 
 # What attacks take from a method: every poisoned variant beside the same method without poison.
 
@@ -40,7 +38,6 @@ class Drop:
     """A poisoned variant and its method without poison.
 
     Attributes:
-        variant: the poisoned one.
         clean: the same method, settings and defence, with no institution poisoned.
         poisoned: number of poisoned institutions.
         before: metric -> the score without poison, over the runs of `change`.
@@ -95,13 +92,7 @@ def read_drops(variants: Sequence[ShownVariant], scored: Scored, institutions: i
 
 
 def drop_table(variants: Sequence[ShownVariant], scored: Scored, institutions: int) -> DropTable | None:
-    """The drops as text; None without poisoned variants.
-
-    Args:
-        variants: of one experiment.
-        scored: its runs.
-        institutions: their number in a repeat.
-    """
+    """The drops of an experiment as text; None without poisoned variants."""
     poisoned = [each for each in variants if each.is_poisoned]
     if not poisoned:
         return None
@@ -115,11 +106,11 @@ def poison_finding(drops: Sequence[Drop], institutions: int) -> str:
     """The range of changes for the fewest and the most poisoned institutions; methods at chance stand apart."""
     if not drops:
         return "No method stands beside its poisoned variant"
-    idle = {one.variant.method_title: one for one in drops if one.at_chance}
-    counts = sorted({one.poisoned for one in drops if not one.at_chance})
-    said = [_range([one for one in drops if one.poisoned == count and not one.at_chance], institutions)
-            for count in dict.fromkeys((*counts[:1], *counts[-1:]))]  # fmt: skip
-    if idle:
+    losing = [one for one in drops if not one.at_chance]
+    counts = sorted({one.poisoned for one in losing})
+    ends = dict.fromkeys((*counts[:1], *counts[-1:]))
+    said = [_range([one for one in losing if one.poisoned == count], institutions) for count in ends]
+    if idle := dict.fromkeys(one.variant.method_title for one in drops if one.at_chance):
         said.append(f"at chance without poison: {', '.join(idle)}")
     found = "; ".join(said)
     return found[0].upper() + found[1:]
@@ -146,24 +137,16 @@ def _without_poison(variant: ShownVariant) -> str:
 
 def _drop_cells(one: Drop, institutions: int) -> tuple[Cell, ...]:
     defence = str(one.variant.setting("defence"))
-    scores = [
-        cell
-        for metric in METRICS
-        for cell in (
-            Cell(one.before[metric].text, one.before[metric].mean),
-            Cell(
-                signed(one.change[metric].mean, one.change[metric].digits),
-                one.change[metric].mean,
-                _spread(one.change[metric]),
-            ),
-        )
-    ]
-    return (
+    cells = [
         Cell(one.attack.replace("_", " ")),
         Cell(f"{one.poisoned} of {institutions}", one.poisoned),
         Cell(NONE if defence == "none" else defence.replace("_", " ")),
-        *scores,
-    )
+    ]
+    for metric in METRICS:
+        before, change = one.before[metric], one.change[metric]
+        cells.append(Cell(before.text, before.mean))
+        cells.append(Cell(signed(change.mean, change.digits), change.mean, _spread(change)))
+    return tuple(cells)
 
 
 def _spread(change: Interval) -> str:
@@ -218,7 +201,6 @@ class Leak:
     """One method: how well it scores, what it reveals, what it sends.
 
     Attributes:
-        variant: whose.
         score: mean AUC over institutions and runs.
         auc, low, high: of the attack.
         sent: bytes that cross institutions in one run.
@@ -244,13 +226,13 @@ def read_audit(outline: ExperimentOutline, scored: Scored) -> AuditTable | None:
     if not shown:
         return None
     others = table[table["attack"].str.endswith(OTHERS)].dropna(subset=["auc"])
-    outside = int(((others["auc_low"] > 0.5) | (others["auc_high"] < 0.5)).sum())
+    outside = int(((others["auc_low"] > CHANCE) | (others["auc_high"] < CHANCE)).sum())
     parted = any(attack.endswith(PUBLIC) for _, attack in held)
     return AuditTable(
         [row for variant in shown for row in _rows(variant, held, scored, parted=parted)],
         parted,
         outline.repeats - 1 if any(attack == LIRA for _, attack in held) else 0,
-        outline.split["validation"] == "leave_one_site_out",
+        outline.leaves_sites_out,
         int(table["runs"].max()),
         [variant.title for variant in shown if on_population_graph(variant)],
         (outside, len(others)),
@@ -267,27 +249,19 @@ def read_leaks(variants: Sequence[ShownVariant], summary: str, audit: str) -> li
         summary: table of mean scores.
         audit: table of the attacks.
     """
-    held, scores = _held(pd.read_csv(audit, sep="\t")), mean_scores(pd.read_csv(summary, sep="\t"))
+    held, table = _held(pd.read_csv(audit, sep="\t")), pd.read_csv(summary, sep="\t")
+    scores = table[(table["scope"] == INSTITUTION) & (table["metric"] == "auc")].set_index("variant")["mean"]
     found = []
     for variant in by_family(variants):
+        score = float(scores.get(variant.name, np.nan))
         every = [(name, held[variant.name, name]) for name in (LIRA, LOSS) if (variant.name, name) in held]
         known = [(name, row) for name, row in every if np.isfinite(row["auc"])]
-        if known and np.isfinite(scores.get(variant.name, np.nan)):
+        if known and np.isfinite(score):
             attack, row = max(known, key=lambda each: float(each[1]["auc"]))
             auc, low, high = (float(row[name]) for name in ("auc", "auc_low", "auc_high"))
-            found.append(Leak(variant, scores[variant.name], auc, low, high, bytes_sent(variant), attack))
+            sent = sum(crossing.bytes for crossing in crossings_of(variant))
+            found.append(Leak(variant, score, auc, low, high, sent, attack))
     return found
-
-
-def bytes_sent(variant: ShownVariant) -> int:
-    """All bytes that cross institutions in one run, both ways, with those of its generator."""
-    return sum(crossing.bytes for crossing in crossings_of(variant))
-
-
-def mean_scores(summary: pd.DataFrame) -> dict[str, float]:
-    """Variant -> mean AUC over institutions and runs."""
-    chosen = summary[(summary["scope"] == INSTITUTION) & (summary["metric"] == "auc")]
-    return dict(zip(chosen["variant"], chosen["mean"].astype(float), strict=True))
 
 
 def on_population_graph(variant: ShownVariant) -> bool:
@@ -297,7 +271,7 @@ def on_population_graph(variant: ShownVariant) -> bool:
 
 def spent(variant: ShownVariant) -> tuple[float, float] | None:
     """Largest epsilon that an institution spent in one training, and delta; None without a private training."""
-    rows = [row for path in variant.privacy for row in json.loads(Path(path).read_text(encoding="utf-8"))]
+    rows = [row for path in variant.privacy for row in read_json(path)]
     return max((float(row["epsilon_spent"]), float(row["delta"])) for row in rows) if rows else None
 
 
@@ -308,7 +282,7 @@ def _control(shown: Sequence[ShownVariant], held: Held) -> str:
         return ""
     row = held.get((CONTROL, LIRA), held[CONTROL, LOSS])
     what = f"{variant.title}, which learns its training subjects by heart,"
-    if not np.isfinite(row["auc"]) or row["auc_low"] <= 0.5:
+    if not np.isfinite(row["auc"]) or row["auc_low"] <= CHANCE:
         return f"{what} was not found: an attack that finds nothing here says little about the other methods."
     return f"{what} is found with an AUC of {rounded(float(row['auc']), 2)}, as it must be."
 
@@ -320,21 +294,17 @@ def _held(table: pd.DataFrame) -> Held:
 def _rows(variant: ShownVariant, held: Held, scored: Scored, *, parted: bool) -> list[Row]:
     if not parted:
         return [Row(variant, _audit_cells(variant, held, scored))]
-    if (variant.name, LOSS + PUBLIC) not in held:
-        return [Row(variant, (Cell("all"), *_audit_cells(variant, held, scored)))]
-    groups = (("private", ""), ("public", PUBLIC))
-    return [Row(variant, (Cell(words), *_audit_cells(variant, held, scored, suffix))) for words, suffix in groups]
+    groups = {"private": "", "public": PUBLIC} if (variant.name, LOSS + PUBLIC) in held else {"all": ""}
+    return [Row(variant, (Cell(who), *_audit_cells(variant, held, scored, suffix))) for who, suffix in groups.items()]
 
 
 def _audit_cells(variant: ShownVariant, held: Held, scored: Scored, suffix: str = "") -> tuple[Cell, ...]:
     score = scored.interval(variant.name, "auc")
-    cells = [Cell(score.text, score.mean)]
-    for attack in (LIRA, LOSS):
-        row = held.get((variant.name, attack + suffix))
-        cells += [_interval(row, "auc"), _interval(row, "tpr")]
+    rows = [held.get((variant.name, attack + suffix)) for attack in (LIRA, LOSS)]
+    attacks = [_interval(row, name) for row in rows for name in ("auc", "tpr")]
     main = LIRA if (variant.name, LIRA) in held else LOSS
     others = Cell(NONE) if suffix else _interval(held.get((variant.name, main + OTHERS)), "auc")
-    return (*cells, others, _guarantee(variant))
+    return (Cell(score.text, score.mean), *attacks, others, _guarantee(variant))
 
 
 def _interval(row: Mapping[Hashable, Any] | None, name: str) -> Cell:
@@ -355,6 +325,5 @@ def _guarantee(variant: ShownVariant) -> Cell:
     if budget is None:
         return Cell("none", np.inf, "population graph" if on_population_graph(variant) else "")
     epsilon, delta = budget
-    return Cell(
-        f"\u03b5 = {significant_digits(epsilon, 3)}" if np.isfinite(epsilon) else "none", epsilon, f"\u03b4 = {delta:g}"
-    )
+    text = f"\u03b5 = {significant_digits(epsilon, 3)}" if np.isfinite(epsilon) else "none"
+    return Cell(text, epsilon, f"\u03b4 = {delta:g}")

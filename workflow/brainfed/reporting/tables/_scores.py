@@ -1,6 +1,6 @@
 """The results as tables of text: scores, and tests against the reference."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,15 +29,7 @@ SCOPE_TITLES = {INSTITUTION: "mean over institutions", POOLED: "all test subject
 
 @dataclass(frozen=True)
 class Cell:
-    """One number of a table.
-
-    Attributes:
-        text: printed text.
-        value: sort key of the column.
-        note: a second, smaller line.
-        marked: whether it is highlighted.
-        printed: whether it is a number of the paper.
-    """
+    """One number of a table: its text, a sort key, and a second, smaller line; `printed`: it is one of the paper's."""
 
     text: str
     value: float = np.nan
@@ -81,7 +73,7 @@ def without_effect(variants: Sequence[ShownVariant], scored: Scored) -> list[str
     found = []
     if idle:
         found.append(
-            f"ComBat changed nothing for {listed([one.title for one in idle], 'and')}: no institution has two sites "
+            f"ComBat changed nothing for {listed([one.title for one in idle])}: no institution has two sites "
             "with enough training subjects to compare."
         )
     alike: dict[tuple[str, bytes], list[ShownVariant]] = {}
@@ -90,12 +82,15 @@ def without_effect(variants: Sequence[ShownVariant], scored: Scored) -> list[str
     for one in variants:
         if one.name in values and one not in idle:
             alike.setdefault((one.method, values[one.name]), []).append(one)
-    found += [
-        f"{other.title} has the scores of {first.title} in every run: "
-        f"{listed(sorted(_differing(first, other)), 'and')} changed nothing that a score shows."
-        for first, *others in alike.values()
-        for other in others
-    ]
+    for first, *others in alike.values():
+        own = flat_settings(first.settings, first.stages)
+        for other in others:
+            theirs = flat_settings(other.settings, other.stages)
+            differing = sorted(key for key in own.keys() | theirs.keys() if own.get(key) != theirs.get(key))
+            found.append(
+                f"{other.title} has the scores of {first.title} in every run: {listed(differing)} changed "
+                "nothing that a score shows."
+            )
     return found
 
 
@@ -106,11 +101,6 @@ def _harmonised_nothing(variant: ShownVariant) -> bool:
     held = [read_arrays(path, []).metadata for path in variant.feature_files]
     parts = [part for one in held for part in (one, *one.get("views", ())) if "harmonised" in part]
     return bool(parts) and not any(any(part["harmonised"].values()) for part in parts)
-
-
-def _differing(one: ShownVariant, other: ShownVariant) -> Iterator[str]:
-    first, second = flat_settings(one.settings, one.stages), flat_settings(other.settings, other.stages)
-    return (key for key in first.keys() | second.keys() if first.get(key) != second.get(key))
 
 
 def score_rows(summary: pd.DataFrame, variants: Sequence[ShownVariant], scope: str, scored: Scored) -> list[Row]:
@@ -145,54 +135,35 @@ def undefined_count(summary: pd.DataFrame) -> int:
     return int(rows["undefined"].max()) if len(rows) else 0
 
 
-def difference_rows(
-    tests: pd.DataFrame, variants: Sequence[ShownVariant], metric: str, scope: str, runs: int
-) -> list[Row]:
-    """Difference with its interval, effect size, the paper's p, corrected p, Holm's p; few runs have no interval."""
-    held = tests[(tests["metric"] == metric) & (tests["scope"] == scope)].set_index("variant").to_dict("index")
+def difference_table(
+    title: str, tests: pd.DataFrame, variants: Sequence[ShownVariant], metric: str, scope: str, runs: int
+) -> DifferenceTable:
+    """The differences of one metric and scope, and the number of significant ones by the paper's test and by Holm's.
+
+    A row has the difference with its interval (none of few runs), the effect size, the paper's p, the corrected p and
+    Holm's p.
+    """
+    table = tests[(tests["metric"] == metric) & (tests["scope"] == scope)]
+    by_paper, by_holm = (int((table[name] < SIGNIFICANT).sum()) for name in ("p_paper", "p_holm"))
+    held = table.set_index("variant").to_dict("index")
     rows = []
     for variant in by_family([variant for variant in variants if variant.name in held]):
         test = held[variant.name]
         found = Interval(float(test["difference"]), float(test["ci_low"]), float(test["ci_high"]), runs)
-        bounds = found.bounds if found.known and not found.few else ""
+        difference = Cell(signed(found.mean, found.digits), found.mean, found.bounds if found.bounded else "")
         effect = float(test["effect_size"])
-        rows.append(
-            Row(
-                variant,
-                (
-                    Cell(signed(found.mean, found.digits), found.mean, bounds),
-                    Cell(signed(effect, 2), effect),
-                    *(_p_cell(float(test[name])) for name in ("p_paper", "p_corrected", "p_holm")),
-                ),
-            )
-        )
-    return rows
-
-
-def difference_table(
-    title: str, tests: pd.DataFrame, variants: Sequence[ShownVariant], metric: str, scope: str, runs: int
-) -> DifferenceTable:
-    """The differences of one metric and scope, and the number of significant ones."""
-    counts = significant_counts(tests, metric, scope)
-    return DifferenceTable(title, difference_rows(tests, variants, metric, scope, runs), *counts)
-
-
-def significant_counts(tests: pd.DataFrame, metric: str, scope: str) -> tuple[int, int, int]:
-    """Number of significant differences by the paper's test and after the corrections, and the total."""
-    table = tests[(tests["metric"] == metric) & (tests["scope"] == scope)]
-    return int((table["p_paper"] < SIGNIFICANT).sum()), int((table["p_holm"] < SIGNIFICANT).sum()), len(table)
+        tested = (_p_cell(float(test[name])) for name in ("p_paper", "p_corrected", "p_holm"))
+        rows.append(Row(variant, (difference, Cell(signed(effect, 2), effect), *tested)))
+    return DifferenceTable(title, rows, by_paper, by_holm, len(table))
 
 
 def _p_cell(p: float) -> Cell:
-    if not np.isfinite(p):
-        return Cell(NONE)
-    return Cell(p_short(p), p, marked=p < SIGNIFICANT)
+    return Cell(p_short(p), p, marked=p < SIGNIFICANT) if np.isfinite(p) else Cell(NONE)
 
 
 # Every federated method with its twins: the same or the nearest model, trained locally and on pooled data.
 
 SIDES = {"alone": "alone", "pooled": "pooled data"}
-ACCURACY = "accuracy"
 
 
 @dataclass(frozen=True)
@@ -200,13 +171,10 @@ class TwinRow:
     """One federated method and one twin.
 
     Attributes:
-        variant: the federated method.
-        score: its mean AUC.
+        score, twin_score: mean AUCs.
         side: `alone` or `pooled data`.
-        twin: the twin; None if the experiment has none.
-        twin_score: the twin's mean AUC.
-        auc: federated minus twin, AUC.
-        accuracy: federated minus twin, accuracy.
+        twin: None if the experiment has none.
+        auc, accuracy: federated minus twin.
         better: number of institutions with a higher mean AUC with federation, and the total.
         missing: reason for a missing twin, or the variant to add to the config.
     """
@@ -228,41 +196,32 @@ class TwinRow:
 
 
 def twin_rows(variants: Sequence[ShownVariant], scored: Scored, gain: pd.DataFrame) -> list[TwinRow]:
-    """Two rows a federated method.
-
-    Args:
-        variants: all variants of the experiment.
-        scored: its runs.
-        gain: `scores.GAIN_COLUMNS`.
-    """
+    """Two rows a federated method: of all variants of the experiment, their runs and `scores.GAIN_COLUMNS`."""
     held = {variant.name: variant for variant in variants}
-    return [
-        _row(variant, side, title, held, scored, gain)
-        for variant in by_family(variants)
-        if variant.twins
-        for side, title in SIDES.items()
-        if side in variant.twins
-    ]
-
-
-def _row(
-    variant: ShownVariant, side: str, title: str, held: dict[str, ShownVariant], scored: Scored, gain: pd.DataFrame
-) -> TwinRow:
-    score, twin = scored.interval(variant.name, METRIC), variant.twin(side)
-    if twin.name not in held:
-        return TwinRow(variant, score, title, missing=twin.missing)
-    chosen = (gain["variant"] == variant.name) & (gain["against"] == side) & (gain["metric"] == METRIC)
-    means = gain[chosen]["mean"].dropna()
-    return TwinRow(
-        variant,
-        score,
-        title,
-        held[twin.name],
-        scored.interval(twin.name, METRIC),
-        scored.difference(variant.name, twin.name, METRIC),
-        scored.difference(variant.name, twin.name, ACCURACY),
-        (int((means > 0).sum()), len(means)),
-    )
+    rows = []
+    for variant in by_family(variants):
+        for side, title in SIDES.items():
+            if side not in variant.twins:
+                continue
+            score, twin = scored.interval(variant.name, METRIC), variant.twins[side]
+            if twin.name not in held:
+                rows.append(TwinRow(variant, score, title, missing=twin.missing))
+                continue
+            chosen = (gain["variant"] == variant.name) & (gain["against"] == side) & (gain["metric"] == METRIC)
+            means = gain[chosen]["mean"].dropna()
+            rows.append(
+                TwinRow(
+                    variant,
+                    score,
+                    title,
+                    held[twin.name],
+                    scored.interval(twin.name, METRIC),
+                    scored.difference(variant.name, twin.name, METRIC),
+                    scored.difference(variant.name, twin.name, "accuracy"),
+                    (int((means > 0).sum()), len(means)),
+                )
+            )
+    return rows
 
 
 def missing_twins(rows: Sequence[TwinRow]) -> list[str]:
@@ -283,8 +242,8 @@ def _lacks(titles: Sequence[str], missing: dict[str, str]) -> str:
     verb = "have" if len(titles) > 1 else "has"
     added = [reason.removeprefix("add ") for reason in missing.values() if reason.startswith("add ")]
     reasons = [reason for reason in missing.values() if not reason.startswith("add ")]
-    what = "; ".join([*reasons, *([f"add {listed(added, 'and')}"] if added else [])])
-    return f"{listed(list(titles), 'and')} {verb} no twin {sides} here{f': {what}' if what else ''}."
+    reasons += [f"add {listed(added)}"] if added else []
+    return f"{listed(titles)} {verb} no twin {sides} here{': ' if reasons else ''}{'; '.join(reasons)}."
 
 
 def twin_notes(variants: Sequence[ShownVariant]) -> list[str]:

@@ -1,10 +1,8 @@
 """Table 1, and the ways of subjects on the page."""
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
@@ -15,14 +13,12 @@ from brainfed.cohort import ClassWords
 from brainfed.cohort.quality import SILENT, UNMEASURED, UNUSABLE, exclusion_kind, reason_kind
 from brainfed.cohort.sources import EXCLUDED, Absence
 from brainfed.reporting import NONE, ShownVariant, rounded
+from brainfed.runtime import Float64, read_json
 
 # Table 1: characteristics of the analysed subjects, of all and of each class, with standardised differences.
 #
 # A difference is in units of the pooled standard deviation (Austin 2009, Statistics in Medicine 28:3083, for means and
 # for shares), which does not grow with the number of subjects as a p value does.
-
-Values = NDArray[np.float64]
-
 
 NOTABLE = 0.1
 """Standardised difference above which groups are called unbalanced (Austin 2009)."""
@@ -33,7 +29,6 @@ class Characteristic:
     """One row.
 
     Attributes:
-        title: with its unit.
         cells: (value, number that is not known) of all subjects, then of each class in the order shown.
         difference: largest standardised difference between two classes, NaN where none can be computed.
     """
@@ -55,14 +50,7 @@ class Characteristic:
 
 @dataclass(frozen=True)
 class Measured:
-    """One measure of a subject.
-
-    Attributes:
-        title: with its unit.
-        values: of every subject; NaN where not known.
-        share: whether the values are 0 and 1.
-        digits: decimals of a mean.
-    """
+    """One measure of every subject, NaN where not known; `share`: its values are 0 and 1, `digits`: of a mean."""
 
     title: str
     values: pd.Series
@@ -81,74 +69,62 @@ def characteristics(kept: pd.DataFrame, words: ClassWords) -> list[Characteristi
     groups = [np.ones(len(kept), dtype=bool), *((kept["diagnosis"] == code).to_numpy() for code in words.shown)]
     sizes = Characteristic("subjects", tuple((str(int(group.sum())), 0) for group in groups), np.nan)
     sites = Characteristic("sites", tuple((str(kept.loc[group, "site"].nunique()), 0) for group in groups), np.nan)
-    rows = [_row(measured, groups) for measured in _measures(kept, words) if measured.values.notna().any()]
-    return [sizes, sites, *rows]
-
-
-def _measures(kept: pd.DataFrame, words: ClassWords) -> list[Measured]:
+    numbers = kept[["age", "mean_fd", "kept_seconds", "tsnr", "silent_regions"]].astype("float64")
+    silent = (numbers["silent_regions"] > 0).astype("float64").where(numbers["silent_regions"].notna())
     female = kept["sex"].map({"female": 1.0, "male": 0.0}).astype("float64")
-    silent = kept["silent_regions"].astype("float64")
-    found = [
-        Measured("age (years)", kept["age"].astype("float64")),
-        Measured("female", female, share=True),
-        Measured("mean framewise displacement (mm)", kept["mean_fd"].astype("float64"), digits=3),
-        Measured("scan length (min)", kept["kept_seconds"].astype("float64") / 60, digits=2),
-        Measured("temporal signal-to-noise ratio", kept["tsnr"].astype("float64")),
-        Measured("with regions without signal", (silent > 0).astype("float64").where(silent.notna()), share=True),
+    measures = [
+        Measured("age (years)", numbers["age"]),
+        *([Measured("female", female, share=True)] if words.target != "sex" else []),
+        Measured("mean framewise displacement (mm)", numbers["mean_fd"], digits=3),
+        Measured("scan length (min)", numbers["kept_seconds"] / 60, digits=2),
+        Measured("temporal signal-to-noise ratio", numbers["tsnr"]),
+        Measured("with regions without signal", silent, share=True),
     ]
-    return [measured for measured in found if words.target != "sex" or measured.title != "female"]
+    return [sizes, sites, *(_row(measured, groups) for measured in measures if measured.values.notna().any())]
 
 
 def _row(measured: Measured, groups: list[NDArray[np.bool_]]) -> Characteristic:
-    show = _share if measured.share else lambda values: _mean(values, measured.digits)
-    spread: Callable[[Values], float] = _spread_of_share if measured.share else _spread_of_mean
     cells, known = [], []
     for group in groups:
         held = measured.values.to_numpy(dtype=np.float64)[group]
         known.append(held[np.isfinite(held)])
-        cells.append((show(known[-1]), int(len(held) - len(known[-1]))))
-    differences = [standardised_difference(one, other, spread) for one, other in combinations(known[1:], 2)]
+        cells.append((_summary(known[-1], measured), int(len(held) - len(known[-1]))))
+    pairs = combinations(known[1:], 2)
+    differences = [standardised_difference(one, other, share=measured.share) for one, other in pairs]
     known_ones = [value for value in differences if not np.isnan(value)]
     return Characteristic(measured.title, tuple(cells), max(known_ones, default=np.nan))
 
 
-def standardised_difference(one: Values, other: Values, spread: Callable[[Values], float]) -> float:
+def _summary(values: Float64, measured: Measured) -> str:
+    """`25.1 (6.2)`: mean and standard deviation; of a share `31 (53 %)`: number and share."""
+    if not len(values):
+        return NONE
+    mean = float(values.mean())
+    if measured.share:
+        return f"{int(values.sum())} ({rounded(100 * mean, 0)}\u00a0%)"
+    deviation = rounded(float(values.std(ddof=1)), measured.digits) if len(values) > 1 else NONE
+    return f"{rounded(mean, measured.digits)} ({deviation})"
+
+
+def standardised_difference(one: Float64, other: Float64, *, share: bool) -> float:
     """|difference of means| over the root of the mean variance; NaN for a group without values or with one.
 
     Groups that differ without any spread, as all women and all men, are infinitely far apart.
     """
     if not len(one) or not len(other):
         return float("nan")
-    pooled = float(np.sqrt((spread(one) + spread(other)) / 2))
+    spreads = [_variance(values, share=share) for values in (one, other)]
+    pooled = float(np.sqrt(sum(spreads) / 2))
     apart = abs(float(one.mean() - other.mean()))
     if pooled > 0 or np.isnan(pooled):
         return apart / pooled
     return float("inf") if apart > 0 else 0.0
 
 
-def _spread_of_mean(values: Values) -> float:
-    """Variance of a sample."""
+def _variance(values: Float64, *, share: bool) -> float:
+    if share:
+        return float(values.mean() * (1 - values.mean()))
     return float(values.var(ddof=1)) if len(values) > 1 else float("nan")
-
-
-def _spread_of_share(values: Values) -> float:
-    """Variance of a share."""
-    return float(values.mean() * (1 - values.mean()))
-
-
-def _mean(values: Values, digits: int) -> str:
-    """`25.1 (6.2)`: mean and standard deviation."""
-    if not len(values):
-        return NONE
-    deviation = rounded(float(values.std(ddof=1)), digits) if len(values) > 1 else NONE
-    return f"{rounded(float(values.mean()), digits)} ({deviation})"
-
-
-def _share(values: Values) -> str:
-    """`31 (53 %)`: number and share."""
-    if not len(values):
-        return NONE
-    return f"{int(values.sum())} ({rounded(100 * float(values.mean()), 0)}\u00a0%)"
 
 
 # The ways of subjects on the page: anchors that issues link to, and the scores of the methods in front.
@@ -156,13 +132,7 @@ def _share(values: Values) -> str:
 
 @dataclass(frozen=True)
 class Ways:
-    """The followed subjects of one cohort.
-
-    Attributes:
-        cohort: its name.
-        mean: picture of the mean connectivity of the analysed subjects, a PNG in base64; empty without series.
-        subjects: a dictionary each, as `follow_subjects` returns it.
-    """
+    """The followed subjects of one cohort, as `follow_subjects` returns them; `mean` is a PNG in base64 or empty."""
 
     cohort: str
     mean: str
@@ -183,7 +153,7 @@ def read_ways(cohort: str, path: str) -> Ways:
     """Read `tables/*-subjects.json`; nobody is followed where there is none."""
     if not path:
         return Ways(cohort, "", ())
-    found = json.loads(Path(path).read_text(encoding="utf-8"))
+    found = read_json(path)
     return Ways(cohort, found["mean"], found["subjects"])
 
 
@@ -211,18 +181,16 @@ class Count:
         """`7 patients, 5 controls`; empty if no subject has a label."""
         unknown = self.subjects - sum(self.classes.values())
         parts = [(self.classes.get(code, 0), code) for code in words.shown]
-        shown = [f"{count} {(words.singular if count == 1 else words.many)[code]}" for count, code in parts if count]
-        return ", ".join([*shown, *([f"{unknown} without a {words.target}"] if unknown and shown else [])])
+        shown = [f"{number} {(words.singular if number == 1 else words.many)[code]}" for number, code in parts if number]
+        shown += [f"{unknown} without a {words.target}"] if unknown and shown else []
+        return ", ".join(shown)
 
 
 @dataclass(frozen=True)
 class FlowStep:
-    """The subjects that leave at one step.
+    """The subjects that leave at one step, by reason, the most frequent first.
 
-    Attributes:
-        passed: property of the remaining subjects, such as `with a series`.
-        reasons: (reason, number of subjects), the most frequent first.
-        remaining: the remaining subjects.
+    `passed` is a property of the remaining ones, such as `with a series`.
     """
 
     passed: str

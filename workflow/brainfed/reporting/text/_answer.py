@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from brainfed.evaluation import INSTITUTION, corrected_t_test, institutions_unseen
-from brainfed.reporting import EXACT, Interval, PageTests, ShownVariant, best, rounded, signed, values
+from brainfed.reporting import Interval, PageTests, Scored, ShownVariant, best, counted, rounded, signed
 
 METRIC = "auc"
 TWIN_ALONE, TWIN_POOLED = "same model alone", "same model, pooled data"
@@ -22,32 +22,31 @@ SIDES = {"alone": TWIN_ALONE, "pooled": TWIN_POOLED}
 
 @dataclass(frozen=True)
 class Comparison:
-    """The chosen method minus another one, paired by run.
+    """A method minus another one, paired by run.
 
     Attributes:
-        roles: roles of the other variant: `TWIN_ALONE`, `TWIN_POOLED`; the strongest `ALONE`, on `POOLED` data, with
-            `NO_IMAGING`; the config's `REFERENCE` if it is none of these.
         other: the other variant.
         score: mean of the other variant.
         difference: mean difference with its corrected interval.
+        roles: of the other variant in an answer: `TWIN_ALONE`, `TWIN_POOLED`; the strongest `ALONE`, on `POOLED` data,
+            with `NO_IMAGING`; the config's `REFERENCE` if it is none of these.
     """
 
-    roles: tuple[str, ...]
     other: ShownVariant
     score: Interval
     difference: Interval
+    roles: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Answer:
-    """Contents of the first screen.
+    """The best federated method of an experiment, and what it is compared with.
 
     Attributes:
         chosen: the federated variant with the highest mean AUC; None if none ran, or if none has an AUC.
         score: its mean.
         candidates: number of federated variants, without controls and poisoned ones.
-        comparisons: comparisons with its twins, the strongest of every other kind and the config's reference; each
-            other variant once.
+        comparisons: with its twins, the strongest of every other kind and the config's reference, each once.
         unseen: whether every institution is tested by models that never saw it.
     """
 
@@ -57,45 +56,49 @@ class Answer:
     comparisons: tuple[Comparison, ...]
     unseen: bool
 
-    def against(self, role: str) -> Comparison | None:
-        """The comparison with the variant in `role`."""
-        return next((comparison for comparison in self.comparisons if role in comparison.roles), None)
+    def against(self, *roles: str) -> Comparison | None:
+        """The comparison with the variant in the first of these roles that has one."""
+        return next((found for role in roles for found in self.comparisons if role in found.roles), None)
+
+    @property
+    def alone(self) -> Comparison | None:
+        """The comparison with the same model alone, else with the strongest one."""
+        return self.against(TWIN_ALONE, ALONE)
+
+    @property
+    def pooled(self) -> Comparison | None:
+        """The comparison with the same model on pooled data, else with the strongest one."""
+        return self.against(TWIN_POOLED, POOLED)
 
 
 def find_answer(tests: PageTests) -> Answer:
     """Choose and compare: the runs, variants and reference of the experiment."""
-    runs, variants = tests.scored.runs, tests.variants
-    measures = [variant.name for variant in variants if variant.is_control or variant.is_poisoned]
-    federated = [variant.name for variant in variants if variant.family == "federated" and variant.name not in measures]
-    name = best(runs, federated, METRIC)
-    unseen = institutions_unseen(runs)
+    scored, variants = tests.scored, tests.variants
+    federated = [variant.name for variant in variants if variant.family == "federated" and not variant.is_measure]
+    name = best(scored.runs, federated, METRIC)
+    unseen = institutions_unseen(scored.runs)
     if name is None:
         return Answer(None, None, len(federated), (), unseen)
     shown = {variant.name: variant for variant in variants}
     imaging = [variant for variant in variants if variant.family != "baseline"]
-    others = {role: _twin(tests, shown[name], side) for side, role in SIDES.items()}
-    others |= {
-        ALONE: best(runs, [variant.name for variant in imaging if variant.trains_alone], METRIC),
-        POOLED: best(runs, [variant.name for variant in imaging if variant.pools], METRIC),
-        NO_IMAGING: best(runs, [variant.name for variant in variants if variant.family == "baseline"], METRIC),
-        REFERENCE: best(runs, [tests.reference], METRIC),
+    others = {role: [shown[name].twin(side).name] for side, role in SIDES.items()} | {
+        ALONE: [variant.name for variant in imaging if variant.trains_alone],
+        POOLED: [variant.name for variant in imaging if variant.pools],
+        NO_IMAGING: [variant.name for variant in variants if variant.family == "baseline"],
+        REFERENCE: [tests.reference],
     }
     roles: dict[str, tuple[str, ...]] = {}
-    for role, other in others.items():
+    for role, names in others.items():
+        other = best(scored.runs, names, METRIC)
         if other in shown and other != name and not (role == REFERENCE and other in roles):
             roles[str(other)] = (*roles.get(str(other), ()), role)
-    comparisons = tuple(
-        Comparison(
-            held, shown[other], tests.scored.interval(other, METRIC), tests.scored.difference(name, other, METRIC)
-        )
-        for other, held in roles.items()
-    )
-    return Answer(shown[name], tests.scored.interval(name, METRIC), len(federated), comparisons, unseen)
+    comparisons = tuple(_comparison(scored, name, shown[other], held) for other, held in roles.items())
+    return Answer(shown[name], scored.interval(name, METRIC), len(federated), comparisons, unseen)
 
 
-def _twin(tests: PageTests, variant: ShownVariant, side: str) -> str | None:
-    """The twin of a variant that has a score."""
-    return best(tests.scored.runs, [variant.twin(side).name], METRIC)
+def _comparison(scored: Scored, name: str, other: ShownVariant, roles: tuple[str, ...] = ()) -> Comparison:
+    score, difference = scored.interval(other.name, METRIC), scored.difference(name, other.name, METRIC)
+    return Comparison(other, score, difference, roles)
 
 
 # The answer in words: one line with the estimate and its interval, and the numbers behind it.
@@ -114,21 +117,16 @@ def verdict(answer: Answer) -> str:
     title = answer.chosen.title
     leading = f"{title}, the best of {answer.candidates} federated methods," if answer.candidates > 1 else title
     reached = f"{leading} reaches an AUC of {answer.score}"
-    compared = [_first(answer, TWIN_ALONE, ALONE), _first(answer, TWIN_POOLED, POOLED)]
-    beside = [
-        f"{found.difference.as_difference()} beside {_name(role, found, answer)}"
-        for found, role in filter(None, compared)
-    ]
+    beside = []
+    for roles in ((TWIN_ALONE, ALONE), (TWIN_POOLED, POOLED)):
+        if (found := answer.against(*roles)) is not None:
+            role = next(role for role in roles if role in found.roles)
+            beside.append(f"{found.difference.as_difference()} beside {_name(role, found, answer)}")
     if not beside and answer.comparisons:
         first = answer.comparisons[0]
         beside = [f"{first.difference.as_difference()} beside {first.other.title}"]
     few = f" ({answer.score.counted}, too few for an interval)" if answer.score.few else ""
     return f"{reached}: {', '.join(beside)}{few}" if beside else f"{reached}{few}; it has nothing to be compared with"
-
-
-def _first(answer: Answer, *roles: str) -> tuple[Comparison, str] | None:
-    """The first role with a comparison."""
-    return next(((found, role) for role in roles if (found := answer.against(role)) is not None), None)
 
 
 def _name(role: str, comparison: Comparison, answer: Answer) -> str:
@@ -162,12 +160,7 @@ def graded(found: Interval) -> str:
 
 
 def sentences(answer: Answer, unread: str = "imaging") -> list[str]:
-    """The numbers behind the verdict, a sentence for each comparison, in plain text.
-
-    Args:
-        answer: of an experiment.
-        unread: what baselines do not read, as `ClassWords.unread`.
-    """
+    """The numbers behind the verdict, a sentence for each comparison; `unread`: what baselines do not read."""
     if answer.chosen is None or answer.score is None:
         if not answer.candidates:
             return ["No federated method was run in this experiment, so it gives no answer about federation."]
@@ -200,13 +193,13 @@ def _reaches(comparison: Comparison, answer: Answer, unread: str) -> str:
 
 def _difference(comparison: Comparison) -> str:
     found = comparison.difference
-    if found.few or not found.known:
+    if not found.bounded:
         return f": the federated method differs by {found.as_difference()}; {found.counted}, too few for an interval."
+    if found.nothing:
+        return f": there is no difference in any of {found.counted}."
     if found.constant:
         mean = signed(found.mean, found.digits)
-        zero = not round(found.mean, EXACT)
-        said = "there is no difference in any" if zero else f"the federated method differs by {mean} in every one"
-        return f": {said} of {found.counted}."
+        return f": the federated method differs by {mean} in every one of {found.counted}."
     return f": the federated method differs by {found.as_difference()}; the data allow {graded(found)}."
 
 
@@ -216,27 +209,10 @@ def _difference(comparison: Comparison) -> str:
 
 
 @dataclass(frozen=True)
-class BaselineComparison:
-    """The method minus one baseline, paired by run.
-
-    Attributes:
-        variant: the baseline.
-        score: its mean AUC.
-        difference: mean difference with its corrected interval.
-    """
-
-    variant: ShownVariant
-    score: Interval
-    difference: Interval
-
-
-@dataclass(frozen=True)
 class MethodBeside:
-    """A method and its baselines.
+    """A method with its mean AUC, and its baselines.
 
     Attributes:
-        variant: the method.
-        score: its mean AUC.
         baselines: in the order of `ShownVariant.beside`; at least one.
         leader: the variant with the highest mean AUC of the whole experiment.
         leader_score: that mean.
@@ -244,7 +220,7 @@ class MethodBeside:
 
     variant: ShownVariant
     score: Interval
-    baselines: tuple[BaselineComparison, ...]
+    baselines: tuple[Comparison, ...]
     leader: ShownVariant
     leader_score: Interval
 
@@ -252,35 +228,28 @@ class MethodBeside:
 def find_beside(tests: PageTests) -> list[MethodBeside]:
     """Compare every method that declares baselines with those of the experiment; none without a baseline."""
     scored = tests.scored
-    shown = {variant.name: variant for variant in tests.variants if len(values(scored.runs, variant.name, METRIC))}
-    methods = [name for name, variant in shown.items() if not variant.is_control and not variant.is_poisoned]
+    shown = {variant.name: variant for variant in tests.variants if scored.has_values(variant.name, METRIC)}
+    methods = [name for name, variant in shown.items() if not variant.is_measure]
     found = []
     for variant in shown.values():
-        present = [name for name in variant.beside if name in shown]
-        if not present:
-            continue
-        leader = best(scored.runs, methods, METRIC) or variant.name
-        compared = tuple(
-            BaselineComparison(
-                shown[name], scored.interval(name, METRIC), scored.difference(variant.name, name, METRIC)
-            )
-            for name in present
-        )
-        score, highest = (scored.interval(name, METRIC) for name in (variant.name, leader))
-        found.append(MethodBeside(variant, score, compared, shown[leader], highest))
+        compared = tuple(_comparison(scored, variant.name, shown[name]) for name in variant.beside if name in shown)
+        if compared:
+            leader = best(scored.runs, methods, METRIC) or variant.name
+            score, highest = (scored.interval(name, METRIC) for name in (variant.name, leader))
+            found.append(MethodBeside(variant, score, compared, shown[leader], highest))
     return found
 
 
 def beside_sentence(result: MethodBeside) -> str:
     """The method's own score, its difference from every baseline, and which method has the highest score."""
-    parts = [f"{one.difference.as_difference()} from {one.variant.title}" for one in result.baselines]
-    own = f"{result.variant.title}, with an AUC of {result.score.in_words()}, differs by {listed(parts, 'and')}."
+    parts = [f"{one.difference.as_difference()} from {one.other.title}" for one in result.baselines]
+    own = f"{result.variant.title}, with an AUC of {result.score.in_words()}, differs by {listed(parts)}."
     if result.leader == result.variant:
         return f"{own} It has the highest AUC of all methods."
     return f"{own} {result.leader.title} has the highest AUC of all methods, {result.leader_score.text}."
 
 
-def listed(items: Sequence[str], word: str) -> str:
+def listed(items: Sequence[str], word: str = "and") -> str:
     """`a, b and c`."""
     return f" {word} ".join([", ".join(items[:-1]), items[-1]]) if len(items) > 1 else "".join(items)
 
@@ -307,7 +276,7 @@ def null_verdict(means: pd.DataFrame) -> str:
         return "Null control, labels shuffled: no method gives different scores"
     return (
         f"Null control, labels shuffled: mean AUC from {rounded(found.min())} to {rounded(found.max())} "
-        f"({len(found)} method{'s' if len(found) > 1 else ''}), where chance is {CHANCE}"
+        f"({counted(len(found), 'method')}), where chance is {CHANCE}"
     )
 
 
@@ -324,22 +293,19 @@ def null_sentences(means: pd.DataFrame) -> list[str]:
     return [f"{said}; by luck alone about one in twenty misses it."]
 
 
-# Methods in front: coloured where all others are grey.
-
-
 def in_front(answer: Answer) -> list[ShownVariant]:
     """The best federated method, and the strongest on pooled data and alone: coloured where all others are grey."""
     if answer.chosen is None:
         return []
-    beside = [found.other for role in (POOLED, ALONE) if (found := answer.against(role)) is not None]
-    return [answer.chosen, *beside]
+    beside = (answer.against(role) for role in (POOLED, ALONE))
+    return [answer.chosen, *(found.other for found in beside if found is not None)]
 
 
 def strongest_by_place(runs: pd.DataFrame, variants: Sequence[ShownVariant]) -> list[ShownVariant]:
     """The federated, the pooled and the local variant with the highest mean AUC, without controls and poisoned ones."""
     found = []
     for place in ("federated", "central", "local"):
-        there = [one for one in variants if one.place == place and not one.is_control and not one.is_poisoned]
+        there = [one for one in variants if one.place == place and not one.is_measure]
         name = best(runs, [one.name for one in there], "auc")
         found += [one for one in there if one.name == name]
     return found

@@ -1,4 +1,4 @@
-"""Short sentences on the quality of a cohort's data."""
+"""The first screen of an experiment, and sentences on its data: their quality, how many are tested, who is poisoned."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,18 +11,8 @@ from brainfed.cohort import ClassWords
 from brainfed.cohort.settings import FlagSettings
 from brainfed.evaluation import sd_of_chance
 from brainfed.federation import share_of
-from brainfed.reporting import EXACT, Interval, ShownVariant, rounded, signed, significant_digits, used
-from brainfed.reporting.text._answer import (
-    ALONE,
-    NO_IMAGING,
-    POOLED,
-    SIDES,
-    TWIN_ALONE,
-    TWIN_POOLED,
-    Answer,
-    Comparison,
-    listed,
-)
+from brainfed.reporting import Interval, ShownVariant, counted, rounded, signed, significant_digits, used
+from brainfed.reporting.text._answer import NO_IMAGING, SIDES, Answer, Comparison, listed
 
 FALSE_DISCOVERY_RATE = 0.05
 FEW_CORRELATED = 1.0
@@ -40,11 +30,7 @@ MEASURED_OF_STRUCTURE = {"mean_fd": MEASURED["mean_fd"]}
 
 
 def quality_words(
-    people: pd.DataFrame,
-    connections: pd.DataFrame,
-    flag: FlagSettings,
-    *,
-    morphometry: bool = False,
+    people: pd.DataFrame, connections: pd.DataFrame, flag: FlagSettings, *, morphometry: bool = False
 ) -> list[str]:
     """Sentences on motion in connectivity, odd scans and missing measures.
 
@@ -55,12 +41,8 @@ def quality_words(
         morphometry: whether the data are FreeSurfer measures, which have no time and no connectivity.
     """
     kept = used(people)
-    sentences = [
-        _qc_fc(connections),
-        _unlike(kept, flag),
-        _unknown(kept, MEASURED_OF_STRUCTURE if morphometry else MEASURED),
-    ]
-    return [sentence for sentence in sentences if sentence]
+    asked = MEASURED_OF_STRUCTURE if morphometry else MEASURED
+    return list(filter(None, [_qc_fc(connections), _unlike(kept, flag), _unknown(kept, asked)]))
 
 
 def _qc_fc(connections: pd.DataFrame) -> str:
@@ -100,13 +82,10 @@ def _unlike(kept: pd.DataFrame, flag: FlagSettings) -> str:
 
 
 def _unknown(kept: pd.DataFrame, asked: dict[str, str]) -> str:
-    absent = [title for column, title in asked.items() if kept[column].isna().all()]
-    partly = [
-        f"{title} for {int(kept[column].isna().sum())} subject{'s' if kept[column].isna().sum() != 1 else ''}"
-        for column, title in asked.items()
-        if kept[column].isna().any() and title not in absent
-    ]
-    return f"Not measured: {', '.join([*absent, *partly])}." if absent or partly else ""
+    unknown = {title: int(kept[column].isna().sum()) for column, title in asked.items()}
+    said = [title for title, count in unknown.items() if count == len(kept)]
+    said += [f"{title} for {counted(count, 'subject')}" for title, count in unknown.items() if 0 < count < len(kept)]
+    return f"Not measured: {', '.join(said)}." if said else ""
 
 
 # Number of subjects behind a score: tested in a fold, and in an institution of a fold.
@@ -114,15 +93,11 @@ def _unknown(kept: pd.DataFrame, asked: dict[str, str]) -> str:
 
 @dataclass(frozen=True)
 class TestedPeople:
-    """People tested, each as (median, fewest, most).
+    """Numbers of tested people in a fold, and in one institution of a fold, each as (median, fewest, most).
 
     Attributes:
-        fold: in a fold of one repeat.
-        institution: in one institution of a fold.
         runs: folds of all repeats.
-        noun: what is tested.
         folds: whether a repeat has several.
-        repeats: their number.
     """
 
     fold: tuple[int, int, int]
@@ -135,7 +110,7 @@ class TestedPeople:
     @property
     def sentence(self) -> str:
         """How often each subject is tested, the number of tests, and their sizes."""
-        tests = f"{self.runs} test{'s' if self.runs != 1 else ''} of {_range(self.fold)} {self.noun}"
+        tests = f"{counted(self.runs, 'test')} of {_range(self.fold)} {self.noun}"
         inside = "" if self.fold == self.institution else f", {_range(self.institution)} in each institution"
         pronoun = "it" if self.noun == "graphs" else "them"
         if not self.folds:
@@ -146,12 +121,7 @@ class TestedPeople:
 
 
 def count_tested(splits: pd.DataFrame, noun: str = "people") -> TestedPeople:
-    """Count the tested people of every fold.
-
-    Args:
-        splits: repeat, fold, institution, a row a tested subject.
-        noun: what is tested.
-    """
+    """Count the tested people of every fold in a table of repeat, fold, institution, a row a tested subject."""
     folds = splits.groupby(["repeat", "fold"]).size()
     inside = splits.groupby(["repeat", "fold", "institution"]).size()
     several, repeats = splits["fold"].nunique() > 1, int(splits["repeat"].nunique())
@@ -187,12 +157,12 @@ def poison_sentences(variants: Sequence[ShownVariant], institutions: int) -> lis
             count = share_of(float(variant.setting("attacked")), institutions)
             counts.setdefault(str(variant.setting("attack")), set()).add(count)
     said = [
-        f"{listed([str(count) for count in sorted(own)], 'or')} of {institutions} institutions poisoned. "
-        f"{MEANINGS[attack]}."
+        f"{listed(list(map(str, sorted(own))), 'or')} of {institutions} institutions poisoned. {MEANINGS[attack]}."
         for attack, own in counts.items()
     ]
     defences = [str(variant.setting("defence")).replace("_", " ") for variant in variants if variant.is_defended]
-    return [*said, f"Defences of the server: {listed(list(dict.fromkeys(defences)), 'and')}."] if defences else said
+    said += [f"Defences of the server: {listed(list(dict.fromkeys(defences)))}."] if defences else []
+    return said
 
 
 # The first screen: the question in the words of the cohort, its answer in one sentence, and how sure it is.
@@ -209,12 +179,7 @@ distribution in standard deviations."""
 
 @dataclass(frozen=True)
 class Fact:
-    """One thing that a reader should know beside the answer.
-
-    Attributes:
-        title: what it is about, in a word or two.
-        text: one or two sentences.
-    """
+    """One thing that a reader should know beside the answer: what it is about, and one or two sentences."""
 
     title: str
     text: str
@@ -271,22 +236,14 @@ class Situation:
 
 
 def first_screen(answer: Answer, words: ClassWords, situation: Situation) -> FirstScreen | None:
-    """The first screen of an experiment; None without a federated method that has an AUC.
-
-    Args:
-        answer: its methods.
-        words: nouns of the cohort.
-        situation: the rest.
-    """
+    """The first screen of an experiment; None without a federated method that has an AUC."""
     if answer.chosen is None or answer.score is None:
         return None
-    alone = _first(answer, TWIN_ALONE, ALONE)
-    pooled = _first(answer, TWIN_POOLED, POOLED)
-    facts = [_whom(situation, words), _sure(answer, pooled, alone, situation), *_use(answer, situation, words)]
+    facts = [_whom(situation, words), _sure(answer, answer.chosen, answer.score, situation)]
     return FirstScreen(
         question(words, situation.kind, situation.institutions, unseen=answer.unseen),
-        _answer(answer, pooled, alone, situation),
-        (*facts, *_privacy(situation)),
+        _answer(answer, answer.chosen, answer.score, situation),
+        (*facts, *_use(answer, situation, words), *_privacy(situation)),
     )
 
 
@@ -310,23 +267,16 @@ def _predicted(words: ClassWords) -> str:
     return f"predict the {words.target}{condition} ({', '.join(first)} or {last})"
 
 
-def _first(answer: Answer, *roles: str) -> Comparison | None:
-    """The comparison with the first of these roles that has one."""
-    return next((found for role in roles if (found := answer.against(role)) is not None), None)
-
-
-def _answer(answer: Answer, pooled: Comparison | None, alone: Comparison | None, situation: Situation) -> str:
+def _answer(answer: Answer, chosen: ShownVariant, score: Interval, situation: Situation) -> str:
     """One sentence of three AUCs."""
-    assert answer.chosen is not None and answer.score is not None
-    others = f"{situation.site or 'each institution'} alone"
-    if answer.unseen:
-        others = "the other sites\u2019 own models"
-    parts: list[str] = []
-    for found, side, where in ((pooled, "pooled", "pooled data"), (alone, "alone", others)):
-        if found is not None:
-            parts.append(f"{where} {_model(found, answer.chosen, side)}{_shown(found.score)}")
+    others = "the other sites\u2019 own models" if answer.unseen else f"{situation.site or 'each institution'} alone"
+    parts = [
+        f"{where} {_model(found, chosen, side)}{_shown(found.score)}"
+        for found, side, where in ((answer.pooled, "pooled", "pooled data"), (answer.alone, "alone", others))
+        if found is not None
+    ]
     without = "Federated, " if situation.leaves else "Without sharing them (federated), "
-    said = f"{without}{answer.chosen.title} reaches an AUC of {_shown(answer.score)}"
+    said = f"{without}{chosen.title} reaches an AUC of {_shown(score)}"
     return f"{said}; {', '.join(parts)}." if parts else f"{said}."
 
 
@@ -355,30 +305,26 @@ def _whom(situation: Situation, words: ClassWords) -> Fact:
     return Fact("On whom", f"{situation.subjects}{dealt}. {situation.tested.sentence}")
 
 
-def _sure(answer: Answer, pooled: Comparison | None, alone: Comparison | None, situation: Situation) -> Fact:
-    bracketed = answer.score is not None and answer.score.known and not answer.score.few
-    said = ["Brackets hold 95 % intervals."] if bracketed else []
+def _sure(answer: Answer, chosen: ShownVariant, score: Interval, situation: Situation) -> Fact:
+    said = ["Brackets hold 95 % intervals."] if score.bounded else []
     said += [
         f"Federated minus {beside}: {_range_of_scores(found.difference)}."
-        for found, beside in ((alone, "alone"), (pooled, "pooled"))
+        for found, beside in ((answer.alone, "alone"), (answer.pooled, "pooled"))
         if found is not None
     ]
-    if answer.score is not None and answer.score.constant:
-        said.append(f"An AUC of {answer.score.text} in every test has no interval, and is no certainty.")
+    if score.constant:
+        said.append(f"An AUC of {score.text} in every test has no interval, and is no certainty.")
     if answer.candidates > 1:
-        assert answer.chosen is not None
         said.append(
-            f"{answer.chosen.title} scored highest of {answer.candidates} federated methods on the same "
+            f"{chosen.title} scored highest of {answer.candidates} federated methods on the same "
             f"{'data' if answer.unseen else 'tests'}, so its AUC is a little too high."
         )
     if situation.counts is not None and min(situation.counts) and sum(situation.counts) < FEW:
         reach = min(NORMAL * sd_of_chance(*situation.counts), CHANCE)
+        verdict = ", so nothing here tells a good method from a bad one" if reach > WIDE else ""
         said.append(
             f"These are few people: guessing alone gives AUCs from {rounded(CHANCE - reach, 2)} to "
-            f"{rounded(CHANCE + reach, 2)} on as many, so nothing here tells a good method from a bad one."
-            if reach > WIDE
-            else f"These are few people: guessing alone gives AUCs from {rounded(CHANCE - reach, 2)} to "
-            f"{rounded(CHANCE + reach, 2)} on as many."
+            f"{rounded(CHANCE + reach, 2)} on as many{verdict}."
         )
     return Fact("How sure", " ".join(said))
 
@@ -408,7 +354,7 @@ def _privacy(situation: Situation) -> list[Fact]:
     if situation.shared_graph:
         many = len(situation.shared_graph) > 1
         said.append(
-            f"{listed(situation.shared_graph, 'and')} need{'' if many else 's'} a graph that joins subjects of several "
+            f"{listed(situation.shared_graph)} need{'' if many else 's'} a graph that joins subjects of several "
             "institutions: here one place built it from data of single subjects, so "
             f"{'these are' if many else 'it is'} federated in the training alone."
         )
@@ -435,11 +381,9 @@ def _leak(situation: Situation) -> list[str]:
 
 def _range_of_scores(found: Interval) -> str:
     """A difference with its interval in words."""
-    if found.few or not found.known:
-        tests = f"{found.runs} test{'' if found.runs == 1 else 's'}"
-        return f"{signed(found.mean, found.digits)} ({tests}, too few for an interval)"
+    mean = signed(found.mean, found.digits)
+    if not found.bounded:
+        return f"{mean} ({counted(found.runs, 'test')}, too few for an interval)"
     if found.constant:
-        zero = not round(found.mean, EXACT)
-        return f"{'equal' if zero else signed(found.mean, found.digits)} in all {found.runs} tests"
-    low, high = (signed(value, found.digits) for value in (found.low, found.high))
-    return f"{signed(found.mean, found.digits)} [{low}, {high}]"
+        return f"{'equal' if found.nothing else mean} in all {found.runs} tests"
+    return f"{mean} {found.bounds}"

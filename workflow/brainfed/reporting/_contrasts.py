@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
 from brainfed.cohort import DIAGNOSIS_WORDS, ClassWords
 from brainfed.imaging import FeatureSettings, connectivity
+from brainfed.runtime import read_table
 
 Vector = NDArray[np.float64]
 FALSE_DISCOVERY_RATE = 0.05
@@ -110,6 +112,14 @@ def group_effects(
     t = effect / np.sqrt(1 / counts[0] + 1 / counts[1])
     p = 2 * stats.t.sf(np.abs(t), sum(counts) - 2)
     return GroupEffects(effect, p, counts, words)
+
+
+def labelled_subjects(participants: str, included: str) -> "pd.Series[int]":
+    """Analysed subject -> code of its class, in the order of the subjects' ids; those without a class are left out."""
+    decided = read_table(included, ["subject", "included"])
+    known = read_table(participants, ["subject", "diagnosis"]).set_index("subject")["diagnosis"].dropna()
+    chosen = set(decided.loc[decided["included"], "subject"])
+    return known[known.index.isin(chosen)].sort_index().astype(np.int64)
 
 
 def joined(summaries: Sequence[dict[str, Any]]) -> dict[str, Any]:

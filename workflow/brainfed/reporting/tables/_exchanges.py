@@ -173,7 +173,7 @@ def read_crossings(path: str) -> tuple[Crossing, ...]:
             str(row["stage"]), str(row["name"]), str(row["direction"]), str(row["to"]), str(row["axes"]),
             str(row["shape"]), int(row["tensors"]), int(row["bytes"]),
         )
-        for row in _read(path)["crossings"]
+        for row in read_json(path)["crossings"]
     )  # fmt: skip
 
 
@@ -191,10 +191,10 @@ def read_costs(variants: Sequence[ShownVariant]) -> list[Cost]:
     """Time, memory, device and counts of every variant."""
     found = []
     for variant in by_family(variants):
-        own = [_read(path) for path in variant.timings]
-        shared = [_read(path) for path in variant.inpainting.get("timings", [])]
-        counts = _read(variant.inpainting["costs"][0]).get("counts", {}) if shared else {}
-        prepared = {name: [_read(path) for path in files] for name, files in variant.preparation.items() if files}
+        own = [read_json(path) for path in variant.timings]
+        shared = [read_json(path) for path in variant.inpainting.get("timings", [])]
+        counts = read_json(variant.inpainting["costs"][0]).get("counts", {}) if shared else {}
+        prepared = {name: [read_json(path) for path in files] for name, files in variant.preparation.items() if files}
         trained = [*own, *shared]
         everything = [*trained, *(timing for timings in prepared.values() for timing in timings)]
         found.append(
@@ -204,7 +204,7 @@ def read_costs(variants: Sequence[ShownVariant]) -> list[Cost]:
                 max(float(timing["peak_memory_mb"]) for timing in everything),
                 max((float(timing[GPU_MEMORY]) for timing in everything if GPU_MEMORY in timing), default=float("nan")),
                 tuple(sorted({str(timing["device"]) for timing in trained})),
-                _read(variant.costs[0]).get("counts", {}),
+                read_json(variant.costs[0]).get("counts", {}),
                 _total(shared) / len(own) if shared else float("nan"),
                 counts,
                 {name: _total(timings) / len(own) for name, timings in prepared.items()},
@@ -238,6 +238,6 @@ def readable_seconds(seconds: float) -> str:
     return f"{minutes} min {rest:02d} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
 
 
-def _read(path: str) -> dict[str, Any]:
-    loaded = json.loads(Path(path).read_text(encoding="utf-8"))
-    return dict(loaded)
+def read_json(path: str) -> dict[str, Any]:
+    """The mapping that a JSON file holds."""
+    return dict(json.loads(Path(path).read_text(encoding="utf-8")))

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 import altair as alt
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 
 from brainfed.papers._fedni_figures import cost_chart, readings_chart, surface_chart
@@ -40,6 +39,7 @@ from brainfed.reporting import (
 )
 from brainfed.reporting.charts import (
     DASHED,
+    SOLID,
     Chart,
     Drawing,
     DrawnLine,
@@ -52,15 +52,15 @@ from brainfed.reporting.charts import (
     level,
     lines_panel,
     note_chart,
+    numbered,
     steps,
     sure,
     titled,
 )
-from brainfed.runtime import read_arrays
+from brainfed.runtime import Float32, Float64, read_arrays
 
 # Fidelity of generated nodes: counts, features, phenotypes and edges against their baselines.
 
-FloatMatrix = NDArray[np.float32]
 FEWEST_PARENTS = 10
 """Smallest number of parents for a normal interval."""
 KNOWN = 100
@@ -169,8 +169,8 @@ class Nodes:
         generated: (g, d).
     """
 
-    real: FloatMatrix
-    generated: FloatMatrix
+    real: Float32
+    generated: Float32
 
     @property
     def spread(self) -> float:
@@ -206,7 +206,7 @@ def distribution_chart(outline: ExperimentOutline) -> Chart:
     return headed(alt.hconcat(*columns, spacing=30), finding)
 
 
-def _reach(rows: FloatMatrix) -> float:
+def _reach(rows: Float32) -> float:
     """Root of the summed variance of all features."""
     return float(np.sqrt(rows.var(axis=0, dtype=np.float64).sum()))
 
@@ -235,7 +235,7 @@ def _scale(values: Iterable[str]) -> alt.Scale:
     return alt.Scale(domain=list(KINDS), range=list(values))
 
 
-def _values(nodes: Nodes, edges: NDArray[np.float64], width: int) -> Panel:
+def _values(nodes: Nodes, edges: Float64, width: int) -> Panel:
     middles = ((edges[1:] + edges[:-1]) / 2).round(4)
     parts = [
         pd.DataFrame({
@@ -274,7 +274,7 @@ def dose_chart(axis: str, members: Sequence[ExperimentOutline], scored: Mapping[
     marks = _marks(columns)
     ticks = {dose.value: f"{dose.value:g}" for dose in doses}
     bounds, others = _bounds(doses, variants), _others(doses, variants)
-    key = [*bounds, *(replace(mark, points=[]) for mark in marks.values()), *others]
+    key = [*bounds, *marks.values(), *others]
     pairs = []
     for shown in columns:
         lines = [
@@ -297,10 +297,7 @@ def dose_chart(axis: str, members: Sequence[ExperimentOutline], scored: Mapping[
 def _marks(columns: Sequence[Sequence[ShownVariant]]) -> dict[str, DrawnLine]:
     """Name of the new nodes -> its line without points, the same in every column."""
     words = dict.fromkeys(node_words(variant, shown) for shown in columns for variant in shown)
-    return {
-        word: DrawnLine(word, *_style(number), dash=DASHED if number >= len(SERIES) else (1, 0))
-        for number, word in enumerate(words)
-    }
+    return {word: numbered(number, word) for number, word in enumerate(words)}
 
 
 def _bounds(doses: Sequence[Dose], variants: Sequence[ShownVariant]) -> list[DrawnLine]:
@@ -309,7 +306,7 @@ def _bounds(doses: Sequence[Dose], variants: Sequence[ShownVariant]) -> list[Dra
     ends = [(of_method(variants, method), said) for method, said in words.items()]
     return [
         DrawnLine(f"{end.title}: {said}", INK, [(dose.value, dose.scores[end.name]) for dose in doses],
-                  dash=DASHED if end.method == LOWER else (1, 0), band=True)
+                  dash=DASHED if end.method == LOWER else SOLID, band=True)
         for end, said in ends
     ]  # fmt: skip
 
@@ -355,11 +352,6 @@ def _shares(
         x="at:Q", y=alt.datum(0.5, type="quantitative"), text="words:N"
     )  # fmt: skip
     return alt.layer(panel, said).properties(width=360, height=210)
-
-
-def _style(number: int) -> tuple[str, list[tuple[float, Interval]], str]:
-    colour, shape = SERIES[number % len(SERIES)]
-    return colour, [], shape
 
 
 def _frame(doses: Sequence[Dose]) -> tuple[float, float]:

@@ -264,10 +264,7 @@ TITLE = 46
 def dose_chart(axis: str, members: Sequence[ExperimentOutline], scored: Mapping[str, Scored]) -> Chart:
     """Above accuracy, below the recovered share of the gap; a column for few new nodes and one for many.
 
-    Args:
-        axis: the swept setting, `simulate.group_agreement`.
-        members: one experiment, a cohort each.
-        scored: cohort -> its scores.
+    Arguments as of `read_doses`.
     """
     doses, variants = read_doses(axis, members, scored), members[0].variants
     columns = by_cap(variants)

@@ -83,7 +83,6 @@ def count_sentences(generated: Sequence[GeneratedNodes], split: Mapping[str, Any
 
     Args:
         generated: generated nodes of the variants; a control shares the numbers of its generator.
-        split: the resolved settings of the experiment's split.
     """
     said = []
     for nodes in generated:

@@ -153,7 +153,6 @@ def homophily_sentences(table: pd.DataFrame, words: ClassWords = DIAGNOSIS_WORDS
 
     Args:
         table: title, label, found, chance, a row a graph and label (`homophily_table`).
-        words: names of the classes.
     """
     means = table[table["label"] == words.target].groupby("title", sort=False)[["found", "chance"]].mean()
     parts = [

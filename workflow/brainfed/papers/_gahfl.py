@@ -214,13 +214,7 @@ class PublicTable:
 
 
 def read_public_sets(outline: ExperimentOutline, scored: Scored, cohort: str) -> PublicTable | None:
-    """The table of an experiment with public subjects; None for any other, and for one on poison alone.
-
-    Args:
-        outline: the experiment.
-        scored: its runs.
-        cohort: name of its cohort.
-    """
+    """The table of an experiment with public subjects; None for any other, and for one on poison alone."""
     clean = [variant for variant in outline.variants if not variant.is_poisoned and not variant.is_defended]
     public = [variant for variant in clean if ratio_of(variant) is not None]
     if not public or (any(each.is_poisoned for each in outline.variants) and ALONE not in {v.method for v in public}):

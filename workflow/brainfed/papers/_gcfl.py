@@ -207,10 +207,8 @@ def gain_table(table: pd.DataFrame, outline: ExperimentOutline, cohort: str) -> 
     """The table from `evaluation._scores.COLUMNS`.
 
     Args:
-        table: of all variants.
         outline: the experiment. Where its repeats draw institutions anew, gains and spreads of institutions are left
             out: a mean over runs would join unrelated institutions.
-        cohort: name of the cohort.
     """
     variants, single = outline.variants, not outline.draws_anew
     held: Held = table.set_index(["variant", "scoring"]).to_dict("index")

@@ -7,7 +7,7 @@ from ._colours import (
     ORDERED, GRAPHS, class_colours,
 )
 from ._contrasts import (
-    Vector, GroupEffects, GroupConnectivity, compare_groups, group_effects, labelled_subjects, joined, networks,
+    GroupEffects, GroupConnectivity, compare_groups, group_effects, labelled_subjects, joined, networks,
 )
 from ._papers import Cited, Paper
 from ._rounding import (
@@ -24,7 +24,7 @@ __all__ = [
     "Citation", "mixed_versions",
     "INK", "FAINT", "RULE", "PATIENT", "UNLABELLED", "SEX_COLOURS", "WARM", "COLD", "ACCENT", "ODD", "KEPT", "COUNTS",
     "REAL", "GENERATED", "SERIES", "ORDERED", "GRAPHS", "class_colours",
-    "Vector", "GroupEffects", "GroupConnectivity", "compare_groups", "group_effects", "labelled_subjects",
+    "GroupEffects", "GroupConnectivity", "compare_groups", "group_effects", "labelled_subjects",
     "joined", "networks",
     "Cited", "Paper",
     "METRIC_TITLES", "SHOWN_METRICS", "EXACT", "SIGNIFICANT", "NONE", "rounded", "significant_digits", "signed",

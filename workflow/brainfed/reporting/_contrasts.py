@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
 from brainfed.cohort import DIAGNOSIS_WORDS, ClassWords
 from brainfed.imaging import FeatureSettings, connectivity
-from brainfed.runtime import read_table
+from brainfed.runtime import Float64, IntArray, read_table
 
-Vector = NDArray[np.float64]
 FALSE_DISCOVERY_RATE = 0.05
 
 
@@ -31,8 +29,8 @@ class GroupEffects:
         words: names of the groups.
     """
 
-    effect: Vector
-    p: Vector
+    effect: Float64
+    p: Float64
     counts: tuple[int, int]
     words: ClassWords
 
@@ -51,7 +49,7 @@ class GroupEffects:
         """Discoveries and subjects, as entries of a summary."""
         return {"discoveries": self.discoveries, "patients": self.counts[0], "controls": self.counts[1]}
 
-    def strongest(self, count: int) -> NDArray[np.int64]:
+    def strongest(self, count: int) -> IntArray:
         """Positions of the `count` largest |d|, the strongest first."""
         return np.argsort(-np.abs(self.effect), kind="stable")[:count]
 
@@ -67,10 +65,10 @@ class GroupConnectivity(GroupEffects):
     """
 
     regions: tuple[str, ...]
-    patients: Vector
-    controls: Vector
+    patients: Float64
+    controls: Float64
 
-    def ends(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def ends(self) -> tuple[IntArray, IntArray]:
         """The two regions of every connection."""
         return np.triu_indices(len(self.regions), 1)
 
@@ -98,9 +96,7 @@ def compare_groups(
     return GroupConnectivity(found.effect, found.p, found.counts, words, regions, *means)
 
 
-def group_effects(
-    values: NDArray[np.float64], patient: NDArray[np.bool_], words: ClassWords = DIAGNOSIS_WORDS
-) -> GroupEffects:
+def group_effects(values: Float64, patient: NDArray[np.bool_], words: ClassWords = DIAGNOSIS_WORDS) -> GroupEffects:
     """Compare the rows of `values` (n, d) of patients, in the mask (n,), with the others."""
     first, second = values[patient], values[~patient]
     counts = (len(first), len(second))
@@ -114,12 +110,12 @@ def group_effects(
     return GroupEffects(effect, p, counts, words)
 
 
-def labelled_subjects(participants: str, included: str) -> "pd.Series[int]":
+def labelled_subjects(participants: str, included: str) -> dict[str, int]:
     """Analysed subject -> code of its class, in the order of the subjects' ids; those without a class are left out."""
     decided = read_table(included, ["subject", "included"])
     known = read_table(participants, ["subject", "diagnosis"]).set_index("subject")["diagnosis"].dropna()
-    chosen = set(decided.loc[decided["included"], "subject"])
-    return known[known.index.isin(chosen)].sort_index().astype(np.int64)
+    chosen = set(decided.loc[decided["included"], "subject"]) & set(known.index)
+    return {subject: int(known[subject]) for subject in sorted(chosen)}
 
 
 def joined(summaries: Sequence[dict[str, Any]]) -> dict[str, Any]:

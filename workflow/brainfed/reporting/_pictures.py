@@ -110,9 +110,7 @@ def inline(content: str, prefix: str, alternative: str) -> str:
     """An SVG file as an element of a page: one image with alternative text, which shares no id with another one.
 
     Args:
-        content: the file.
         prefix: start of all its ids.
-        alternative: of the image.
     """
     body = content[re.search(r"<svg\b", content).start() :]  # type: ignore[union-attr]
     body = re.sub(r"<!--.*?-->|<metadata.*?</metadata>", "", body, flags=re.DOTALL)

@@ -220,7 +220,6 @@ def quality_chart(people: pd.DataFrame, coverage: pd.DataFrame, unlike: float) -
     """Similarity of each subject's connectivity to the others', signal to noise, coverage, regions without signal.
 
     Args:
-        people: the participants with their measures.
         coverage: subject, region, coverage.
         unlike: a robust z below minus this value marks a subject unlike the others.
     """
@@ -311,10 +310,8 @@ def motion_chart(
     """Mean framewise displacement by diagnosis and by site, and its correlation with every connection.
 
     Args:
-        people: the participants with their measures.
         connections: table of `imaging._quality`; empty if nothing could be correlated.
         limit: mean displacement in mm that marks strong motion.
-        words: names of the classes.
     """
     kept = used(people)
     if kept["mean_fd"].isna().all():
@@ -356,14 +353,7 @@ def draw_cohort(
     """Write the SVGs called flow, sites, ages, series, motion and quality.
 
     Args:
-        participants: the phenotype artefact.
-        included: the subjects of the analysis.
-        measures: the measures of quality.
-        connections: correlation of every connection with motion.
-        coverage: the coverage tables of all parts.
-        flag: limits beyond which a subject is listed.
         outputs: figure -> path.
-        words: names of the classes.
     """
     people = read_cohort(participants, included, measures)
     covered = pd.concat([read_table(path, ["subject", "region", "coverage"]) for path in coverage], ignore_index=True)

@@ -83,11 +83,9 @@ def curve_layers(
     """All curves: grey ones, those in colour with their intervals, and the one under the pointer.
 
     Args:
-        curves: their points.
         shown: the variants that have one.
         front: those in colour, if they have one.
         notes: variant -> words beside its name in the legend.
-        groups: places of training.
     """
     mine = [variant for variant in front if variant in shown]
     colours = {variant.name: variant.colour for variant in mine}
@@ -131,10 +129,8 @@ def roc_chart(
 
     Args:
         predictions: variant, repeat, fold, institution, label and one score, or one a class.
-        variants: all variants of the experiment.
         front: those in colour, with one standard deviation over runs.
         scored: the runs, whose AUCs stand beside the curves.
-        words: names of the classes.
         groups: places of training; None: those of the words.
     """
     found = {one.name: _curves(predictions[predictions["variant"] == one.name], words) for one in by_family(variants)}
@@ -216,9 +212,7 @@ def calibration_chart(
 
     Args:
         predictions: variant, repeat, kind, label and one score, or one a class; margins are no probabilities.
-        variants: all variants of the experiment.
         front: those in colour, with 95 % intervals.
-        words: names of the classes.
         groups: places of training; None: those of the words.
     """
     parts = [predictions] if words.count == 2 else [against_rest(predictions, code) for code in words.shown]
@@ -263,8 +257,6 @@ def confusion_chart(
 
     Args:
         predictions: variant, repeat, label and the scores.
-        variants: all variants of the experiment.
-        words: names of the classes.
     """
     repeats = int(predictions["repeat"].nunique())
     found = confusion_table(predictions)

@@ -36,8 +36,7 @@ def histogram(
         across: title of the horizontal axis.
         upwards: title of the vertical axis.
         chance: standard deviation of that distribution; 0: it is not drawn.
-        width: pixels.
-        height: pixels.
+        width, height: pixels.
     """
     counts, _ = np.histogram(values, edges)
     bars = pd.DataFrame({"start": edges[:-1].round(6), "end": edges[1:].round(6), "count": counts})

@@ -80,16 +80,13 @@ def draw_measures(
     """Write the SVG called measures, and the numbers called summary.
 
     Args:
-        measures: the cohort's FreeSurfer measures.
-        participants: the phenotype artefact.
-        included: the subjects of the analysis.
         outputs: figure -> path.
-        words: names of the classes.
     """
     known = labelled_subjects(participants, included)
     file = read_arrays(measures, ["measures"])
-    values = file.arrays["measures"][[file.subjects.index(subject) for subject in known.index]].astype(np.float64)
-    contrasts = [group_effects(values, (known == code).to_numpy(), named) for code, named in words.contrasts]
+    values = file.arrays["measures"][[file.subjects.index(subject) for subject in known]].astype(np.float64)
+    codes = np.array(list(known.values()))
+    contrasts = [group_effects(values, codes == code, named) for code, named in words.contrasts]
     names = tuple(file.metadata["regions"])
     save_chart(measures_chart(contrasts, names), outputs["measures"])
     summary = {

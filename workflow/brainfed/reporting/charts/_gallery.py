@@ -54,7 +54,6 @@ def traffic_chart(
     Args:
         variants: with the `cost.json` of their first repeat, and those of their generators.
         scores: variant -> mean AUC over institutions and runs.
-        words: nouns of the cohort.
         named: places of training; None: those of the words.
     """
     shown = [variant for variant in variants if np.isfinite(scores[variant.name].mean)]
@@ -161,13 +160,10 @@ def draw_experiment(
 
     Args:
         variants: in the order of the table, with the `cost.json` of their first repeat.
-        repeats: number of repeats.
         inputs: `predictions` and `histories` (variants, inside them repeats), one `runs`, `tests`, `gain` table, one
             table `people`, `included` and `quality` of the cohort, and `splits` where subjects train that no fold
             tests.
-        reference: reference variant of the tests.
         outputs: figure -> path.
-        words: names of the classes.
         pooled: whether a class means the same in all institutions; else the curves of pooled subjects are a note.
     """
     order = [(variant.name, repeat) for variant in variants for repeat in range(repeats)]

@@ -123,12 +123,8 @@ def draw_sizes(graphs: str, participants: str, included: str, drawn: str, summar
     """Write the SVG and the summary.
 
     Args:
-        graphs: the graphs of the cohort.
         participants: subject, site, diagnosis: id, data set and class of a graph.
         included: the graphs of the analysis.
-        drawn: path of the SVG.
-        summary: path of the summary.
-        words: names of the classes.
     """
     file = read_arrays(graphs)
     people = read_table(participants, ["subject", "site", "diagnosis"]).set_index("subject").loc[list(file.subjects)]

@@ -84,8 +84,7 @@ def lines_panel(
         lines: in the order of the legend.
         across: title of the horizontal axis.
         upwards: title of the vertical axis.
-        width: pixels.
-        height: pixels.
+        width, height: pixels.
         ticks: value on the horizontal axis -> its words; None: any.
         log: whether that axis is logarithmic.
         domain: ends of the vertical axis; None: all points and intervals.
@@ -221,7 +220,6 @@ def learning_chart(
         history: as `read_history` returns it.
         variants: in any order; those without curves are left out.
         front: those in colour; their training loss is dashed.
-        groups: places of training.
         classes: their number; the dotted line is one over it.
     """
     shown = [variant for variant in by_family(variants) if (history["variant"] == variant.name).any()]

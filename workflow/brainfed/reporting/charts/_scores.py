@@ -48,9 +48,7 @@ def headline_chart(
     """The answer's methods on one axis, the highest AUC first, in the colour of the place where they train.
 
     Args:
-        answer: the chosen methods.
         beside: methods that stand beside their baselines on every page, if they were run.
-        words: nouns of the cohort.
     """
     if answer.chosen is None or answer.score is None:
         return None
@@ -74,10 +72,6 @@ def forest_chart(
     """Mean AUC and accuracy of every variant with corrected intervals, by family.
 
     Args:
-        scored: the runs.
-        variants: in any order.
-        reference: reference variant of the tests.
-        groups: places of training.
         classes: their number; the dotted line of the accuracy is one over it.
     """
     panels: list[Panel] = []
@@ -103,7 +97,6 @@ def differences_chart(
         tests: variant, metric, scope, difference, ci_low, ci_high, p_holm.
         variants: in any order; the reference has no row.
         runs: number of test folds over all repeats.
-        groups: places of training.
     """
     chosen = tests[tests["scope"] == INSTITUTION]
     shown = [variant for variant in by_family(variants) if (chosen["variant"] == variant.name).any()]
@@ -131,9 +124,7 @@ def operating_chart(
 
     Args:
         predictions: variant, repeat, fold, institution, score, label of two classes.
-        variants: all variants of the experiment.
         ratio: n_test / n_train of a run.
-        groups: places of training.
     """
     panels: list[Panel] = []
     for specificity in (0.8, 0.95):
@@ -172,7 +163,6 @@ def by_site_chart(
     Args:
         rows: balanced accuracy of all sites together.
         at_sites: site -> balanced accuracy, for each row; sites without one are left out.
-        groups: places of training.
         classes: their number; the dotted line is one over it.
     """
     sites = list(dict.fromkeys(site for held in at_sites for site in held))
@@ -236,7 +226,6 @@ def subgroups_chart(
     Args:
         scores: `subgroups.SUBGROUP_COLUMNS`.
         front: the methods, the first one first.
-        words: nouns of the cohort.
         groups: places of training; None: those of the words.
     """
     shown = [variant for variant in front if (scores["variant"] == variant.name).any()]

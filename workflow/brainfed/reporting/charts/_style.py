@@ -85,7 +85,6 @@ def save_chart(chart: alt.TopLevelMixin, path: str | Path, finding: str = "") ->
 
     Args:
         chart: with data of its own.
-        path: the SVG.
         finding: one sentence; empty: the one that `headed` wrote above the chart, if any.
     """
     specification = {key: value for key, value in chart.to_dict().items() if key not in {"$schema", "config"}}
@@ -191,18 +190,12 @@ def interval_panel(
     legend: bool = True,
     printed: Mapping[str, float] | None = None,
 ) -> Panel:
-    """One panel of rows of variants.
+    """One panel of rows of variants, from the top; the other arguments are those of `dot_rows`.
 
     Args:
-        rows: from the top.
-        title: words of the axis.
-        groups: place of training -> its words and colour.
-        width: pixels of the axis.
         zero: value of a dotted line, which is always inside.
         zero_title: words at that line.
         reference: value of a solid line.
-        named: whether the names of the rows are drawn.
-        legend: whether the legend of the groups is drawn.
         printed: variant -> what a paper printed, a hollow diamond; None: no row has one.
     """
     lines = [Line(zero, zero_title)] if zero is not None else []

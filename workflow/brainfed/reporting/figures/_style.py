@@ -108,7 +108,6 @@ def name_sides(axes: Axes, view: str) -> None:
     """Write the sides of a view above the brain, and below it where it is looked at from.
 
     Args:
-        axes: those of the glass brain.
         view: `x`, `y` or `z`, as nilearn's `display_mode`.
     """
     for x, word in zip((0.12, 0.88), SIDES[view], strict=True):

@@ -100,13 +100,7 @@ class Known:
 
 
 def read_known(cohort: CohortOutline, outline: ExperimentOutline, captions: Mapping[str, str]) -> Known:
-    """Read one experiment's tables and embed its figures.
-
-    Args:
-        cohort: outline of its cohort.
-        outline: the experiment.
-        captions: figure -> its caption.
-    """
+    """Read one experiment's tables and embed its figures with their captions."""
     summary, differences, gain = (pd.read_csv(outline.tables[name], sep="\t") for name in ("summary", "tests", "gain"))
     splits, scored = read_splits(outline), read_scored(outline)
     compared = PageTests(scored, outline.variants, outline.reference)

@@ -10,7 +10,7 @@ import pandas as pd
 from sklearn.decomposition import PCA
 
 from brainfed.papers._fedni_figures import cost_chart, readings_chart, surface_chart
-from brainfed.papers._fedni_nodes import AGREEMENT_ROWS, COSINE_ROWS, EDGE_ROWS, Measured, ShownFidelity, read_fidelity
+from brainfed.papers._fedni_nodes import AGREEMENT_ROWS, COSINE_ROWS, EDGE_ROWS, ShownFidelity, read_fidelity
 from brainfed.papers._fedni_readings import (
     LOWER,
     UPPER,
@@ -53,6 +53,7 @@ from brainfed.reporting.charts import (
     lines_panel,
     note_chart,
     numbered,
+    over_people,
     steps,
     sure,
     titled,
@@ -63,9 +64,7 @@ from brainfed.runtime import Float32, Float64, read_arrays
 
 FEWEST_PARENTS = 10
 """Smallest number of parents for a normal interval."""
-KNOWN = 100
-"""Runs of an interval that comes from a standard error over subjects: enough to draw it."""
-Reads = Callable[[ShownFidelity], Mapping[str, Measured]]
+Reads = Callable[[ShownFidelity], Mapping[str, Interval]]
 
 
 def fidelity_chart(outline: ExperimentOutline) -> Chart:
@@ -75,7 +74,7 @@ def fidelity_chart(outline: ExperimentOutline) -> Chart:
         return note_chart("fidelity is known under `graph.scope: global_cut` alone")
     parts: list[tuple[str, str, Mapping[str, str], Reads]] = [
         ("Joined to the right subjects?", "F1 of recovered edges", EDGE_ROWS,
-         lambda one: {row: Measured(one.edges[row], np.nan) for row in EDGE_ROWS}),
+         lambda one: {row: sure(one.edges[row]) for row in EDGE_ROWS}),
         ("Features like theirs?", "cosine with the true missing neighbours", COSINE_ROWS, lambda one: one.cosine),
         ("... beyond the institution's mean?", "centred cosine (0: knows that mean alone)", COSINE_ROWS,
          lambda one: one.centred),
@@ -96,13 +95,11 @@ def fidelity_chart(outline: ExperimentOutline) -> Chart:
 def fidelity_finding(found: ShownFidelity) -> str:
     """Whether generated features beat the mean of the visible neighbours."""
     gain = found.gain
-    if not gain.known or not np.isfinite(gain.reach) or found.parents < FEWEST_PARENTS:
+    if not gain.known or found.parents < FEWEST_PARENTS:
         number = "none" if found.parents == 0 else f"only {found.parents}"
         return f"{found.variant.title}: {number} of the subjects got generated neighbours, too few to judge"
-    spread = f"{signed(gain.mean)} [{signed(gain.mean - gain.reach)}, {signed(gain.mean + gain.reach)}]"
-    nearer = "closer to" if gain.mean > 0 else "further from"
-    if abs(gain.mean) <= gain.reach:
-        nearer = "not shown to be closer to"
+    spread = f"{signed(gain.mean)} [{signed(gain.low)}, {signed(gain.high)}]"
+    nearer = "closer to" if gain.low > 0 else "further from" if gain.high < 0 else "not shown to be closer to"
     return (
         f"{found.variant.title}: generated features are {nearer} the true missing neighbours than the mean of the "
         f"visible ones (centred cosine {spread}, {found.parents} subjects)"
@@ -111,16 +108,13 @@ def fidelity_finding(found: ShownFidelity) -> str:
 
 def _calibration(shown: Sequence[ShownFidelity]) -> Panel:
     points = [point for one in shown for point in one.calibration]
-    right = 1.15 * max([0.5, *(point.predicted for point in points)])
-    top = 1.12 * max([0.5, *(point.true for point in points)])
+    right = 1.15 * max([0.5, *(predicted for predicted, _ in points)])
+    top = 1.12 * max([0.5, *(true.mean for _, true in points)])
     end = min(right, top)
     lines = [
-        DrawnLine(
-            one.variant.title, colour,
-            [(point.predicted, _interval(Measured(point.true, point.reach))) for point in one.calibration], shape,
-        )
+        DrawnLine(one.variant.title, colour, one.calibration, shape)
         for one, (colour, shape) in zip(shown, SERIES, strict=False)
-    ]  # fmt: skip
+    ]
     lines.append(DrawnLine("exact", RULE, [(0.0, sure(0.0)), (end, sure(end))]))
     found = " \u00b7 ".join(rounded(one.correlation, 2) for one in shown)
     baseline = " \u00b7 ".join(rounded(one.degree_correlation, 2) for one in shown)
@@ -128,23 +122,17 @@ def _calibration(shown: Sequence[ShownFidelity]) -> Panel:
     return lines_panel(lines, across, "true number", width=280, height=150, domain=(0, top), columns=2, aside=False)
 
 
-def _interval(found: Measured) -> Interval:
-    return Interval(found.mean, found.mean - found.reach, found.mean + found.reach, KNOWN)
-
-
 def _rows(shown: Sequence[ShownFidelity], title: str, rows: Mapping[str, str], reads: Reads) -> Panel:
     table = []
     for row, words in rows.items():
         for one in shown:
             found = reads(one)[row]
-            reach = found.reach if np.isfinite(found.reach) else 0.0
+            low, high = (found.low, found.high) if found.known else (found.mean, found.mean)
             table.append({
                 "variant": one.variant.name, "method": one.variant.title, "group": one.variant.title,
-                "row": words.removeprefix("baseline: "), "hollow": row != "generated",
-                "mean": round(found.mean, 4) if found.known else None,
-                "low": round(found.mean - reach, 4) if found.known else None,
-                "high": round(found.mean + reach, 4) if found.known else None,
-                "shown": rounded(found.mean, 2) if found.known else "\u2013",
+                "row": words.removeprefix("baseline: "), "hollow": row != "generated", "mean": round(found.mean, 4),
+                "low": round(low, 4), "high": round(high, 4),
+                "shown": rounded(found.mean, 2) if np.isfinite(found.mean) else "\u2013",
             })  # fmt: skip
     groups = {one.variant.title: (one.variant.title, colour) for one, (colour, _) in zip(shown, SERIES, strict=False)}
     return dot_rows(
@@ -333,7 +321,7 @@ def _shares(
     lines = [
         replace(
             marks[node_words(variant, shown)],
-            points=[(dose.value, Interval(share.share, share.low, share.high, KNOWN))
+            points=[(dose.value, over_people(share.share, share.low, share.high))
                     for dose in certain for share in [dose.shares[variant.name]]],
         )
         for variant in shown

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from brainfed.reporting import PageTests, ShownVariant, rounded, significant
+from brainfed.reporting import Interval, PageTests, ShownVariant, rounded, significant
+from brainfed.reporting.charts import over_people
 from brainfed.reporting.tables import read_json
 from brainfed.runtime import read_arrays
 
@@ -194,34 +195,12 @@ EDGE_ROWS = {
 
 
 @dataclass(frozen=True)
-class Measured:
-    """A mean over parents and repeats; `reach` is half its 95 % interval from the standard error over parents."""
-
-    mean: float
-    reach: float
-
-    @property
-    def known(self) -> bool:
-        """Whether it is defined."""
-        return bool(np.isfinite(self.mean))
-
-
-@dataclass(frozen=True)
-class CalibrationPoint:
-    """Subjects with about the same predicted number of missing neighbours."""
-
-    predicted: float
-    true: float
-    reach: float
-
-
-@dataclass(frozen=True)
 class ShownFidelity:
-    """One variant's fidelity.
+    """One variant's fidelity; intervals are of 95 %, from the standard error over subjects.
 
     Attributes:
         variant: whose.
-        calibration: calibration of the first repeat.
+        calibration: of the first repeat: (predicted number, true number) of subjects with about the same prediction.
         predicted, true, generated: mean number of missing neighbours a subject: predicted, true, and after the cap.
         ratio_predicted, ratio_generated: sum of predicted (generated) over the sum of true numbers.
         correlation: Spearman's correlation of predicted with true numbers.
@@ -234,7 +213,7 @@ class ShownFidelity:
     """
 
     variant: ShownVariant
-    calibration: tuple[CalibrationPoint, ...]
+    calibration: tuple[tuple[float, Interval], ...]
     predicted: float
     true: float
     generated: float
@@ -242,12 +221,12 @@ class ShownFidelity:
     ratio_generated: float
     correlation: float
     degree_correlation: float
-    cosine: dict[str, Measured]
-    centred: dict[str, Measured]
+    cosine: dict[str, Interval]
+    centred: dict[str, Interval]
     parents: int
-    gain: Measured
-    sex: dict[str, Measured]
-    age: dict[str, Measured]
+    gain: Interval
+    sex: dict[str, Interval]
+    age: dict[str, Interval]
     edges: dict[str, float]
 
 
@@ -332,7 +311,7 @@ def _read_fidelity(variant: ShownVariant) -> ShownFidelity:
     return ShownFidelity(
         variant=variant,
         calibration=tuple(
-            CalibrationPoint(float(point["predicted"]), float(point["true"]), NORMAL_95 * _number(point["error"]))
+            (float(point["predicted"]), _around(float(point["true"]), _number(point["error"])))
             for point in counts[0]["calibration"]
         ),
         predicted=_mean([count["predicted_mean"] for count in counts]),
@@ -357,10 +336,13 @@ def _cosine(measure: dict[str, Any], row: str) -> dict[str, Any]:
     return dict(score["to_all"])
 
 
-def _measured(estimates: Sequence[dict[str, Any]]) -> Measured:
+def _measured(estimates: Sequence[dict[str, Any]]) -> Interval:
     """Mean over repeats; its error is the typical error of a repeat, since repeats share their subjects."""
-    errors = [_number(estimate["error"]) for estimate in estimates]
-    return Measured(_mean([estimate["mean"] for estimate in estimates]), NORMAL_95 * _mean(errors))
+    return _around(_mean([each["mean"] for each in estimates]), _mean([each["error"] for each in estimates]))
+
+
+def _around(mean: float, error: float) -> Interval:
+    return over_people(mean, mean - NORMAL_95 * error, mean + NORMAL_95 * error)
 
 
 def _mean(values: Sequence[float | None]) -> float:

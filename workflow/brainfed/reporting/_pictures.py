@@ -59,12 +59,9 @@ def read_captions(files: Sequence[str | Path], words: ClassWords) -> dict[str, s
 
     A slot reads `{{ patients or "patients" }}`: Snakemake's own report fills none.
     """
-    texts = {Path(path).stem: Path(path).read_text(encoding="utf-8") for path in files}
-    return {
-        name: " ".join(_template(text).render(words.slots).split())
-        for name, text in texts.items()
-        if name != OF_SNAKEMAKE
-    }
+    templates = {path.stem: _template(path.read_text(encoding="utf-8")) for path in map(Path, files)}
+    templates.pop(OF_SNAKEMAKE, None)
+    return {name: " ".join(template.render(words.slots).split()) for name, template in templates.items()}
 
 
 @cache

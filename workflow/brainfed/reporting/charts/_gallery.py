@@ -10,7 +10,7 @@ from brainfed.cohort import DIAGNOSIS_WORDS, ClassWords
 from brainfed.evaluation import LIRA, LOSS, ratio_of_splits, read_predictions, subgroup_scores, test_train_ratio
 from brainfed.reporting import Groups, Interval, PageTests, Scored, ShownVariant, places, read_cohort, rounded
 from brainfed.reporting.charts._curves import calibration_chart, confusion_chart, roc_chart
-from brainfed.reporting.charts._lines import learning_chart, read_history, sure
+from brainfed.reporting.charts._lines import learning_chart, over_people, read_history, sure
 from brainfed.reporting.charts._scores import (
     CHANCE,
     differences_chart,
@@ -86,9 +86,6 @@ def _bytes(sent: Sequence[tuple[ShownVariant, int]], groups: Groups, words: Clas
 
 # What models reveal of their training subjects: AUC beside that of an attack and what crosses, the best method first.
 
-SURE = 100
-"""Runs of an interval over people: enough to draw it."""
-
 
 def draw_leakage(
     variants: Sequence[ShownVariant], summary: str, audit: str, output: str, words: ClassWords = DIAGNOSIS_WORDS
@@ -104,7 +101,7 @@ def leakage_chart(leaks: Sequence[Leak], words: ClassWords = DIAGNOSIS_WORDS) ->
     ordered, groups = sorted(leaks, key=lambda leak: (-leak.score, leak.variant.name)), places(words)
     score = [IntervalRow(one.variant, sure(one.score), rounded(one.score, 2)) for one in ordered]
     revealed = [
-        IntervalRow(one.variant, Interval(one.auc, one.low, one.high, SURE), rounded(one.auc, 2)) for one in ordered
+        IntervalRow(one.variant, over_people(one.auc, one.low, one.high), rounded(one.auc, 2)) for one in ordered
     ]
     attack = f"an attack ({ATTACK_TITLES[leaks[0].attack]})"
     if len({leak.attack for leak in leaks}) > 1:

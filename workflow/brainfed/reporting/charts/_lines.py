@@ -49,6 +49,11 @@ def sure(value: float) -> Interval:
     return Interval(value, np.nan, np.nan, 0)
 
 
+def over_people(mean: float, low: float, high: float) -> Interval:
+    """An interval that comes from people in place of runs: enough of them to draw it."""
+    return Interval(mean, low, high, 100)
+
+
 def numbered(
     number: int, title: str, points: Sequence[tuple[float, Interval]] = (), *, dashed: bool = False
 ) -> DrawnLine:

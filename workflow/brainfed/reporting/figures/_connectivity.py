@@ -30,7 +30,7 @@ from brainfed.reporting import (
     significant_digits,
 )
 from brainfed.reporting.charts import effects_chart, save_chart
-from brainfed.reporting.figures._style import WIDE, bare, drawing, name_sides, placed_figure, save_svg
+from brainfed.reporting.figures._style import WIDE, drawing, name_sides, placed_figure, save_svg
 from brainfed.runtime import Float64, IntArray, canonical_json, write_text
 
 # Connectivity of two groups (patients and controls): mean matrices and their difference.
@@ -44,7 +44,7 @@ def means_figure(contrasts: Sequence[GroupConnectivity]) -> Figure:
     left = 1.05 if networks(contrasts[0].regions) else 0.2
     side = (WIDE - left - 2 * GAP - 0.15) / 3
     height = (ABOVE + side + BELOW) * len(contrasts)
-    figure = placed_figure(WIDE, height)
+    figure = placed_figure(height)
     order = drawing_order(contrasts[0])
     for row, groups in enumerate(reversed(contrasts)):
         bottom = BELOW + row * (ABOVE + side + BELOW)
@@ -144,7 +144,7 @@ def brain_figure(contrasts: Sequence[GroupConnectivity], coordinates: Float64, c
 
     `coordinates`: (R, 3) mm, MNI.
     """
-    figure = placed_figure(WIDE, 4.6 * len(contrasts))
+    figure = placed_figure(4.6 * len(contrasts))
     for groups, inside in zip(contrasts, _rows(len(contrasts)), strict=True):
         _brain_of_strongest(figure, inside, groups, coordinates, count)
     return figure
@@ -184,14 +184,14 @@ def _brain_of_strongest(
 
 def chord_figure(contrasts: Sequence[GroupConnectivity], count: int = STRONGEST) -> Figure:
     """The `count` largest |d| as chords between regions on a circle, one circle a contrast."""
-    figure = placed_figure(WIDE, 5.2 * len(contrasts))
+    figure = placed_figure(5.2 * len(contrasts))
     for groups, inside in zip(contrasts, _rows(len(contrasts)), strict=True):
         _chords(figure.add_axes(inside(0.18, 0.01, 0.64, 0.98)), groups, groups.strongest(count))
     return figure
 
 
 def _chords(axes: Axes, groups: GroupConnectivity, chosen: IntArray) -> None:
-    bare(axes)
+    axes.set_axis_off()
     axes.set_aspect("equal")
     axes.set(xlim=(-1.62, 1.62), ylim=(-1.42, 1.42))
     regions = len(groups.regions)

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from brainfed.cohort import DIAGNOSIS_WORDS, ClassWords
 from brainfed.reporting import SEX_COLOURS, UNLABELLED, class_colours
 from brainfed.reporting.charts import degrees_chart, homophily_chart, save_chart
-from brainfed.reporting.figures._style import WIDE, bare, drawing, placed_figure, save_svg
+from brainfed.reporting.figures._style import drawing, placed_figure, save_svg
 from brainfed.reporting.tables import ShownGraph, homophily_table, read_graph, site_trace_table
 from brainfed.runtime import Float64, IntArray, write_tsv
 
@@ -33,13 +33,13 @@ def graph_figure(shown: ShownGraph) -> Figure:
     }
     if words.target != "sex":
         groups["Sex"] = [(sex, SEX_COLOURS[sex], people["sex"] == sex) for sex in ("male", "female")]
-    figure = placed_figure(WIDE, 3.55)
+    figure = placed_figure(3.55)
     panels = figure.subplots(1, len(groups) + 1)
     figure.subplots_adjust(left=0.01, right=0.99, top=0.92, bottom=0.15, wspace=0.06)
     size = float(np.clip(2600 / len(members), 8, 55))
     dots: dict[str, Any] = {"s": size, "edgecolors": "white", "linewidths": 0.4, "zorder": 2}
     for axes, title in zip(panels, [*groups, "Age"], strict=True):
-        bare(axes)
+        axes.set_axis_off()
         axes.set_aspect("equal", adjustable="datalim")
         axes.set_title(title)
         axes.add_collection(LineCollection(list(places[edges]), colors="#b9bec6", linewidths=0.35, alpha=0.7, zorder=1))

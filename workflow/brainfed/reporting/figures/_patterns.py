@@ -53,7 +53,7 @@ def patterns_figure(table: pd.DataFrame, variants: Sequence[ShownVariant], words
     drawn = _drawn(shown_patterns(table, variants, words), several=words.count > 2)
     if not drawn:
         return None
-    figure = placed_figure(WIDE, HEIGHT * len(drawn))
+    figure = placed_figure(HEIGHT * len(drawn))
     for row, pattern in enumerate(drawn):
         _row(figure, pattern, (len(drawn) - 1 - row) / len(drawn), 1 / len(drawn))
     return figure

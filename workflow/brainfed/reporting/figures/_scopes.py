@@ -3,6 +3,7 @@
 `global_cut`: one graph over all subjects without edges between institutions. `local`: every institution's own graph.
 """
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 
 from brainfed.graphs import Edges
 from brainfed.reporting import FAINT, INK, SERIES, rounded
-from brainfed.reporting.figures._style import WIDE, bare, drawing, headed, placed_figure, save_svg
+from brainfed.reporting.figures._style import drawing, placed_figure, save_svg
 from brainfed.runtime import ArrayFile, Float64, IntArray, UserError, read_arrays, read_table
 
 Disc = tuple[tuple[float, float], float]
@@ -205,11 +206,12 @@ def scope_figure(graphs: ScopeGraphs, piece: Piece) -> Figure:
     across, up = corners[1] - corners[0]
     below = BELOW if len(panels) == COLUMNS else 0.1
     height = ABOVE + min(HIGHEST, PANEL * up / across) + below
-    figure = placed_figure(WIDE, height)
+    figure = placed_figure(height)
     figure.subplots_adjust(left=0.015, right=0.985, top=1 - ABOVE / height, bottom=below / height, wspace=0.05)
     for column, panel in enumerate(panels, start=1):
         _draw(figure.add_subplot(1, COLUMNS, column), graphs, piece, places, discs, panel)
-    headed(figure, finding(graphs))
+    said = textwrap.fill(finding(graphs), 118)
+    figure.suptitle(said, x=0.005, ha="left", fontsize=9.5, fontweight="bold", linespacing=1.3)
     if len(panels) == COLUMNS:
         figure.legend(handles=_key(), loc="lower left", ncols=4, handlelength=2, columnspacing=1.6, borderpad=0)
     else:
@@ -237,7 +239,7 @@ def _caption(piece: Piece, panel: Panel) -> str:
 
 
 def _draw(axes: Axes, graphs: ScopeGraphs, piece: Piece, places: Float64, discs: Sequence[Disc], panel: Panel) -> None:
-    bare(axes)
+    axes.set_axis_off()
     axes.set_aspect("equal", anchor="NW")
     axes.set_title(f"{panel.title}\n", pad=3)
     axes.text(0, 1, _caption(piece, panel), transform=axes.transAxes, va="bottom", fontsize=8)

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from brainfed.papers._fglbc import BUDGETS, COUNTS, best_by_budget, printed_accuracies, wrapped_sentence
+from brainfed.papers._fglbc import BUDGETS, COUNTS, best_by_budget, printed_accuracies, read_budgets, wrapped_sentence
 from brainfed.reporting import Interval, ShownVariant
 
 FOUND = {"worse": 0.6, "better": 0.7, "printed": 0.9, "unscored": np.nan, "other-budget": 0.55}
@@ -18,7 +18,7 @@ class Scored:
     """AUCs of all variants, with intervals of .05 to both sides."""
 
     def interval(self, variant, metric):
-        assert metric == "auc"
+        assert metric in ("auc", "accuracy")
         return Interval(FOUND[variant], FOUND[variant] - 0.05, FOUND[variant] + 0.05, 25)
 
     def differences(self, reference, others, metric):
@@ -54,6 +54,24 @@ def test_a_best_method_without_a_significant_lead_is_named_so(monkeypatch):
     monkeypatch.setitem(FOUND, "worse", 0.65)
     (found,) = best_by_budget([variant("worse"), variant("better")], Scored())
     assert found.endswith("Better is significantly ahead of none of them.")
+
+
+def test_the_plan_stands_beside_what_was_spent_and_what_is_printed(tmp_path):
+    path = tmp_path / "privacy.json"
+    path.write_text(json.dumps([{"epsilon_spent": 5.5, "delta": 1e-5}, {"epsilon_spent": 4.0, "delta": 1e-5}]))
+    private = replace(variant("better"), method="fglbc", privacy=(str(path),))
+    outline = SimpleNamespace(
+        variants=[private, variant("unscored", "none")], paper="fglbc", split={"institutions": "random", "count": 4}
+    )
+    table = read_budgets(SimpleNamespace(outline=outline, scored=Scored()))
+    (row,) = table.rows
+    planned, used, accuracy, auc, *printed = row.cells
+    assert [planned.text, used.text, used.marked] == ["5", "5.5", True]
+    assert (accuracy.text, accuracy.note) == (auc.text, auc.note) == ("0.70", "[0.65, 0.75]")
+    assert [cell.value for cell in printed] == [0.7365, 0.8398, 0.8447]
+    assert (
+        read_budgets(SimpleNamespace(outline=SimpleNamespace(variants=outline.variants[1:]), scored=Scored())) is None
+    )
 
 
 def test_scans_shorter_than_a_window_are_counted(tmp_path):

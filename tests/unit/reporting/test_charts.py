@@ -20,10 +20,17 @@ from brainfed.reporting import PageTests, Scored, ShownVariant
 from brainfed.reporting._pictures import inline
 from brainfed.reporting._variants import Twin
 from brainfed.reporting.charts import VERSION, config, save_chart
-from brainfed.reporting.charts._curves import calibration_chart, confusion_chart, operating_chart, roc_chart
+from brainfed.reporting.charts._curves import calibration_chart, confusion_chart, roc_chart
 from brainfed.reporting.charts._gallery import traffic_chart
-from brainfed.reporting.charts._lines import MOST_POINTS, gain_chart, learning_chart
-from brainfed.reporting.charts._scores import differences_chart, forest_chart, headline_chart, subgroups_chart
+from brainfed.reporting.charts._lines import MOST_POINTS, learning_chart
+from brainfed.reporting.charts._scores import (
+    differences_chart,
+    forest_chart,
+    gain_chart,
+    headline_chart,
+    operating_chart,
+    subgroups_chart,
+)
 from brainfed.reporting.charts._style import HIDDEN
 from brainfed.reporting.text import find_answer
 from support.reports.chart_rows import panel_of, rows_of

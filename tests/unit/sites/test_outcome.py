@@ -195,7 +195,7 @@ def test_the_page_loads_nothing(outline):
 
 def test_the_picture_has_a_mark_for_each_site_with_a_number(one_class):
     result = results(one_class)
-    rows = [IntervalRow(one.variant, one.score, one.variant.place, one.score.text) for one in result.variants]
+    rows = [IntervalRow(one.variant, one.score) for one in result.variants]
     at_sites = [{"berlin": 0.99, "oslo": 0.11}, {"berlin": 0.6}, {}]
     chart = by_site_chart(rows, at_sites, places(), 2)
     scales = [
@@ -207,9 +207,7 @@ def test_the_picture_has_a_mark_for_each_site_with_a_number(one_class):
     dots = rows_of(chart, "site", "mean", "method")
     assert dots[["site", "mean"]].to_numpy().tolist() == [["berlin", 0.99], ["oslo", 0.11], ["berlin", 0.6]]
     assert rows_of(chart)["method"].tolist() == [one.variant.title for one in result.variants]
-    alone = by_site_chart(
-        [IntervalRow(rows[0].variant, Interval(0.5, 0.4, 0.6, 9), "local", "0.50")], [{}], places(), 2
-    )
+    alone = by_site_chart([IntervalRow(rows[0].variant, Interval(0.5, 0.4, 0.6, 9))], [{}], places(), 2)
     assert len(rows_of(alone)) == 1
 
 

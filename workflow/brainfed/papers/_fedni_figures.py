@@ -22,7 +22,6 @@ from brainfed.papers._fedni_readings import Readings, find_readings
 from brainfed.reporting import (
     COLD,
     INK,
-    ORDERED,
     SERIES,
     WARM,
     ExperimentOutline,
@@ -46,6 +45,7 @@ from brainfed.reporting.charts import (
     headed,
     lines_panel,
     note_chart,
+    ordered_colour,
     sure,
     titled,
     tooltip,
@@ -74,37 +74,30 @@ def cost_chart(outline: ExperimentOutline) -> Chart:
     costs = [(variant, cost) for variant in shown for cost in phase_costs(outline, variant)]
     panels: list[Panel] = []
     for key, title in PANELS.items():
-        ours = [float(getattr(cost, key)) for _, cost in costs]
-        printed = [FEDNI_TABLE_VI[cost.phase][key] if variant in compared else None for variant, cost in costs]
-        table = pd.DataFrame({
-            "variant": [variant.name for variant, _ in costs],
-            "method": [f"{variant.title}: {PHASES[cost.phase]}" for variant, cost in costs],
-            "mean": ours, "low": [min(pair) for pair in _pairs(ours, printed)],
-            "high": [max(pair) for pair in _pairs(ours, printed)], "group": "ours", "hollow": False,
-            "shown": [_amount(key, value) + ("" if other is None else f" (paper {_amount(key, other)})")
-                      for value, other in zip(ours, printed, strict=True)],
-        })  # fmt: skip
-        if compared:
-            table["beside"] = printed
+        amount = readable_seconds if key == "seconds" else readable
+        rows = []
+        for variant, cost in costs:
+            ours = float(getattr(cost, key))
+            row = {
+                "variant": variant.name, "method": f"{variant.title}: {PHASES[cost.phase]}", "mean": ours,
+                "low": ours, "high": ours, "group": "ours", "hollow": False, "shown": amount(ours),
+            }  # fmt: skip
+            if variant in compared:
+                printed = FEDNI_TABLE_VI[cost.phase][key]
+                row |= {"low": min(ours, printed), "high": max(ours, printed), "beside": printed}
+                row["shown"] = f"{amount(ours)} (paper {amount(printed)})"
+            rows.append(row)
+        tip = ("method", "shown")
         panels.append(
-            dot_rows(table, title, OURS, ("method", "shown"), width=120, named=not panels, legend=False, ticks=TICKS)
+            dot_rows(pd.DataFrame(rows), title, OURS, tip, width=120, named=not panels, legend=False, ticks=TICKS)
         )
-    finding = _finding(shown[0].title, [cost for variant, cost in costs if variant is shown[0]])
+    finding = _finding(shown[0].title, *(cost for variant, cost in costs if variant is shown[0]))
     key = f"dot: ours; hollow diamond: {PAPER_S}" if compared else ""
     return headed(alt.hconcat(*panels, spacing=150 if compared else 80), finding, key)
 
 
-def _pairs(ours: Sequence[float], printed: Sequence[float | None]) -> list[tuple[float, float]]:
-    return [(one, one if other is None else other) for one, other in zip(ours, printed, strict=True)]
-
-
-def _amount(key: str, value: float) -> str:
-    return readable_seconds(value) if key == "seconds" else readable(value)
-
-
-def _finding(title: str, costs: Sequence[PhaseCost]) -> str:
-    first, second = costs
-    where = ", ".join(sorted({device for cost in costs for device in cost.devices}))
+def _finding(title: str, first: PhaseCost, second: PhaseCost) -> str:
+    where = ", ".join(sorted({*first.devices, *second.devices}))
     share = 100 * first.seconds / (first.seconds + second.seconds)
     return (
         f"One run of {title} takes {readable_seconds(first.seconds)} + {readable_seconds(second.seconds)} ({where}), "
@@ -125,19 +118,19 @@ def readings_chart(outline: ExperimentOutline, scored: Scored) -> Chart:
         titled(_method_panel(found, method, colours[method], named=not number), title)
         for number, (method, title) in enumerate(found.titles.items())
     ]
-    distances = pd.DataFrame({
-        "reading": [row.title for row in found.rows], "mean": [round(row.distance, 4) for row in found.rows],
-        "low": 0.0, "high": [round(row.distance, 4) for row in found.rows], "group": "", "hollow": False,
-        "shown": [short(row.distance) for row in found.rows],
-    })  # fmt: skip
-    panels.append(titled(_readings(distances, "mean, absolute", INK, [Line(0, dash=(1, 0))], named=False), "Distance"))
+    distances = pd.DataFrame([
+        {"reading": row.title, "mean": round(row.distance, 4), "low": 0.0, "high": round(row.distance, 4),
+         "group": "", "hollow": False, "shown": short(row.distance)}
+        for row in found.rows
+    ])  # fmt: skip
+    panels.append(titled(_readings(distances, "mean, absolute", INK, Line(0, dash=(1, 0)), named=False), "Distance"))
     key = "bar: corrected 95 % interval; dashed line: printed in the paper; hollow: has none of the settings"
     return headed(apart(alt.hconcat(*panels, spacing=24)), found.finding, key)
 
 
-def _readings(table: pd.DataFrame, title: str, colour: str, lines: Sequence[Line], *, named: bool) -> Panel:
+def _readings(table: pd.DataFrame, title: str, colour: str, line: Line, *, named: bool) -> Panel:
     return dot_rows(
-        table, title, {"": ("", colour)}, ("reading", "shown"), width=130, row="reading", lines=lines, named=named,
+        table, title, {"": ("", colour)}, ("reading", "shown"), width=130, row="reading", lines=[line], named=named,
         legend=False,
     )  # fmt: skip
 
@@ -152,7 +145,7 @@ def _method_panel(found: Readings, method: str, colour: str, *, named: bool) -> 
             "low": score and round(score.low if known else score.mean, 4),
             "high": score and round(score.high if known else score.mean, 4), "shown": score.text if score else "",
         })  # fmt: skip
-    return _readings(pd.DataFrame(rows), "accuracy", colour, [Line(found.printed[method], dash=(4, 3))], named=named)
+    return _readings(pd.DataFrame(rows), "accuracy", colour, Line(found.printed[method], dash=(4, 3)), named=named)
 
 
 # Accuracy over two weights of the loss, and the plane of FedSage+ below or above it (FedNI Fig. 6: alpha x beta).
@@ -206,12 +199,11 @@ def surface_chart(outline: ExperimentOutline, scored: Scored) -> Chart:
     plane = scored.interval(ours[0].name, METRIC).mean if ours else np.nan
     printed = np.nan
     if as_in_the_paper(outline) and ours and not changed_settings(ours[0]):
-        printed = FEDNI_TABLE_V[paper_cohort(outline.cohort)[0]][PLANE][0][0]
+        printed = FEDNI_TABLE_V[paper_cohort(outline.cohort).column][PLANE][0][0]
     names = [axis_title(axis) for axis in outline.axes]
     panels = alt.hconcat(_heat(grid, plane, names), _profiles(grid, plane, printed, names), spacing=40)
     compared = PageTests(scored, outline.variants, outline.reference)
-    finding = surface_finding(grid, ours[0] if ours else None, compared)
-    return headed(apart(panels), finding)
+    return headed(apart(panels), surface_finding(grid, ours[0] if ours else None, compared))
 
 
 def surface_finding(grid: Surface, plane: ShownVariant | None, compared: PageTests) -> str:
@@ -222,10 +214,10 @@ def surface_finding(grid: Surface, plane: ShownVariant | None, compared: PageTes
     if plane is None:
         return f"{cells[0].method_title}: {span}"
     level = compared.scored.interval(plane.name, METRIC)
-    above = int(np.nansum(grid.mean > level.mean))
-    tests = compared.differences(plane.name, [cell.name for cell in cells], METRIC)
+    above, names = int(np.nansum(grid.mean > level.mean)), [cell.name for cell in cells]
+    tests = compared.differences(plane.name, names, METRIC)
     count = sum(significant(p) and found.mean > 0 for found, p in tests.values())
-    counted = compared.counted(plane.name, [cell.name for cell in cells], METRIC)
+    counted = compared.counted(plane.name, names, METRIC)
     surely = f"{count} of them significantly" if count else "none significantly"
     surely += f" (Holm-corrected {counted})" if counted else ""
     if not any(np.isfinite(p) for _, p in tests.values()):
@@ -241,15 +233,15 @@ def _heat(grid: Surface, plane: float, names: Sequence[str]) -> Chart:
         }
         for (row, column), value in np.ndenumerate(grid.mean) if np.isfinite(value)
     ])  # fmt: skip
-    titles = [f"{names[0]}, weight of the reconstruction" if names[0] == "\u03b1" else names[0],
-              f"{names[1]}, weight of the discriminator" if names[1] == "\u03b2" else names[1]]  # fmt: skip
-    y = alt.Y("row:N", sort=[f"{value:g}" for value in reversed(grid.rows)], title=titles[0])
-    x = alt.X("column:N", sort=[f"{value:g}" for value in grid.columns], title=titles[1], axis=alt.Axis(labelAngle=0))
-    ends = [float(np.nanmin(grid.mean)), float(np.nanmax(grid.mean))]
+    weights = {"\u03b1": ", weight of the reconstruction", "\u03b2": ", weight of the discriminator"}
+    down, across = (name + weights.get(name, "") for name in names)
+    y = alt.Y("row:N", sort=[f"{value:g}" for value in reversed(grid.rows)], title=down)
+    x = alt.X("column:N", sort=[f"{value:g}" for value in grid.columns], title=across, axis=alt.Axis(labelAngle=0))
+    low, high = float(np.nanmin(grid.mean)), float(np.nanmax(grid.mean))
     base = alt.Chart(cells).encode(x=x, y=y, tooltip=tooltip("row", "column", "shown"))
-    scale = alt.Scale(domain=ends, range=["#eef2f7", COLD])
+    scale = alt.Scale(domain=[low, high], range=["#eef2f7", COLD])
     rects = base.mark_rect().encode(color=alt.Color("mean:Q", scale=scale, legend=None))
-    middle = ends[0] + 0.6 * (ends[1] - ends[0])
+    middle = low + 0.6 * (high - low)
     texts = base.mark_text().encode(
         text="shown:N",
         color=alt.condition(f"datum.mean > {round(middle, 6)}", alt.value("white"), alt.value("#1d2228")),
@@ -260,10 +252,9 @@ def _heat(grid: Surface, plane: float, names: Sequence[str]) -> Chart:
 
 
 def _profiles(grid: Surface, plane: float, printed: float, names: Sequence[str]) -> Panel:
-    last = len(ORDERED) - 1
     lines = [
         DrawnLine(
-            f"{names[1]} = {value:g}", ORDERED[round(column * last / max(len(grid.columns) - 1, 1))],
+            f"{names[1]} = {value:g}", ordered_colour(column, len(grid.columns)),
             [(row, sure(float(mean))) for row, mean in zip(grid.rows, grid.mean[:, column], strict=True)],
             SERIES[column % len(SERIES)][1],
         )

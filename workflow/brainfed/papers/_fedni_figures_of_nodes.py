@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 import altair as alt
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 
 from brainfed.papers._fedni_figures import cost_chart, readings_chart, surface_chart
-from brainfed.papers._fedni_nodes import AGREEMENT_ROWS, COSINE_ROWS, EDGE_ROWS, Measured, ShownFidelity, read_fidelity
+from brainfed.papers._fedni_nodes import AGREEMENT_ROWS, COSINE_ROWS, EDGE_ROWS, ShownFidelity, read_fidelity
 from brainfed.papers._fedni_readings import (
     LOWER,
     UPPER,
@@ -40,6 +39,7 @@ from brainfed.reporting import (
 )
 from brainfed.reporting.charts import (
     DASHED,
+    SOLID,
     Chart,
     Drawing,
     DrawnLine,
@@ -52,20 +52,19 @@ from brainfed.reporting.charts import (
     level,
     lines_panel,
     note_chart,
+    numbered,
+    over_people,
     steps,
     sure,
     titled,
 )
-from brainfed.runtime import read_arrays
+from brainfed.runtime import Float32, Float64, read_arrays
 
 # Fidelity of generated nodes: counts, features, phenotypes and edges against their baselines.
 
-FloatMatrix = NDArray[np.float32]
 FEWEST_PARENTS = 10
 """Smallest number of parents for a normal interval."""
-KNOWN = 100
-"""Runs of an interval that comes from a standard error over subjects: enough to draw it."""
-Reads = Callable[[ShownFidelity], Mapping[str, Measured]]
+Reads = Callable[[ShownFidelity], Mapping[str, Interval]]
 
 
 def fidelity_chart(outline: ExperimentOutline) -> Chart:
@@ -75,7 +74,7 @@ def fidelity_chart(outline: ExperimentOutline) -> Chart:
         return note_chart("fidelity is known under `graph.scope: global_cut` alone")
     parts: list[tuple[str, str, Mapping[str, str], Reads]] = [
         ("Joined to the right subjects?", "F1 of recovered edges", EDGE_ROWS,
-         lambda one: {row: Measured(one.edges[row], np.nan) for row in EDGE_ROWS}),
+         lambda one: {row: sure(one.edges[row]) for row in EDGE_ROWS}),
         ("Features like theirs?", "cosine with the true missing neighbours", COSINE_ROWS, lambda one: one.cosine),
         ("... beyond the institution's mean?", "centred cosine (0: knows that mean alone)", COSINE_ROWS,
          lambda one: one.centred),
@@ -96,13 +95,11 @@ def fidelity_chart(outline: ExperimentOutline) -> Chart:
 def fidelity_finding(found: ShownFidelity) -> str:
     """Whether generated features beat the mean of the visible neighbours."""
     gain = found.gain
-    if not gain.known or not np.isfinite(gain.reach) or found.parents < FEWEST_PARENTS:
+    if not gain.known or found.parents < FEWEST_PARENTS:
         number = "none" if found.parents == 0 else f"only {found.parents}"
         return f"{found.variant.title}: {number} of the subjects got generated neighbours, too few to judge"
-    spread = f"{signed(gain.mean)} [{signed(gain.mean - gain.reach)}, {signed(gain.mean + gain.reach)}]"
-    nearer = "closer to" if gain.mean > 0 else "further from"
-    if abs(gain.mean) <= gain.reach:
-        nearer = "not shown to be closer to"
+    spread = f"{signed(gain.mean)} [{signed(gain.low)}, {signed(gain.high)}]"
+    nearer = "closer to" if gain.low > 0 else "further from" if gain.high < 0 else "not shown to be closer to"
     return (
         f"{found.variant.title}: generated features are {nearer} the true missing neighbours than the mean of the "
         f"visible ones (centred cosine {spread}, {found.parents} subjects)"
@@ -111,16 +108,13 @@ def fidelity_finding(found: ShownFidelity) -> str:
 
 def _calibration(shown: Sequence[ShownFidelity]) -> Panel:
     points = [point for one in shown for point in one.calibration]
-    right = 1.15 * max([0.5, *(point.predicted for point in points)])
-    top = 1.12 * max([0.5, *(point.true for point in points)])
+    right = 1.15 * max([0.5, *(predicted for predicted, _ in points)])
+    top = 1.12 * max([0.5, *(true.mean for _, true in points)])
     end = min(right, top)
     lines = [
-        DrawnLine(
-            one.variant.title, colour,
-            [(point.predicted, _interval(Measured(point.true, point.reach))) for point in one.calibration], shape,
-        )
+        DrawnLine(one.variant.title, colour, one.calibration, shape)
         for one, (colour, shape) in zip(shown, SERIES, strict=False)
-    ]  # fmt: skip
+    ]
     lines.append(DrawnLine("exact", RULE, [(0.0, sure(0.0)), (end, sure(end))]))
     found = " \u00b7 ".join(rounded(one.correlation, 2) for one in shown)
     baseline = " \u00b7 ".join(rounded(one.degree_correlation, 2) for one in shown)
@@ -128,23 +122,17 @@ def _calibration(shown: Sequence[ShownFidelity]) -> Panel:
     return lines_panel(lines, across, "true number", width=280, height=150, domain=(0, top), columns=2, aside=False)
 
 
-def _interval(found: Measured) -> Interval:
-    return Interval(found.mean, found.mean - found.reach, found.mean + found.reach, KNOWN)
-
-
 def _rows(shown: Sequence[ShownFidelity], title: str, rows: Mapping[str, str], reads: Reads) -> Panel:
     table = []
     for row, words in rows.items():
         for one in shown:
             found = reads(one)[row]
-            reach = found.reach if np.isfinite(found.reach) else 0.0
+            low, high = (found.low, found.high) if found.known else (found.mean, found.mean)
             table.append({
                 "variant": one.variant.name, "method": one.variant.title, "group": one.variant.title,
-                "row": words.removeprefix("baseline: "), "hollow": row != "generated",
-                "mean": round(found.mean, 4) if found.known else None,
-                "low": round(found.mean - reach, 4) if found.known else None,
-                "high": round(found.mean + reach, 4) if found.known else None,
-                "shown": rounded(found.mean, 2) if found.known else "\u2013",
+                "row": words.removeprefix("baseline: "), "hollow": row != "generated", "mean": round(found.mean, 4),
+                "low": round(low, 4), "high": round(high, 4),
+                "shown": rounded(found.mean, 2) if np.isfinite(found.mean) else "\u2013",
             })  # fmt: skip
     groups = {one.variant.title: (one.variant.title, colour) for one, (colour, _) in zip(shown, SERIES, strict=False)}
     return dot_rows(
@@ -169,8 +157,8 @@ class Nodes:
         generated: (g, d).
     """
 
-    real: FloatMatrix
-    generated: FloatMatrix
+    real: Float32
+    generated: Float32
 
     @property
     def spread(self) -> float:
@@ -206,7 +194,7 @@ def distribution_chart(outline: ExperimentOutline) -> Chart:
     return headed(alt.hconcat(*columns, spacing=30), finding)
 
 
-def _reach(rows: FloatMatrix) -> float:
+def _reach(rows: Float32) -> float:
     """Root of the summed variance of all features."""
     return float(np.sqrt(rows.var(axis=0, dtype=np.float64).sum()))
 
@@ -235,7 +223,7 @@ def _scale(values: Iterable[str]) -> alt.Scale:
     return alt.Scale(domain=list(KINDS), range=list(values))
 
 
-def _values(nodes: Nodes, edges: NDArray[np.float64], width: int) -> Panel:
+def _values(nodes: Nodes, edges: Float64, width: int) -> Panel:
     middles = ((edges[1:] + edges[:-1]) / 2).round(4)
     parts = [
         pd.DataFrame({
@@ -264,17 +252,14 @@ TITLE = 46
 def dose_chart(axis: str, members: Sequence[ExperimentOutline], scored: Mapping[str, Scored]) -> Chart:
     """Above accuracy, below the recovered share of the gap; a column for few new nodes and one for many.
 
-    Args:
-        axis: the swept setting, `simulate.group_agreement`.
-        members: one experiment, a cohort each.
-        scored: cohort -> its scores.
+    Arguments as of `read_doses`.
     """
     doses, variants = read_doses(axis, members, scored), members[0].variants
     columns = by_cap(variants)
     marks = _marks(columns)
     ticks = {dose.value: f"{dose.value:g}" for dose in doses}
     bounds, others = _bounds(doses, variants), _others(doses, variants)
-    key = [*bounds, *(replace(mark, points=[]) for mark in marks.values()), *others]
+    key = [*bounds, *marks.values(), *others]
     pairs = []
     for shown in columns:
         lines = [
@@ -297,10 +282,7 @@ def dose_chart(axis: str, members: Sequence[ExperimentOutline], scored: Mapping[
 def _marks(columns: Sequence[Sequence[ShownVariant]]) -> dict[str, DrawnLine]:
     """Name of the new nodes -> its line without points, the same in every column."""
     words = dict.fromkeys(node_words(variant, shown) for shown in columns for variant in shown)
-    return {
-        word: DrawnLine(word, *_style(number), dash=DASHED if number >= len(SERIES) else (1, 0))
-        for number, word in enumerate(words)
-    }
+    return {word: numbered(number, word) for number, word in enumerate(words)}
 
 
 def _bounds(doses: Sequence[Dose], variants: Sequence[ShownVariant]) -> list[DrawnLine]:
@@ -309,7 +291,7 @@ def _bounds(doses: Sequence[Dose], variants: Sequence[ShownVariant]) -> list[Dra
     ends = [(of_method(variants, method), said) for method, said in words.items()]
     return [
         DrawnLine(f"{end.title}: {said}", INK, [(dose.value, dose.scores[end.name]) for dose in doses],
-                  dash=DASHED if end.method == LOWER else (1, 0), band=True)
+                  dash=DASHED if end.method == LOWER else SOLID, band=True)
         for end, said in ends
     ]  # fmt: skip
 
@@ -339,7 +321,7 @@ def _shares(
     lines = [
         replace(
             marks[node_words(variant, shown)],
-            points=[(dose.value, Interval(share.share, share.low, share.high, KNOWN))
+            points=[(dose.value, over_people(share.share, share.low, share.high))
                     for dose in certain for share in [dose.shares[variant.name]]],
         )
         for variant in shown
@@ -355,11 +337,6 @@ def _shares(
         x="at:Q", y=alt.datum(0.5, type="quantitative"), text="words:N"
     )  # fmt: skip
     return alt.layer(panel, said).properties(width=360, height=210)
-
-
-def _style(number: int) -> tuple[str, list[tuple[float, Interval]], str]:
-    colour, shape = SERIES[number % len(SERIES)]
-    return colour, [], shape
 
 
 def _frame(doses: Sequence[Dose]) -> tuple[float, float]:

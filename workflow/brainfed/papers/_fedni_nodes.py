@@ -1,15 +1,14 @@
 """Generated nodes: their number, their edges, and their effect on the scores."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from brainfed.reporting import PageTests, ShownVariant, rounded, significant
-from brainfed.runtime import read_arrays
+from brainfed.reporting import Interval, PageTests, ShownVariant, rounded, significant
+from brainfed.reporting.charts import over_people
+from brainfed.runtime import read_arrays, read_json
 
 METRICS = {"accuracy": "accuracy", "auc": "AUC"}
 FEDNI, CENTROIDS = "fedni", "fedni-centroids"
@@ -59,22 +58,23 @@ class GeneratedNodes:
 
 def read_generated(variants: Sequence[ShownVariant]) -> list[GeneratedNodes]:
     """The generated nodes of every variant that is trained on fused graphs."""
-    return [_read_nodes(variant) for variant in variants if variant.fused]
-
-
-def _read_nodes(variant: ShownVariant) -> GeneratedNodes:
-    counted = [_count(path) for path in variant.fused]
-    subjects, *means = (float(np.mean(column)) for column in zip(*counted, strict=True))
-    return GeneratedNodes(variant, round(subjects), *means)
+    found = []
+    for variant in variants:
+        if variant.fused:
+            counted = [_count(path) for path in variant.fused]
+            subjects, *means = (float(np.mean(column)) for column in zip(*counted, strict=True))
+            found.append(GeneratedNodes(variant, round(subjects), *means))
+    return found
 
 
 def _count(path: str) -> tuple[float, ...]:
+    """The numbers of `GeneratedNodes` of one fused graph, in its order."""
     arrays = read_arrays(path, ["row", "column", "parent", "count"]).arrays
-    subjects, generated = len(arrays["count"]), len(arrays["parent"])
+    count, generated = arrays["count"], len(arrays["parent"])
+    subjects = len(count)
     joined = (arrays["row"] < subjects) & (arrays["column"] >= subjects)
     reached = len(np.unique(arrays["row"][joined])) / subjects
     neighbours = int(joined.sum()) / generated if generated else 0.0
-    count = arrays["count"]
     return subjects, generated, float(count.mean()), float(count.std()), neighbours, reached
 
 
@@ -83,7 +83,6 @@ def count_sentences(generated: Sequence[GeneratedNodes], split: Mapping[str, Any
 
     Args:
         generated: generated nodes of the variants; a control shares the numbers of its generator.
-        split: the resolved settings of the experiment's split.
     """
     said = []
     for nodes in generated:
@@ -104,20 +103,15 @@ def count_sentences(generated: Sequence[GeneratedNodes], split: Mapping[str, Any
                 f"{rounded(nodes.each, 2)}: a limit on the nodes decides their number, the prediction decides who gets "
                 "them."
             )
-    sites = _sites(split)
+    sites = "groups of sites" if split["institutions"] == "site_groups" else ""
+    if split["validation"] == "leave_one_site_out" or split["institutions"] == "sites":
+        sites = "sites"
     if sites and any(_is_scaled(nodes.variant) for nodes in generated):
         said.append(
             "The predicted numbers of missing neighbours tend to be too high here: they are scaled as if institutions "
             f"were drawn at random, but these are {sites}, whose subjects often have their neighbours inside."
         )
     return said
-
-
-def _sites(split: Mapping[str, Any]) -> str:
-    """Name of institutions that are not drawn at random; empty for random ones."""
-    if split["validation"] == "leave_one_site_out" or split["institutions"] == "sites":
-        return "sites"
-    return "groups of sites" if split["institutions"] == "site_groups" else ""
 
 
 def _is_scaled(variant: ShownVariant) -> bool:
@@ -147,9 +141,8 @@ def _effects_of(centre: str, held: Mapping[str, ShownVariant], tests: PageTests)
         ]
         said.append(f"{held[centre].title} minus {held[other].title}, {role}: {' and '.join(parts)}.")
     counted = tests.counted(centre, list(roles), "auc")
-    if not any(np.isfinite(p) for _, p in found["auc"].values()):
-        return said
-    return [*said, f"p is Holm-corrected {counted}."] if counted else said
+    tested = any(np.isfinite(p) for _, p in found["auc"].values())
+    return [*said, f"p is Holm-corrected {counted}."] if tested and counted else said
 
 
 def controls_of(centre: str, held: Mapping[str, ShownVariant]) -> dict[str, str]:
@@ -201,35 +194,12 @@ EDGE_ROWS = {
 
 
 @dataclass(frozen=True)
-class Measured:
-    """A mean over parents and repeats; `reach` is half its 95 % interval from the standard error over parents."""
-
-    mean: float
-    reach: float
-
-    @property
-    def known(self) -> bool:
-        """Whether it is defined."""
-        return bool(np.isfinite(self.mean))
-
-
-@dataclass(frozen=True)
-class CalibrationPoint:
-    """Subjects with about the same predicted number of missing neighbours."""
-
-    predicted: float
-    true: float
-    reach: float
-
-
-@dataclass(frozen=True)
 class ShownFidelity:
-    """One variant's fidelity.
+    """One variant's fidelity; intervals are of 95 %, from the standard error over subjects.
 
     Attributes:
         variant: whose.
-        repeats: number of repeats of the means.
-        calibration: calibration of the first repeat.
+        calibration: of the first repeat: (predicted number, true number) of subjects with about the same prediction.
         predicted, true, generated: mean number of missing neighbours a subject: predicted, true, and after the cap.
         ratio_predicted, ratio_generated: sum of predicted (generated) over the sum of true numbers.
         correlation: Spearman's correlation of predicted with true numbers.
@@ -242,8 +212,7 @@ class ShownFidelity:
     """
 
     variant: ShownVariant
-    repeats: int
-    calibration: tuple[CalibrationPoint, ...]
+    calibration: tuple[tuple[float, Interval], ...]
     predicted: float
     true: float
     generated: float
@@ -251,18 +220,13 @@ class ShownFidelity:
     ratio_generated: float
     correlation: float
     degree_correlation: float
-    cosine: dict[str, Measured]
-    centred: dict[str, Measured]
+    cosine: dict[str, Interval]
+    centred: dict[str, Interval]
     parents: int
-    gain: Measured
-    sex: dict[str, Measured]
-    age: dict[str, Measured]
+    gain: Interval
+    sex: dict[str, Interval]
+    age: dict[str, Interval]
     edges: dict[str, float]
-
-
-def read_fidelity(variants: Sequence[ShownVariant]) -> list[ShownFidelity]:
-    """The fidelity of every variant that has one."""
-    return [_read_fidelity(variant) for variant in variants if variant.fidelity]
 
 
 @dataclass(frozen=True)
@@ -294,7 +258,8 @@ class FidelityRow:
 
 def fidelity_rows(found: Sequence[ShownFidelity]) -> list[FidelityRow]:
     """Every measure, inside it every variant."""
-    rows = []
+    counts, visible = "number missing: rank correlation", "number of visible neighbours"
+    rows = [FidelityRow(counts, one.variant, one.correlation, {visible: one.degree_correlation}) for one in found]
     for measure, titles, reads in (
         ("features: cosine", COSINE_ROWS, "cosine"),
         ("features: centred cosine", COSINE_ROWS, "centred"),
@@ -304,14 +269,7 @@ def fidelity_rows(found: Sequence[ShownFidelity]) -> list[FidelityRow]:
         for one in found:
             values = {row: measured.mean for row, measured in getattr(one, reads).items()}
             rows.append(_row(measure, one.variant, titles, values))
-    counted = [
-        FidelityRow(
-            "number missing: rank correlation", one.variant, one.correlation,
-            {"number of visible neighbours": one.degree_correlation},
-        )
-        for one in found
-    ]  # fmt: skip
-    return [*counted, *rows, *(_row("recovered edges: F1", one.variant, EDGE_ROWS, one.edges) for one in found)]
+    return rows + [_row("recovered edges: F1", one.variant, EDGE_ROWS, one.edges) for one in found]
 
 
 def count_sentence(found: ShownFidelity) -> str:
@@ -333,23 +291,26 @@ def _row(measure: str, variant: ShownVariant, titles: dict[str, str], values: di
     return FidelityRow(measure, variant, values["generated"], baselines)
 
 
+def read_fidelity(variants: Sequence[ShownVariant]) -> list[ShownFidelity]:
+    """The fidelity of every variant that has one."""
+    return [_read_fidelity(variant) for variant in variants if variant.fidelity]
+
+
 def _read_fidelity(variant: ShownVariant) -> ShownFidelity:
-    found = [json.loads(Path(path).read_text(encoding="utf-8")) for path in variant.fidelity]
-    features = {
-        name: {row: _measured([_cosine(repeat["feature"][name], row) for repeat in found]) for row in COSINE_ROWS}
+    found = [read_json(path) for path in variant.fidelity]
+    counts, features, phenotypes = ([repeat[part] for repeat in found] for part in ("count", "feature", "phenotype"))
+    cosine, centred = (
+        {row: _measured([_cosine(repeat[name], row) for repeat in features]) for row in COSINE_ROWS}
         for name in ("cosine", "centred")
-    }
-    agreement = {
-        name: {row: _measured([repeat["phenotype"][name][row] for repeat in found]) for row in AGREEMENT_ROWS}
+    )
+    sex, age = (
+        {row: _measured([repeat[name][row] for repeat in phenotypes]) for row in AGREEMENT_ROWS}
         for name in ("sex", "age")
-    }
-    gains = [repeat["feature"]["centred"]["gains"]["mean_neighbour"]["to_all"] for repeat in found]
-    counts = [repeat["count"] for repeat in found]
+    )
     return ShownFidelity(
         variant=variant,
-        repeats=len(found),
         calibration=tuple(
-            CalibrationPoint(float(point["predicted"]), float(point["true"]), NORMAL_95 * _number(point["error"]))
+            (float(point["predicted"]), _around(float(point["true"]), _number(point["error"])))
             for point in counts[0]["calibration"]
         ),
         predicted=_mean([count["predicted_mean"] for count in counts]),
@@ -359,12 +320,12 @@ def _read_fidelity(variant: ShownVariant) -> ShownFidelity:
         ratio_generated=_mean([count["ratio_generated"] for count in counts]),
         correlation=_mean([count["predicted"]["spearman"] for count in counts]),
         degree_correlation=_mean([count["visible_degree"]["spearman"] for count in counts]),
-        cosine=features["cosine"],
-        centred=features["centred"],
+        cosine=cosine,
+        centred=centred,
         parents=min(repeat["parents"] for repeat in found),
-        gain=_measured(gains),
-        sex=agreement["sex"],
-        age=agreement["age"],
+        gain=_measured([repeat["centred"]["gains"]["mean_neighbour"]["to_all"] for repeat in features]),
+        sex=sex,
+        age=age,
         edges={row: _mean([repeat["edges"][row]["f1"] for repeat in found]) for row in EDGE_ROWS},
     )
 
@@ -374,10 +335,13 @@ def _cosine(measure: dict[str, Any], row: str) -> dict[str, Any]:
     return dict(score["to_all"])
 
 
-def _measured(estimates: Sequence[dict[str, Any]]) -> Measured:
+def _measured(estimates: Sequence[dict[str, Any]]) -> Interval:
     """Mean over repeats; its error is the typical error of a repeat, since repeats share their subjects."""
-    errors = [_number(estimate["error"]) for estimate in estimates]
-    return Measured(_mean([estimate["mean"] for estimate in estimates]), NORMAL_95 * _mean(errors))
+    return _around(_mean([each["mean"] for each in estimates]), _mean([each["error"] for each in estimates]))
+
+
+def _around(mean: float, error: float) -> Interval:
+    return over_people(mean, mean - NORMAL_95 * error, mean + NORMAL_95 * error)
 
 
 def _mean(values: Sequence[float | None]) -> float:

@@ -1,19 +1,14 @@
 """Numbers that FedNI's paper prints, found for a variant by its settings, and costs of phases beside them."""
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from brainfed.reporting import ExperimentOutline, ShownVariant, changed_settings, short
 from brainfed.reporting.charts import PrintedAccuracy
-from brainfed.runtime import read_arrays, read_table
+from brainfed.runtime import read_arrays, read_json, read_table
 
 # Numbers printed in the papers, for comparison with ours (FedNI Sec. IV, Tables V and VI, Fig. 2 to 9).
-
-PaperRow = tuple[tuple[float, float], ...]
-
 
 PAPER_METRICS = ("accuracy", "auc", "precision", "recall", "f1")
 
@@ -44,8 +39,7 @@ FEDNI_COHORTS: Mapping[str, str] = {
     "adni": "ADNI, 375 patients with Alzheimer's disease and 536 with mild cognitive impairment",
 }
 
-
-FEDNI_TABLE_V: Mapping[str, Mapping[str, PaperRow]] = {
+FEDNI_TABLE_V: Mapping[str, Mapping[str, tuple[tuple[float, float], ...]]] = {
     "abide": {
         "localgcn": ((0.600, 0.012), (0.598, 0.011), (0.580, 0.012), (0.559, 0.017), (0.560, 0.012)),
         "centralgcn": ((0.655, 0.008), (0.654, 0.008), (0.635, 0.010), (0.633, 0.015), (0.633, 0.011)),
@@ -116,12 +110,22 @@ FEDNI_SAYS: Mapping[str, str] = {
 """The paper's conclusions from its figures; the curves of Fig. 6 to 9 have no printed numbers."""
 
 
-def paper_cohort(cohort: str) -> tuple[str, bool]:
-    """The paper's column for a cohort, and whether it is of the same collection."""
-    for name in FEDNI_COHORTS:
-        if cohort.lower().startswith(name):
-            return name, True
-    return "abide", False
+class PrintedCohort(NamedTuple):
+    """The paper's cohort whose numbers stand beside ours, and whether ours is of the same collection."""
+
+    column: str
+    comparable: bool
+
+    @property
+    def cohort(self) -> str:
+        """It in words."""
+        return FEDNI_COHORTS[self.column]
+
+
+def paper_cohort(cohort: str) -> PrintedCohort:
+    """The paper's cohort for one of this name."""
+    own = next((name for name in FEDNI_COHORTS if cohort.lower().startswith(name)), None)
+    return PrintedCohort(own or "abide", own is not None)
 
 
 def hard_labels(cohort: str) -> str:
@@ -166,13 +170,11 @@ def printed_accuracies(outline: ExperimentOutline) -> dict[str, PrintedAccuracy]
     """Variant -> its printed accuracy, for an experiment that is evaluated as in the paper."""
     if not as_in_the_paper(outline):
         return {}
-    cohort, _ = paper_cohort(outline.cohort)
-    values = {variant.name: printed_value(variant, cohort, "accuracy") for variant in outline.variants}
-    whole = {variant.name for variant in outline.variants if printed_row(variant) is FEDNI_FULL}
+    cohort = paper_cohort(outline.cohort).column
     return {
-        name: PrintedAccuracy(value, TABLE_V if name in whole else "")
-        for name, value in values.items()
-        if value is not None
+        variant.name: PrintedAccuracy(value, TABLE_V if printed_row(variant) is FEDNI_FULL else "")
+        for variant in outline.variants
+        if (value := printed_value(variant, cohort, "accuracy")) is not None
     }
 
 
@@ -215,26 +217,25 @@ def phase_costs(outline: ExperimentOutline, variant: ShownVariant) -> tuple[Phas
     split = read_table(outline.splits[0], ["subject", "institution", "fold"])
     institutions, folds = split["institution"].nunique(), split.loc[split["fold"] >= 0, "fold"].nunique()
     generated = len(read_arrays(variant.fused[0], ["parent"]).arrays["parent"])
-    subjects = len(split) / institutions
-    trained = variant.inpainting["timings"]
-    first = _phase("inpainting", variant.inpainting["costs"], trained, subjects, len(trained))
-    first = replace(first, shared=len(trained) == outline.repeats)
-    nodes = subjects + generated / institutions
-    return first, _phase("classifier", variant.costs, variant.timings, nodes, outline.repeats * folds)
+    subjects, trained = len(split) / institutions, variant.inpainting["timings"]
+    shared, nodes = len(trained) == outline.repeats, subjects + generated / institutions
+    return (
+        _phase("inpainting", variant.inpainting["costs"], trained, subjects, len(trained), shared=shared),
+        _phase("classifier", variant.costs, variant.timings, nodes, outline.repeats * folds),
+    )
 
 
-def _phase(phase: str, costs: Sequence[str], timings: Sequence[str], nodes: float, runs: int) -> PhaseCost:
-    counts = _read(costs[0])["counts"]
+def _phase(
+    phase: str, costs: Sequence[str], timings: Sequence[str], nodes: float, runs: int, *, shared: bool = False
+) -> PhaseCost:
+    counts = read_json(costs[0])["counts"]
     parameters = float(counts["parameters"])
-    taken = [_read(path) for path in timings]
+    taken = [read_json(path) for path in timings]
     return PhaseCost(
         phase,
         2 * parameters * nodes,
         parameters + float(counts.get("discriminator_parameters", 0)),
         sum(float(timing["seconds"]) for timing in taken) / runs,
         tuple(sorted({str(timing["device"]) for timing in taken})),
+        shared,
     )
-
-
-def _read(path: str) -> dict[str, Any]:
-    return dict(json.loads(Path(path).read_text(encoding="utf-8")))

@@ -8,7 +8,13 @@ from typing import Any
 import numpy as np
 
 from brainfed.evaluation import INSTITUTION, RecoveredShare, recovered_share
-from brainfed.papers._fedni_numbers import FEDNI_TABLE_V, PAPER_METRICS, as_in_the_paper, paper_cohort
+from brainfed.papers._fedni_numbers import (
+    FEDNI_TABLE_V,
+    PAPER_METRICS,
+    PrintedCohort,
+    as_in_the_paper,
+    paper_cohort,
+)
 from brainfed.reporting import (
     ExperimentOutline,
     Interval,
@@ -29,7 +35,6 @@ from brainfed.runtime import canonical_json
 
 Changed = Mapping[str, Any]
 """Setting, such as `graph.sigma` -> its value."""
-
 
 METRIC = "accuracy"
 SHIPPED = "as shipped"
@@ -65,28 +70,27 @@ class Readings:
         printed: method -> the accuracy in the paper.
         compared: methods that every reading has; the distances are over these.
         rows: in ascending order of the distance; the shipped one first in a tie.
-        same_collection: whether the paper's accuracies are of the collection that the cohort is from.
+        paper: the paper's cohort.
     """
 
     titles: Mapping[str, str]
     printed: Mapping[str, float]
     compared: tuple[str, ...]
     rows: tuple[Reading, ...]
-    same_collection: bool
+    paper: PrintedCohort
 
     @property
     def finding(self) -> str:
         """The nearest reading, and the distances of this and others."""
         first, last = self.rows[0], self.rows[-1]
         methods = listed([self.titles[name] for name in self.compared], "and")
-        whose = "" if self.same_collection else " on another cohort"
-        said = [
-            f"Nearest to the paper\u2019s accuracies{whose} of {methods}: {first.title}, mean distance {_text(first)}"
-        ]
+        whose = "" if self.paper.comparable else " on another cohort"
+        nearest = f"{first.title}, mean distance {short(first.distance)}"
+        said = [f"Nearest to the paper\u2019s accuracies{whose} of {methods}: {nearest}"]
         shipped = next((row for row in self.rows if not row.settings), first)
         if shipped is not first:
-            said.append(f"{shipped.title} {_text(shipped)}")
-        return "; ".join([*said, f"farthest: {last.title}, {_text(last)}"])
+            said.append(f"{shipped.title} {short(shipped.distance)}")
+        return "; ".join([*said, f"farthest: {last.title}, {short(last.distance)}"])
 
     @property
     def sentences(self) -> str:
@@ -102,8 +106,8 @@ class Readings:
 
 def find_readings(outline: ExperimentOutline, scored: Scored) -> Readings | None:
     """The readings of an experiment; None if the evaluation is not the paper's, or with fewer than two readings."""
-    collection, same_collection = paper_cohort(outline.cohort)
-    printed = FEDNI_TABLE_V[collection]
+    paper = paper_cohort(outline.cohort)
+    printed = FEDNI_TABLE_V[paper.column]
     shown = [variant for variant in outline.variants if variant.method in printed]
     if not as_in_the_paper(outline):
         return None
@@ -137,7 +141,7 @@ def find_readings(outline: ExperimentOutline, scored: Scored) -> Readings | None
     ]
     titles = {variant.method: variant.method_title for variant in shown}
     order = sorted(rows, key=lambda row: (row.distance, bool(row.settings)))
-    return Readings({name: titles[name] for name in methods}, accuracy, compared, tuple(order), same_collection)
+    return Readings({name: titles[name] for name in methods}, accuracy, compared, tuple(order), paper)
 
 
 def distance_to(scores: Mapping[str, float], printed: Mapping[str, float]) -> float:
@@ -172,10 +176,6 @@ def _of_method(changed: Changed, usual: Changed) -> dict[str, Any]:
 
 def _key(changed: Changed) -> str:
     return canonical_json(dict(changed))
-
-
-def _text(row: Reading) -> str:
-    return short(row.distance)
 
 
 def _title(changed: Changed, shown: Sequence[ShownVariant]) -> str:
@@ -266,7 +266,7 @@ def by_cap(variants: Sequence[ShownVariant]) -> list[list[ShownVariant]]:
     """The variants that complete the graph: first those with the smallest limit of nodes, then the others, if any."""
     found = completing(variants)
     least = min(map(cap_of, found), default=np.inf)
-    parts = [[one for one in found if (cap_of(one) == least) == smallest] for smallest in (True, False)]
+    parts = ([one for one in found if cap_of(one) == least], [one for one in found if cap_of(one) != least])
     return [part for part in parts if part]
 
 
@@ -286,9 +286,7 @@ def _words(variant: ShownVariant) -> str:
     nodes = str(variant.setting("fusing.nodes"))
     if nodes != "generated":
         return NODES.get(nodes, nodes)
-    return (
-        f"{variant.method_title} (another classifier)" if variant.method in OTHER_CLASSIFIER else variant.method_title
-    )
+    return variant.method_title + (" (another classifier)" if variant.method in OTHER_CLASSIFIER else "")
 
 
 def dose_finding(axis_words: str, doses: Sequence[Dose], variants: Sequence[ShownVariant]) -> str:
@@ -329,9 +327,8 @@ def limit_words(shown: Sequence[ShownVariant]) -> str:
     limits = ", ".join(f"{cap:g}" for cap in caps if np.isfinite(cap))
     if not limits:
         return "no limit to new nodes"
-    return f"at most {limits} new nodes a subject" + (
-        " (other methods: their own number)" if caps[-1] == np.inf else ""
-    )
+    others = " (other methods: their own number)" if caps[-1] == np.inf else ""
+    return f"at most {limits} new nodes a subject{others}"
 
 
 def _percent(share: RecoveredShare) -> str:

@@ -21,13 +21,13 @@ from brainfed.papers._fedni_nodes import (
     read_generated,
 )
 from brainfed.papers._fedni_numbers import (
-    FEDNI_COHORTS,
     FEDNI_SAYS,
     FEDNI_SOURCE,
     FEDNI_TABLE_V,
     PAPER_COLUMNS,
     PAPER_METRICS,
     PaperColumn,
+    PrintedCohort,
     as_in_the_paper,
     hard_labels,
     paper_cohort,
@@ -57,31 +57,16 @@ from brainfed.reporting.text import listed
 
 
 @dataclass(frozen=True)
-class PrintedCohort:
-    """The paper's cohort whose numbers stand beside ours.
-
-    Attributes:
-        cohort: in words.
-        comparable: whether ours is of the same collection.
-    """
-
-    cohort: str
-    comparable: bool
-
-
-@dataclass(frozen=True)
 class Conclusion:
     """What the paper concludes from the figure or table that an experiment repeats.
 
     Attributes:
         says: `Fig. 8: accuracy rises ...`.
-        cohort: the paper's cohort.
-        comparable: whether ours is of the same collection.
+        printed: the paper's cohort.
     """
 
     says: str
-    cohort: str
-    comparable: bool
+    printed: PrintedCohort
 
 
 @dataclass(frozen=True)
@@ -103,20 +88,13 @@ class BesideThePaper:
     source: str
 
 
-def printed_cohort(known: Known) -> PrintedCohort:
-    """The paper's cohort for an experiment's."""
-    column, comparable = paper_cohort(known.cohort.name)
-    return PrintedCohort(FEDNI_COHORTS[column], comparable)
-
-
 def conclusion(known: Known) -> Conclusion | None:
     """The paper's conclusion from the figure that an experiment repeats; None without one."""
     name = known.outline.paper
     if known.picture is None or name not in FEDNI_SAYS:
         return None
     shown = name.replace("fig", "Fig. ").replace("table", "Table ").replace("Table 6", "Table VI")
-    printed = printed_cohort(known)
-    return Conclusion(f"{shown}: {FEDNI_SAYS[name]}", printed.cohort, printed.comparable)
+    return Conclusion(f"{shown}: {FEDNI_SAYS[name]}", paper_cohort(known.cohort.name))
 
 
 def beside_the_paper(known: Known) -> BesideThePaper | None:
@@ -126,13 +104,13 @@ def beside_the_paper(known: Known) -> BesideThePaper | None:
     rows = paper_rows(known.summary, known.outline.variants, known.cohort.name, known.scored)
     if not rows:
         return None
-    column, _ = paper_cohort(known.cohort.name)
-    return BesideThePaper(rows, PAPER_COLUMNS, printed_cohort(known), hard_labels(column), FEDNI_SOURCE)
+    printed = paper_cohort(known.cohort.name)
+    return BesideThePaper(rows, PAPER_COLUMNS, printed, hard_labels(printed.column), FEDNI_SOURCE)
 
 
 def paper_rows(summary: pd.DataFrame, variants: Sequence[ShownVariant], cohort: str, scored: Scored) -> list[Row]:
     """The cells of `PAPER_COLUMNS` for every variant that is a method of Table V in all its settings."""
-    printed = FEDNI_TABLE_V[paper_cohort(cohort)[0]]
+    printed = FEDNI_TABLE_V[paper_cohort(cohort).column]
     ours = summary[summary["scope"] == INSTITUTION].set_index(["variant", "metric"]).to_dict("index")
     shipped = [variant for variant in variants if variant.method in printed and not changed_settings(variant)]
     rows = []
@@ -175,7 +153,6 @@ def homophily_sentences(table: pd.DataFrame, words: ClassWords = DIAGNOSIS_WORDS
 
     Args:
         table: title, label, found, chance, a row a graph and label (`homophily_table`).
-        words: names of the classes.
     """
     means = table[table["label"] == words.target].groupby("title", sort=False)[["found", "chance"]].mean()
     parts = [
@@ -221,17 +198,7 @@ def _repairs(plain: ShownVariant, compared: PageTests) -> str:
     )
 
 
-# What FedNI adds to the report: its panels, its works to cite.
-
 # FedNI's panels: what its paper prints, and what generated nodes are and do.
-
-
-@dataclass(frozen=True)
-class ShownReadings:
-    """Distance of each reading to the paper, and the paper's cohort."""
-
-    readings: Readings
-    printed: PrintedCohort
 
 
 @dataclass(frozen=True)
@@ -264,9 +231,8 @@ def _why(known: Known) -> list[str]:
     return why_sentences(known.cohort, known.outline, known.compared) if known.null is None else []
 
 
-def _readings(known: Known) -> ShownReadings | None:
-    found = find_readings(known.outline, known.scored) if known.outline.figure == "readings" else None
-    return ShownReadings(found, printed_cohort(known)) if found else None
+def _readings(known: Known) -> Readings | None:
+    return find_readings(known.outline, known.scored) if known.outline.figure == "readings" else None
 
 
 def _fidelity(known: Known) -> Fidelity | None:

@@ -1,9 +1,7 @@
 """What FGLBC adds to the report: printed accuracies, scores at privacy budgets, entropy of its server's weights."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,7 +12,6 @@ from brainfed.reporting import (
     Citation,
     Cited,
     ExperimentOutline,
-    Interval,
     Paper,
     Scored,
     ShownVariant,
@@ -24,9 +21,9 @@ from brainfed.reporting import (
     significant_digits,
 )
 from brainfed.reporting.panels import Known, Panel, Place
-from brainfed.reporting.tables import Cell, Row, spent
+from brainfed.reporting.tables import Cell, Row, score_cell, spent
 from brainfed.reporting.text import listed
-from brainfed.runtime import read_table
+from brainfed.runtime import read_json, read_table
 
 # Accuracies printed in the paper of FGLBC, by a variant's method, privacy budget and number of institutions.
 #
@@ -135,13 +132,8 @@ def shares_of_mean(variant: ShownVariant) -> SharesOfMean | None:
     entropy = -terms.groupby([rows["repeat"], rows["fold"], rows["round"]]).sum()
     shared = institutions > 1
     relative = entropy[shared] / np.log(institutions[shared])
-    return SharesOfMean(
-        variant,
-        float(relative.mean()),
-        float(relative.min()),
-        float(rows["weight"].max()),
-        float(1 / institutions.max()),
-    )
+    numbers = (relative.mean(), relative.min(), rows["weight"].max(), 1 / institutions.max())
+    return SharesOfMean(variant, *map(float, numbers))
 
 
 # What every private method reaches at each privacy budget, and which is best at each.
@@ -172,22 +164,16 @@ class BudgetTable:
 
 
 def read_budgets(known: Known) -> BudgetTable | None:
-    """The table of an experiment with private variants; None for any other."""
+    """The table of an experiment with private variants or weighted means; None for any other."""
     outline, scored = known.outline, known.scored
-    private = [variant for variant in outline.variants if is_private(variant)]
+    private = [each for each in outline.variants if each.setting("privacy") not in (None, "none")]
     shares = [found for variant in outline.variants if (found := shares_of_mean(variant)) is not None]
     if not private and not shares:
         return None
     source = FGLBC_SOURCE if outline.paper == FGLBC_PAPER else ""
     rows = [Row(variant, _cells(outline, scored, variant, printed=bool(source))) for variant in by_family(private)]
-    return BudgetTable(
-        best_by_budget(private, scored),
-        rows,
-        DATA if source else (),
-        source,
-        wrapped_sentence(outline.variants),
-        shares,
-    )
+    said = wrapped_sentence(outline.variants)
+    return BudgetTable(best_by_budget(private, scored), rows, DATA if source else (), source, said, shares)
 
 
 def wrapped_sentence(variants: Sequence[ShownVariant]) -> str:
@@ -195,17 +181,11 @@ def wrapped_sentence(variants: Sequence[ShownVariant]) -> str:
     found: dict[int, int] = {}
     for variant in variants:
         if variant.setting("window") is not None and variant.costs:
-            counts = json.loads(Path(variant.costs[0]).read_text(encoding="utf-8"))["counts"]
-            found[int(variant.setting("window"))] = int(counts["wrapped_subjects"])
+            found[int(variant.setting("window"))] = int(read_json(variant.costs[0])["counts"]["wrapped_subjects"])
     parts = [f"{scans} shorter than the window of {window} volumes" for window, scans in sorted(found.items()) if scans]
     if not parts:
         return ""
     return f"Scans that are repeated from their beginning to fill a window: {listed(parts, 'and')}."
-
-
-def is_private(variant: ShownVariant) -> bool:
-    """Whether a variant trains with differential privacy."""
-    return variant.setting("privacy") not in (None, "none")
 
 
 def best_by_budget(private: Sequence[ShownVariant], scored: Scored) -> list[str]:
@@ -213,16 +193,13 @@ def best_by_budget(private: Sequence[ShownVariant], scored: Scored) -> list[str]
     kept = [variant for variant in private if variant.setting("privacy") == "accountant"]
     found = []
     for budget in sorted({float(variant.setting("epsilon")) for variant in kept}):
-        own = [
-            (variant, scored.interval(variant.name, METRIC)) for variant in kept if variant.setting("epsilon") == budget
-        ]
+        own = [(each, scored.interval(each.name, METRIC)) for each in kept if each.setting("epsilon") == budget]
         ranked = sorted((pair for pair in own if np.isfinite(pair[1].mean)), key=lambda pair: -pair[1].mean)
         if ranked:
-            parts = [f"{_plain(variant)} {interval}" for variant, interval in ranked]
-            above = [variant for variant, interval in ranked if interval.known and interval.low > 0.5]
-            chance = "" if above else " No interval lies above 0.5."
-            ahead = "" if not above else _ahead([variant for variant, _ in ranked], scored)
-            found.append(f"At \u03b5 = {budget:g}, by AUC: {listed(parts, 'and')}.{chance}{ahead}")
+            parts = [f"{variant.unswept_title} {interval}" for variant, interval in ranked]
+            above = any(interval.known and interval.low > 0.5 for _, interval in ranked)
+            added = _ahead([variant for variant, _ in ranked], scored) if above else " No interval lies above 0.5."
+            found.append(f"At \u03b5 = {budget:g}, by AUC: {listed(parts, 'and')}.{added}")
     return found
 
 
@@ -232,33 +209,23 @@ def _ahead(ranked: Sequence[ShownVariant], scored: Scored) -> str:
     tests = scored.differences(best.name, [each.name for each in others], METRIC) if others else {}
     if not any(np.isfinite(p) for _, p in tests.values()):
         return ""
-    behind = [_plain(each) for each in others if significant(tests[each.name][1])]
-    return f" {_plain(best)} is significantly ahead of {listed(behind, 'and') if behind else 'none of them'}."
-
-
-def _plain(variant: ShownVariant) -> str:
-    return variant.unswept_title
+    behind = [each.unswept_title for each in others if significant(tests[each.name][1])]
+    return f" {best.unswept_title} is significantly ahead of {listed(behind, 'and') if behind else 'none of them'}."
 
 
 def _cells(outline: ExperimentOutline, scored: Scored, variant: ShownVariant, *, printed: bool) -> tuple[Cell, ...]:
     found = spent(variant)
     epsilon = found[0] if found else np.nan
     planned = float(variant.setting("epsilon"))
-    accuracy, auc = (scored.interval(variant.name, metric) for metric in ("accuracy", METRIC))
     cells = [
         Cell(f"{planned:g}", planned),
         Cell(significant_digits(epsilon, 3) if np.isfinite(epsilon) else NONE, epsilon, marked=epsilon > planned),
-        Cell(accuracy.text, accuracy.mean, _range(accuracy)),
-        Cell(auc.text, auc.mean, _range(auc)),
+        *(score_cell(scored.interval(variant.name, metric)) for metric in ("accuracy", METRIC)),
     ]
     if printed:
         numbers = printed_accuracies(outline, variant)
         cells += [Cell(NONE) if each is None else Cell(short(each), each, printed=True) for each in numbers]
     return tuple(cells)
-
-
-def _range(found: Interval) -> str:
-    return str(found).removeprefix(found.text).strip() if found.known else ""
 
 
 # What FGLBC brings to the report: scores at privacy budgets, its server's weights, and its printed accuracies.

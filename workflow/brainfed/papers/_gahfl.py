@@ -1,9 +1,7 @@
 """What GAHFL adds to the report: printed scores, drops under attacks, public subjects with and without institutions."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -25,8 +23,9 @@ from brainfed.reporting import (
     significant,
 )
 from brainfed.reporting.panels import Known, Panel, Place
-from brainfed.reporting.tables import Cell, Drop, Row, read_drops
+from brainfed.reporting.tables import Cell, Drop, Row, read_drops, score_cell
 from brainfed.reporting.text import listed
+from brainfed.runtime import read_json
 
 # Scores printed in the paper of GAHFL, by cohort, method, term left out and share of public subjects.
 
@@ -171,21 +170,15 @@ def beside_printed(drops: Sequence[Drop], scored: Scored, cohort: str) -> str:
         as_printed = one.attack in PRINTED_ATTACKS and not one.variant.is_defended
         if as_printed and printed_scores(cohort, one.clean) is not None and one.clean.setting("public.ratio") == RATIO:
             ours.setdefault(one.variant.method, []).append(one)
-    found = [
-        f"{own[0].variant.method_title} {short(-float(np.mean([_change(one, scored) for one in own])))} "
-        f"(printed {short(printed)})"
-        for method, own in ours.items()
-        if sorted(one.attack for one in own) == sorted(PRINTED_ATTACKS)
-        and own[0].clean == own[1].clean
-        and own[0].clean.setting("without") in (None, "none")
-        and (printed := mean_drop(method, cohort)) is not None
-    ]
+    found = []
+    for method, own in ours.items():
+        both = sorted(one.attack for one in own) == sorted(PRINTED_ATTACKS) and own[0].clean == own[1].clean
+        printed = mean_drop(method, cohort)
+        if both and own[0].clean.setting("without") in (None, "none") and printed is not None:
+            changes = [scored.difference(one.variant.name, one.clean.name, "accuracy", POOLED).mean for one in own]
+            found.append(f"{own[0].variant.method_title} {short(-float(np.mean(changes)))} (printed {short(printed)})")
     state = "Mean drop of accuracy over PAF and OFOM, all test subjects of a fold together"
     return f"{state}: {listed(found, 'and')}." if found else ""
-
-
-def _change(one: Drop, scored: Scored) -> float:
-    return scored.difference(one.variant.name, one.clean.name, "accuracy", POOLED).mean
 
 
 # What methods with a public set reach beside the public set alone and the paper's numbers, and who taught them.
@@ -221,18 +214,10 @@ class PublicTable:
     short: str
 
 
-def public_sets(known: Known) -> PublicTable | None:
-    """The table of an experiment with public subjects; None for any other, and for one on poison alone."""
-    return read_public_sets(known.outline, known.scored, known.cohort.name)
-
-
 def read_public_sets(outline: ExperimentOutline, scored: Scored, cohort: str) -> PublicTable | None:
-    """The table from an experiment's scores; `cohort` is the name of its cohort."""
-    public = [
-        variant
-        for variant in outline.variants
-        if ratio_of(variant) is not None and not variant.is_poisoned and not variant.is_defended
-    ]
+    """The table of an experiment with public subjects; None for any other, and for one on poison alone."""
+    clean = [variant for variant in outline.variants if not variant.is_poisoned and not variant.is_defended]
+    public = [variant for variant in clean if ratio_of(variant) is not None]
     if not public or (any(each.is_poisoned for each in outline.variants) and ALONE not in {v.method for v in public}):
         return None
     paper = paper_cohort_of(cohort) if outline.paper == GAHFL_PAPER else ""
@@ -279,17 +264,16 @@ def against_public(public: Sequence[ShownVariant], scored: Scored) -> list[str]:
         own = [variant for variant in public if ratio_of(variant) == ratio]
         alone = next((variant for variant in own if variant.method == ALONE), None)
         others = [variant for variant in own if variant.method != ALONE]
-        if alone is None or not others:
-            continue
-        tests = scored.differences(alone.name, [each.name for each in others], "auc")
-        parts = [f"{tests[each.name][0].as_difference()} with {each.unswept_title}" for each in others]
-        holding = [each.unswept_title for each in others if significant(tests[each.name][1])]
-        state = f"significant: {listed(holding, 'and')}" if holding else "none is significant"
-        reached = scored.interval(alone.name, "auc")
-        found.append(
-            f"{100 * ratio:g} % public: the public subjects alone reach an AUC of {reached}. "
-            f"With institutions it is {listed(parts, 'and')}; {state}."
-        )
+        if alone is not None and others:
+            tests = scored.differences(alone.name, [each.name for each in others], "auc")
+            parts = [f"{tests[each.name][0].as_difference()} with {each.unswept_title}" for each in others]
+            holding = [each.unswept_title for each in others if significant(tests[each.name][1])]
+            state = f"significant: {listed(holding, 'and')}" if holding else "none is significant"
+            reached = scored.interval(alone.name, "auc")
+            found.append(
+                f"{100 * ratio:g} % public: the public subjects alone reach an AUC of {reached}. "
+                f"With institutions it is {listed(parts, 'and')}; {state}."
+            )
     return found
 
 
@@ -298,7 +282,7 @@ def short_scans(variants: Sequence[ShownVariant]) -> str:
     found: dict[tuple[str, int], int] = {}
     for variant in variants:
         if variant.setting("crops") is not None and variant.costs:
-            counts = json.loads(Path(variant.costs[0]).read_text(encoding="utf-8"))["counts"]
+            counts = read_json(variant.costs[0])["counts"]
             way = "dropped_subjects" if "dropped_subjects" in counts else "wrapped_subjects"
             found[way, int(variant.setting("length"))] = int(counts[way])
     words = {"wrapped_subjects": "repeated from their beginning", "dropped_subjects": "left out of training"}
@@ -323,17 +307,12 @@ def _taught_cells(variant: ShownVariant, shares: "pd.Series[float]") -> tuple[Ce
 
 def _cells(scored: Scored, variant: ShownVariant, paper: str) -> tuple[Cell, ...]:
     ratio = ratio_of(variant) or 0.0
-    own = [scored.interval(variant.name, metric, POOLED) for metric in METRICS]
     cells = [Cell(f"{100 * ratio:g} %", ratio)]
-    cells += [
-        Cell(each.text, each.mean, str(each).removeprefix(each.text).strip() if each.known else "") for each in own
-    ]
+    cells += [score_cell(scored.interval(variant.name, metric, POOLED)) for metric in METRICS]
     if paper:
         printed = printed_scores(paper, variant)
-        cells += [
-            Cell(NONE, np.nan, printed=True) if printed is None else Cell(short(value), value, printed=True)
-            for value in (printed or (np.nan,) * len(METRICS))
-        ]
+        numbers = printed or (np.nan,) * len(METRICS)
+        cells += [Cell(short(value) if printed else NONE, value, printed=True) for value in numbers]
     return tuple(cells)
 
 
@@ -359,7 +338,12 @@ PAPER = Paper(
     templates=PackageLoader("brainfed.papers", "templates/gahfl"),
     panels=(
         Panel("printed-drops", Place.AFTER_SCORES, printed_drops, "gahfl/drops.html.j2"),
-        Panel("public-sets", Place.AFTER_SCORES, public_sets, "gahfl/public-sets.html.j2"),
+        Panel(
+            "public-sets",
+            Place.AFTER_SCORES,
+            lambda known: read_public_sets(known.outline, known.scored, known.cohort.name),
+            "gahfl/public-sets.html.j2",
+        ),
     ),
     cites=(
         Cited((GAHFL,), frozenset({"gahfl", "recurrent-local", "recurrent-central", "recurrent-public"})),

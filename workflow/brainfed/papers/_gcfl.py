@@ -147,14 +147,15 @@ def printed_method(variant: ShownVariant, cohort: str) -> str:
         return "" if changed else "self-train"
     if variant.method == "fedavg-gin":
         return {(): "fedavg", (("proximal", 0.01),): "fedprox"}.get(tuple(changed.items()), "")
-    if variant.method != "gcfl" or cohort not in THRESHOLDS:
-        return ""
-    if changed.keys() - {"similarity", "eps1", "eps2", "sequence"}:
+    others = changed.keys() - {"similarity", "eps1", "eps2", "sequence"}
+    if variant.method != "gcfl" or cohort not in THRESHOLDS or others:
         return ""
     *eps, sequence = THRESHOLDS[cohort]
-    plus = variant.setting("similarity") == "gradient_norms"
-    fits = [variant.setting("eps1"), variant.setting("eps2")] == eps
-    return ("gcfl+" if plus else "gcfl") if fits and (not plus or variant.setting("sequence") == sequence) else ""
+    if [variant.setting("eps1"), variant.setting("eps2")] != eps:
+        return ""
+    if variant.setting("similarity") != "gradient_norms":
+        return "gcfl"
+    return "gcfl+" if variant.setting("sequence") == sequence else ""
 
 
 def gcfl_source(cohort: str, institutions: int) -> str:
@@ -206,10 +207,8 @@ def gain_table(table: pd.DataFrame, outline: ExperimentOutline, cohort: str) -> 
     """The table from `evaluation._scores.COLUMNS`.
 
     Args:
-        table: of all variants.
         outline: the experiment. Where its repeats draw institutions anew, gains and spreads of institutions are left
             out: a mean over runs would join unrelated institutions.
-        cohort: name of the cohort.
     """
     variants, single = outline.variants, not outline.draws_anew
     held: Held = table.set_index(["variant", "scoring"]).to_dict("index")
@@ -220,24 +219,19 @@ def gain_table(table: pd.DataFrame, outline: ExperimentOutline, cohort: str) -> 
         last, best_kept = held[variant.name, LAST], held[variant.name, PAPER_SCORING]
         cells = [*_cells(last, single, best), *_cells(best_kept, single)]
         rows.append(Row(variant, (*cells, *(_printed_cells(printed.get(variant.name), cohort) if printed else ()))))
-    institutions = int(table["institutions"].max())
-    return GainTable(
-        rows,
-        worth_of_scoring(held, variants),
-        "" if single else DRAWN_ANEW,
-        gcfl_source(cohort, institutions) if printed else "",
-    )
+    source = gcfl_source(cohort, int(table["institutions"].max())) if printed else ""
+    return GainTable(rows, worth_of_scoring(held, variants), "" if single else DRAWN_ANEW, source)
 
 
 def worth_of_scoring(held: Held, variants: Sequence[ShownVariant]) -> str:
     """What scoring by the best of several models adds to the accuracy of each clustered variant."""
-    added = [
-        (variant, float(held[variant.name, PAPER_SCORING]["accuracy"] - held[variant.name, LAST]["accuracy"]))
-        for variant in variants
-        if variant.clusters
-    ]
-    parts = listed([f"{_added(value)} to {variant.title}" for variant, value in added], "and")
-    return f"Scoring by the best of several models on the test data adds {parts}; the ranking uses the last model."
+    parts = []
+    for variant in variants:
+        if variant.clusters:
+            kept, last = (held[variant.name, scoring]["accuracy"] for scoring in (PAPER_SCORING, LAST))
+            parts.append(f"{_added(float(kept - last))} to {variant.title}")
+    added = listed(parts, "and")
+    return f"Scoring by the best of several models on the test data adds {added}; the ranking uses the last model."
 
 
 def _added(value: float) -> str:
@@ -251,14 +245,12 @@ def _cells(values: Values, single: bool, best: float | None = None) -> tuple[Cel
     spreads = [float(values[name]) for name in (("sd", "institution_sd") if single else ("sd",))]
     note = " \u00b7 ".join(short(spread) for spread in spreads if np.isfinite(spread))
     marked = best is not None and round(accuracy - best, EXACT) == 0
+    score = Cell(rounded(accuracy), accuracy, note, marked)
     if not single or not np.isfinite(gain):
-        return Cell(rounded(accuracy), accuracy, note, marked), Cell(NONE), Cell(NONE)
+        return score, Cell(NONE), Cell(NONE)
     improved, equal, count = (int(values[name]) for name in ("improved", "equal", "institutions"))
-    return (
-        Cell(rounded(accuracy), accuracy, note, marked),
-        Cell(signed(gain), gain),
-        Cell(f"{improved} of {count}", improved / count, f"{equal} equal" if equal else ""),
-    )
+    better = Cell(f"{improved} of {count}", improved / count, f"{equal} equal" if equal else "")
+    return score, Cell(signed(gain), gain), better
 
 
 def _printed_cells(printed: PrintedGain | None, cohort: str) -> tuple[Cell, Cell, Cell]:
@@ -268,11 +260,8 @@ def _printed_cells(printed: PrintedGain | None, cohort: str) -> tuple[Cell, Cell
     if printed.min_gain is None or printed.improved is None:
         return accuracy, Cell(NONE), Cell(NONE)
     count = INSTITUTIONS[cohort.lower()]
-    return (
-        accuracy,
-        Cell(signed(printed.min_gain), printed.min_gain, printed=True),
-        Cell(f"{printed.improved} of {count}", printed.improved / count, printed=True),
-    )
+    better = Cell(f"{printed.improved} of {count}", printed.improved / count, printed=True)
+    return accuracy, Cell(signed(printed.min_gain), printed.min_gain, printed=True), better
 
 
 # What GCFL brings to the report: gains of institutions by two scorings, and the numbers of its Tables 3 and 4.
@@ -283,16 +272,14 @@ GCFL = Citation(
 )
 
 
-def _scored_twice(known: Known) -> bool:
-    return "clients" in known.outline.tables
-
-
 PAPER = Paper(
     name="gcfl",
     templates=PackageLoader("brainfed.papers", "templates/gcfl"),
     panels=(
         Panel("gains", Place.AFTER_SCORES, read_gains, "gcfl/gains.html.j2"),
-        Panel("two-scorings", Place.PROVENANCE, _scored_twice, "gcfl/scoring.html.j2"),
+        Panel(
+            "two-scorings", Place.PROVENANCE, lambda known: "clients" in known.outline.tables, "gcfl/scoring.html.j2"
+        ),
     ),
     cites=(Cited((GCFL,), frozenset({"gcfl", "fedavg-gin", "selftrain", "central-gin"})),),
 )

@@ -6,7 +6,9 @@ from ._colours import (
     INK, FAINT, RULE, PATIENT, UNLABELLED, SEX_COLOURS, WARM, COLD, ACCENT, ODD, KEPT, COUNTS, REAL, GENERATED, SERIES,
     ORDERED, GRAPHS, class_colours,
 )
-from ._contrasts import Vector, GroupEffects, GroupConnectivity, compare_groups, group_effects, joined, networks
+from ._contrasts import (
+    GroupEffects, GroupConnectivity, compare_groups, group_effects, labelled_subjects, joined, networks,
+)
 from ._papers import Cited, Paper
 from ._rounding import (
     METRIC_TITLES, SHOWN_METRICS, SIGNIFICANT, NONE, rounded, significant_digits, signed, short, counted, p_short,
@@ -22,7 +24,8 @@ __all__ = [
     "Citation", "mixed_versions",
     "INK", "FAINT", "RULE", "PATIENT", "UNLABELLED", "SEX_COLOURS", "WARM", "COLD", "ACCENT", "ODD", "KEPT", "COUNTS",
     "REAL", "GENERATED", "SERIES", "ORDERED", "GRAPHS", "class_colours",
-    "Vector", "GroupEffects", "GroupConnectivity", "compare_groups", "group_effects", "joined", "networks",
+    "GroupEffects", "GroupConnectivity", "compare_groups", "group_effects", "labelled_subjects",
+    "joined", "networks",
     "Cited", "Paper",
     "METRIC_TITLES", "SHOWN_METRICS", "SIGNIFICANT", "NONE", "rounded", "significant_digits", "signed", "short",
     "counted", "p_short", "p_value",

@@ -13,8 +13,8 @@ from scipy import stats
 
 from brainfed.cohort import DIAGNOSIS_WORDS, ClassWords
 from brainfed.imaging import FeatureSettings, connectivity
+from brainfed.runtime import Float64, IntArray, read_table
 
-Vector = NDArray[np.float64]
 FALSE_DISCOVERY_RATE = 0.05
 
 
@@ -28,8 +28,8 @@ class GroupEffects:
         counts: number of patients and of controls.
     """
 
-    effect: Vector
-    p: Vector
+    effect: Float64
+    p: Float64
     counts: tuple[int, int]
     words: ClassWords
 
@@ -48,7 +48,7 @@ class GroupEffects:
         """Discoveries and subjects, as entries of a summary."""
         return {"discoveries": self.discoveries, "patients": self.counts[0], "controls": self.counts[1]}
 
-    def strongest(self, count: int) -> NDArray[np.int64]:
+    def strongest(self, count: int) -> IntArray:
         """Positions of the `count` largest |d|, the strongest first."""
         return np.argsort(-np.abs(self.effect), kind="stable")[:count]
 
@@ -61,10 +61,10 @@ class GroupConnectivity(GroupEffects):
     """
 
     regions: tuple[str, ...]
-    patients: Vector
-    controls: Vector
+    patients: Float64
+    controls: Float64
 
-    def ends(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def ends(self) -> tuple[IntArray, IntArray]:
         """The two regions of every connection."""
         return np.triu_indices(len(self.regions), 1)
 
@@ -87,9 +87,7 @@ def compare_groups(
     return GroupConnectivity(found.effect, found.p, found.counts, words, regions, *means)
 
 
-def group_effects(
-    values: NDArray[np.float64], patient: NDArray[np.bool_], words: ClassWords = DIAGNOSIS_WORDS
-) -> GroupEffects:
+def group_effects(values: Float64, patient: NDArray[np.bool_], words: ClassWords = DIAGNOSIS_WORDS) -> GroupEffects:
     """Compare the rows of `values` (n, d) of patients, in the mask (n,), with the others."""
     first, second = values[patient], values[~patient]
     counts = (len(first), len(second))
@@ -101,6 +99,14 @@ def group_effects(
     t = effect / np.sqrt(1 / counts[0] + 1 / counts[1])
     p = 2 * stats.t.sf(np.abs(t), sum(counts) - 2)
     return GroupEffects(effect, p, counts, words)
+
+
+def labelled_subjects(participants: str, included: str) -> dict[str, int]:
+    """Analysed subject -> code of its class, in the order of the subjects' ids; those without a class are left out."""
+    decided = read_table(included, ["subject", "included"])
+    known = read_table(participants, ["subject", "diagnosis"]).set_index("subject")["diagnosis"].dropna()
+    chosen = set(decided.loc[decided["included"], "subject"]) & set(known.index)
+    return {subject: int(known[subject]) for subject in sorted(chosen)}
 
 
 def joined(summaries: Sequence[dict[str, Any]]) -> dict[str, Any]:

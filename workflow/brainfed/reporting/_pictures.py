@@ -59,12 +59,9 @@ def read_captions(files: Sequence[str | Path], words: ClassWords) -> dict[str, s
 
     A slot reads `{{ patients or "patients" }}`: Snakemake's own report fills none.
     """
-    texts = {Path(path).stem: Path(path).read_text(encoding="utf-8") for path in files}
-    return {
-        name: " ".join(_template(text).render(words.slots).split())
-        for name, text in texts.items()
-        if name != OF_SNAKEMAKE
-    }
+    templates = {path.stem: _template(path.read_text(encoding="utf-8")) for path in map(Path, files)}
+    templates.pop(OF_SNAKEMAKE, None)
+    return {name: " ".join(template.render(words.slots).split()) for name, template in templates.items()}
 
 
 @cache
@@ -110,9 +107,7 @@ def inline(content: str, prefix: str, alternative: str) -> str:
     """An SVG file as an element of a page: one image with alternative text, which shares no id with another one.
 
     Args:
-        content: the file.
         prefix: start of all its ids.
-        alternative: of the image.
     """
     body = content[re.search(r"<svg\b", content).start() :]  # type: ignore[union-attr]
     body = re.sub(r"<!--.*?-->|<metadata.*?</metadata>", "", body, flags=re.DOTALL)

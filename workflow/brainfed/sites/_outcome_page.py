@@ -404,7 +404,7 @@ def _picture(outline: OutcomeOutline, result: ExperimentResult) -> Picture | Non
     shown = [one for one in result.variants if one.score.mean == one.score.mean]
     if not shown:
         return None
-    rows = [IntervalRow(one.variant, one.score, one.variant.place, one.score.text) for one in shown]
+    rows = [IntervalRow(one.variant, one.score) for one in shown]
     at_sites = [{site: value for site, value in one.at_sites.items() if value == value} for one in shown]
     chart = by_site_chart(rows, at_sites, places(outline.words), outline.words.count)
     finding = "; ".join(f"{one.variant.title} {one.score.text}" for one in shown)

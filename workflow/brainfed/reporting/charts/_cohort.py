@@ -7,7 +7,6 @@ from functools import partial
 import altair as alt
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from brainfed.cohort import DIAGNOSIS_WORDS, ClassWords
 from brainfed.cohort.settings import FlagSettings
@@ -33,6 +32,7 @@ from brainfed.reporting.charts._style import (
     Chart,
     Line,
     apart,
+    coloured,
     dot_rows,
     height_of,
     note_chart,
@@ -40,14 +40,11 @@ from brainfed.reporting.charts._style import (
     titled,
     tooltip,
 )
-from brainfed.reporting.tables import Count, flow_steps
-from brainfed.runtime import read_table
+from brainfed.reporting.tables import Count, FlowStep, flow_steps
+from brainfed.runtime import Float64, read_table
 
-Values = NDArray[np.float64]
 SMALL, TALL = 205, 200
 """Pixels of each side of a panel of three or four."""
-
-THREE_DIGITS, TWO_DECIMALS = partial(significant_digits, digits=3), partial(rounded, digits=2)
 
 # The flow chart of exclusions: a box a step, beside the line down the excluded subjects with their reasons.
 
@@ -62,58 +59,57 @@ def flow_chart(people: pd.DataFrame, words: ClassWords = DIAGNOSIS_WORDS) -> Cha
     everybody, steps = flow_steps(people)
     boxes, lines, texts = [], [], []
 
-    def box(top: float, count: int, title: str, classes: str, colour: str) -> None:
+    def box(top: float, count: Count, title: str, colour: str) -> None:
         boxes.append({"left": 0, "right": WIDTH, "top": top, "bottom": top + BOX})
-        middle = top + BOX / 2
-        texts.append({"x": 12, "y": middle, "words": str(count), "colour": colour, "size": 22, "bold": True})
-        left = 26 + 14 * max(len(str(count)), 3)
+        middle, number, classes = top + BOX / 2, str(count.subjects), count.described(words)
+        texts.append({"x": 12, "y": middle, "words": number, "colour": colour, "size": 22, "bold": True})
+        left = 26 + 14 * max(len(number), 3)
         texts.append({"x": left, "y": middle - (8 if classes else 0), "words": title, "colour": colour, "bold": True})
         texts.append({"x": left, "y": middle + 9, "words": classes})
 
-    box(0, everybody.subjects, "in the phenotype table", everybody.described(words), FAINT)
+    box(0, everybody, "in the phenotype table", FAINT)
     top = float(BOX)
-    for step in steps or (None,):
-        said = ["nobody was left out"]
-        if step is not None:
-            texts.append({"x": SIDE + 10, "y": top + GAP + 15, "bold": True, "colour": ODD,
-                          "words": f"{sum(count.subjects for _, count in step.reasons)} left out"})  # fmt: skip
-            said = [line for reason in step.reasons for line in _reason(*reason, words)]
-        head = 18 if step is not None else 0
+    steps = steps or (FlowStep("", (), everybody),)
+    for step in steps:
+        left_out = sum(count.subjects for _, count in step.reasons)
+        said = [line for reason in step.reasons for line in _reason(*reason, words)] or ["nobody was left out"]
+        head = 18 if left_out else 0
         height = 12 + head + LINE_HEIGHT * len(said)
-        bottom = top + height + 2 * GAP
+        first, middle, bottom = top + GAP + 15, top + GAP + height / 2, top + height + 2 * GAP
+        if left_out:
+            texts.append({"x": SIDE + 10, "y": first, "bold": True, "colour": ODD, "words": f"{left_out} left out"})
         boxes.append({"left": SIDE, "right": WIDTH, "top": top + GAP, "bottom": top + GAP + height})
         lines.append({"x": 24, "x2": 24, "y": top, "y2": bottom - 5})
-        lines.append({"x": 24, "x2": SIDE, "y": top + GAP + height / 2, "y2": top + GAP + height / 2})
+        lines.append({"x": 24, "x2": SIDE, "y": middle, "y2": middle})
         texts.append({"x": 24, "y": bottom - 4, "words": "\u25bc", "colour": FAINT, "middle": True})
-        first = top + GAP + 15 + head
         for row, line in enumerate(said):
-            texts.append(
-                {"x": SIDE + 10 + 14 * line.startswith(" "), "y": first + LINE_HEIGHT * row, "words": line.strip()}
-            )
-        remaining = step.remaining if step is not None else everybody
-        last = step is None or step is steps[-1]
-        title = "analysed" if last or step is None else step.passed
-        box(bottom, remaining.subjects, title, remaining.described(words), KEPT if last else FAINT)
+            left = SIDE + 10 + 14 * line.startswith(" ")
+            texts.append({"x": left, "y": first + head + LINE_HEIGHT * row, "words": line.strip()})
+        last = step is steps[-1]
+        box(bottom, step.remaining, "analysed" if last else step.passed, KEPT if last else FAINT)
         top = bottom + BOX
-    scale = alt.Scale(domain=[0, WIDTH], nice=False), alt.Scale(domain=[top, 0], nice=False)
-    x, y = alt.X("x:Q", scale=scale[0], axis=None), alt.Y("y:Q", scale=scale[1], axis=None)
-    frames = alt.Chart(pd.DataFrame(boxes)).mark_rect(fill="transparent", stroke=RULE, cornerRadius=5)
     words_of = pd.DataFrame(texts).fillna({"colour": INK, "size": 11.5, "bold": False, "middle": False})
-    base = alt.Chart(words_of).encode(
+    return _drawn_flow(pd.DataFrame(boxes), pd.DataFrame(lines), words_of, top)
+
+
+def _drawn_flow(boxes: pd.DataFrame, lines: pd.DataFrame, texts: pd.DataFrame, height: float) -> Chart:
+    across, down = alt.Scale(domain=[0, WIDTH], nice=False), alt.Scale(domain=[height, 0], nice=False)
+    x, y = alt.X("x:Q", scale=across, axis=None), alt.Y("y:Q", scale=down, axis=None)
+    rules = alt.Chart(lines).mark_rule(color=FAINT).encode(x=x, y=y, x2="x2:Q", y2="y2:Q")
+    frames = alt.Chart(boxes).mark_rect(fill="transparent", stroke=RULE, cornerRadius=5).encode(
+        x=alt.X("left:Q", scale=across, axis=None), x2="right:Q", y=alt.Y("top:Q", scale=down, axis=None),
+        y2="bottom:Q",
+    )  # fmt: skip
+    base = alt.Chart(texts).encode(
         x=x, y=y, text="words:N", color=alt.Color("colour:N", scale=None), size=alt.Size("size:Q", scale=None)
     )
-    said_layers = [
+    said = [
         base.transform_filter(
             f"datum.bold === {str(bold).lower()} && datum.middle === {str(middle).lower()}"
         ).mark_text(align="center" if middle else "left", baseline="middle", fontWeight="bold" if bold else "normal")
         for bold, middle in ((True, False), (False, True), (False, False))
     ]
-    rules = alt.Chart(pd.DataFrame(lines)).mark_rule(color=FAINT).encode(x=x, y=y, x2="x2:Q", y2="y2:Q")
-    framed = frames.encode(
-        x=alt.X("left:Q", scale=scale[0], axis=None), x2="right:Q", y=alt.Y("top:Q", scale=scale[1], axis=None),
-        y2="bottom:Q",
-    )  # fmt: skip
-    return alt.layer(rules, framed, *said_layers).properties(width=WIDTH, height=round(top))
+    return alt.layer(rules, frames, *said).properties(width=WIDTH, height=round(height))
 
 
 def _reason(why: str, count: Count, words: ClassWords) -> list[str]:
@@ -139,10 +135,7 @@ def sites_chart(people: pd.DataFrame, words: ClassWords = DIAGNOSIS_WORDS) -> Ch
     order = [str(site) for site in counts["site"]]
     y = alt.Y("site:N", sort=order, axis=alt.Axis(title=None, labelPadding=8))
     x = alt.X("start:Q", axis=alt.Axis(title=f"analysed subjects (n = {table['subjects'].sum()})", tickCount=5))
-    colour = alt.Color(
-        "class:N", scale=alt.Scale(domain=list(shown), range=list(shown.values())),
-        legend=alt.Legend(title=None, orient="top", symbolType="square"),
-    )  # fmt: skip
+    colour = coloured("class", shown, alt.Legend(title=None, orient="top", symbolType="square"))
     tip = tooltip("site", "class", "subjects")
     bars = alt.Chart(table).mark_bar().encode(x=x, x2="end:Q", y=y, color=colour, tooltip=tip)
     numbers = alt.Chart(named).mark_text(fontSize=10.5).encode(
@@ -158,20 +151,19 @@ def ages_chart(people: pd.DataFrame, words: ClassWords = DIAGNOSIS_WORDS) -> Cha
     kept = used(people)
     if words.target == "sex":
         kept = kept.assign(sex=kept["diagnosis"].map(words.singular))
-    groups: dict[str, tuple[str, Values]] = {}
+    groups: dict[str, tuple[str, Float64]] = {}
     for code in words.shown:
         for sex in ("male", "female"):
             if words.target != "sex" or words.singular[code] == sex:
                 ages = kept.loc[(kept["diagnosis"] == code) & (kept["sex"] == sex), "age"]
                 name = sex if words.target == "sex" else f"{sex} {words.short[code]}"
                 groups[f"{name} (n = {len(ages)})"] = SEX_COLOURS[sex], _known(ages)
-    unknown = int(kept[["age", "sex"]].isna().any(axis=1).sum())
-    note = f"{unknown} without age or sex not shown" if unknown else ""
     panel = box_rows(groups, "age (years)", width=270, dots=True)
-    return titled(panel, "", note) if note else panel
+    unknown = int(kept[["age", "sex"]].isna().any(axis=1).sum())
+    return titled(panel, "", f"{unknown} without age or sex not shown") if unknown else panel
 
 
-def _known(values: "pd.Series[float]") -> Values:
+def _known(values: "pd.Series[float]") -> Float64:
     return np.asarray(values.dropna(), dtype=np.float64)
 
 
@@ -191,9 +183,9 @@ def series_chart(people: pd.DataFrame) -> Chart:
     }  # fmt: skip
     shown = [column for column in titles if kept[column].notna().any()]
     named = kept.groupby("site")["site"].transform(lambda site: f"{site.iloc[0]} (n = {len(site)})")
+    text = partial(significant_digits, digits=3)
     panels = [
-        _by_site(kept[column], named, titles[column], (0.0, 1.0), THREE_DIGITS, named=column == shown[0])
-        for column in shown
+        _by_site(kept[column], named, titles[column], (0.0, 1.0), text, named=column == shown[0]) for column in shown
     ]
     if kept["tr"].isna().all():
         panels[-1] = titled(panels[-1], "", "repetition times are not known")
@@ -218,16 +210,16 @@ def _by_site(
         shown = text(float(middle))
         rows.append({"site": str(site), "low": low, "mean": middle, "high": high, "shown": shown, "median": shown})
     table = pd.DataFrame(rows).assign(group="", hollow=False).round({"low": 4, "mean": 4, "high": 4})
-    groups = {"": ("", ACCENT)}
-    tip = ("site", "median")
-    return dot_rows(table, title, groups, tip, width=SMALL, row="site", lines=lines, named=named, legend=False)
+    return dot_rows(
+        table, title, {"": ("", ACCENT)}, ("site", "median"), width=SMALL, row="site", lines=lines, named=named,
+        legend=False,
+    )  # fmt: skip
 
 
 def quality_chart(people: pd.DataFrame, coverage: pd.DataFrame, unlike: float) -> Chart:
     """Similarity of each subject's connectivity to the others', signal to noise, coverage, regions without signal.
 
     Args:
-        people: the participants with their measures.
         coverage: subject, region, coverage.
         unlike: a robust z below minus this value marks a subject unlike the others.
     """
@@ -260,12 +252,11 @@ def _likeness(kept: pd.DataFrame, unlike: float) -> Chart:
     return titled(chart.properties(width=SMALL, height=TALL), title, note)
 
 
-def _tsnr(values: Values) -> Chart:
+def _tsnr(values: Float64) -> Chart:
     low, high, median = float(values.min()), float(values.max()), float(np.median(values))
     edges = np.linspace(low, high if high > low else low + 1, 25)
-    panel = histogram(
-        values, edges, "temporal SNR, median over regions", f"subjects (of {len(values)})", width=SMALL, height=TALL
-    )
+    upwards = f"subjects (of {len(values)})"
+    panel = histogram(values, edges, "temporal SNR, median over regions", upwards, width=SMALL, height=TALL)
     line = alt.Chart(pd.DataFrame({"at": [round(median, 4)]})).mark_rule(color=INK, strokeWidth=1.6).encode(x="at:Q")
     note = f"line: median {significant_digits(median, 3)}; lowest {significant_digits(low, 3)}"
     return titled(panel + line, "Signal to noise", note)
@@ -282,15 +273,13 @@ def _coverage(coverage: pd.DataFrame) -> Chart:
     y = alt.Y("mean:Q", title="subjects with a signal (%)" if series_only else "voxels with a signal (%)",
               scale=alt.Scale(domain=[0, 102], nice=False))  # fmt: skip
     base = alt.Chart(table).encode(x=x, tooltip=tooltip("region", "mean", "least"))
-    band = (
-        []
-        if series_only
-        else [base.mark_area(color=ACCENT, opacity=0.18, interpolate="step").encode(y=y, y2="least:Q")]
-    )
-    line = base.mark_line(color=ACCENT, interpolate="step", strokeWidth=1.6).encode(y=y)
+    layers = [base.mark_line(color=ACCENT, interpolate="step", strokeWidth=1.6).encode(y=y)]
+    if not series_only:
+        band = base.mark_area(color=ACCENT, opacity=0.18, interpolate="step").encode(y=y, y2="least:Q")
+        layers.insert(0, band)
     lowest = f"lowest: {table['region'].iloc[0]}, mean {rounded(100 * regions['mean'].iloc[0], 1)} %"
     note = "every region seen in every subject" if regions["min"].min() >= 1 else lowest
-    return titled(alt.layer(*band, line).properties(width=SMALL, height=TALL), "Coverage of regions", note)
+    return titled(alt.layer(*layers).properties(width=SMALL, height=TALL), "Coverage of regions", note)
 
 
 def _silent(count: "pd.Series[int]") -> Chart:
@@ -321,10 +310,8 @@ def motion_chart(
     """Mean framewise displacement by diagnosis and by site, and its correlation with every connection.
 
     Args:
-        people: the participants with their measures.
         connections: table of `imaging._quality`; empty if nothing could be correlated.
         limit: mean displacement in mm that marks strong motion.
-        words: names of the classes.
     """
     kept = used(people)
     if kept["mean_fd"].isna().all():
@@ -333,7 +320,7 @@ def motion_chart(
     own = {code: _known(kept.loc[kept["diagnosis"] == code, "mean_fd"]) for code in words.shown}
     groups = {f"{words.short[code]} (n = {len(values)})": (colours[code], values) for code, values in own.items()}
     above = f"{int((known > limit).sum())} of {len(known)} above {limit:g} mm"
-    sites = _by_site(kept["mean_fd"], kept["site"], FD, (0.25, 0.75), TWO_DECIMALS, named=True,
+    sites = _by_site(kept["mean_fd"], kept["site"], FD, (0.25, 0.75), partial(rounded, digits=2), named=True,
                      lines=[Line(0, dash=(1, 0)), Line(limit, dash=(4, 3))])  # fmt: skip
     r = _known(connections["r"])
     related: Chart = note_chart("not measured", SMALL, TALL)
@@ -353,9 +340,6 @@ def motion_chart(
     return apart(alt.hconcat(*panels, spacing=40))
 
 
-# Draw the charts that describe a cohort's subjects and scans.
-
-
 def draw_cohort(
     participants: str,
     included: str,
@@ -369,14 +353,7 @@ def draw_cohort(
     """Write the SVGs called flow, sites, ages, series, motion and quality.
 
     Args:
-        participants: the phenotype artefact.
-        included: the subjects of the analysis.
-        measures: the measures of quality.
-        connections: correlation of every connection with motion.
-        coverage: the coverage tables of all parts.
-        flag: limits beyond which a subject is listed.
         outputs: figure -> path.
-        words: names of the classes.
     """
     people = read_cohort(participants, included, measures)
     covered = pd.concat([read_table(path, ["subject", "region", "coverage"]) for path in coverage], ignore_index=True)

@@ -6,12 +6,11 @@ from typing import Any
 import altair as alt
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from brainfed.reporting import COUNTS, INK, significant_digits
-from brainfed.reporting.charts._style import ROW, Panel, tooltip
+from brainfed.reporting.charts._style import ROW, Panel, coloured, tooltip
+from brainfed.runtime import Float64
 
-Values = NDArray[np.float64]
 JITTER_SEED = 0
 MOST_DOTS = 2000
 """Of so many values and more, evenly chosen ones of a group are drawn beside its box."""
@@ -20,8 +19,8 @@ LANE = 46
 
 
 def histogram(
-    values: Values,
-    edges: Values,
+    values: Float64,
+    edges: Float64,
     across: str | list[str],
     upwards: str,
     *,
@@ -37,8 +36,7 @@ def histogram(
         across: title of the horizontal axis.
         upwards: title of the vertical axis.
         chance: standard deviation of that distribution; 0: it is not drawn.
-        width: pixels.
-        height: pixels.
+        width, height: pixels.
     """
     counts, _ = np.histogram(values, edges)
     bars = pd.DataFrame({"start": edges[:-1].round(6), "end": edges[1:].round(6), "count": counts})
@@ -58,7 +56,7 @@ def histogram(
 
 
 def box_rows(
-    groups: Mapping[str, tuple[str, Values]],
+    groups: Mapping[str, tuple[str, Float64]],
     title: str,
     *,
     width: int,
@@ -81,23 +79,17 @@ def box_rows(
         start: where the axis starts; None: at the smallest value.
     """
     order = list(groups)
-    colour = alt.Color(
-        "group:N", scale=alt.Scale(domain=order, range=[colour for colour, _ in groups.values()]), legend=None
-    )
+    colour = coloured("group", {name: shade for name, (shade, _) in groups.items()}, None)
     y = alt.Y("group:N", sort=order, scale=alt.Scale(domain=order),
               axis=alt.Axis(title=None, labels=named, labelPadding=8))  # fmt: skip
     lane = alt.Scale(domain=[-1, 1])
     ends = [value for _, values in groups.values() for value in values] + ([limit] if limit is not None else [])
     first, last = (min(ends, default=0.0) if start is None else start), 1.03 * max(ends, default=1.0)
     scale = alt.Scale(domain=[round(first, 4), round(last, 4)], nice=False, zero=False)
-    boxes = pd.DataFrame(
-        [
-            {"group": name, "place": 0.55 if dots else 0.0, **_box(values, whiskers)}
-            for name, (_, values) in groups.items()
-            if len(values)
-        ]
-    )
-    base = alt.Chart(boxes)
+    base = alt.Chart(pd.DataFrame([
+        {"group": name, "place": 0.55 if dots else 0.0, **_box(values, whiskers)}
+        for name, (_, values) in groups.items() if len(values)
+    ]))  # fmt: skip
     shared: dict[str, Any] = {
         "y": y, "yOffset": alt.YOffset("place:Q", scale=lane),
         "tooltip": tooltip("group", "subjects", "median", "middle half"),
@@ -123,7 +115,7 @@ def box_rows(
     return alt.layer(*layers).properties(width=width, height=(LANE if dots else ROW) * max(len(order), 1))
 
 
-def _box(values: Values, whiskers: tuple[float, float] | None) -> dict[str, float | str]:
+def _box(values: Float64, whiskers: tuple[float, float] | None) -> dict[str, float | str]:
     low, middle, high = (float(value) for value in np.quantile(values, [0.25, 0.5, 0.75]))
     if whiskers is None:
         inside = values[(values >= low - 1.5 * (high - low)) & (values <= high + 1.5 * (high - low))]
@@ -136,7 +128,7 @@ def _box(values: Values, whiskers: tuple[float, float] | None) -> dict[str, floa
     return {name: round(value, 4) for name, value in found.items()} | shown
 
 
-def _dots(group: str, values: Values) -> pd.DataFrame:
+def _dots(group: str, values: Float64) -> pd.DataFrame:
     place = np.random.default_rng(JITTER_SEED).uniform(-0.9, 0.15, len(values))
     chosen = np.unique(np.linspace(0, len(values) - 1, min(len(values), MOST_DOTS)).astype(int))
     return pd.DataFrame({"group": group, "value": values[chosen].round(4), "place": place[chosen].round(3)})
@@ -146,14 +138,8 @@ def steps(
     table: pd.DataFrame, x: alt.X, y: alt.Y, colours: Mapping[str, str], tip: Sequence[str] = (), *, legend: bool = True
 ) -> alt.Chart:
     """One outline a series (column `series`) over whole numbers or equal bins, named in the order of `colours`."""
-    scale = alt.Scale(domain=list(colours), range=list(colours.values()))
-    key = alt.Legend(title=None, orient="top", columns=1)
-    chart: alt.Chart = (
-        alt.Chart(table)
-        .mark_line(interpolate="step", strokeWidth=1.8)
-        .encode(
-            x=x, y=y, tooltip=tooltip(*tip) if tip else alt.Undefined,
-            color=alt.Color("series:N", scale=scale, legend=key if legend else None),
-        )
+    key = alt.Legend(title=None, orient="top", columns=1) if legend else None
+    chart: alt.Chart = alt.Chart(table).mark_line(interpolate="step", strokeWidth=1.8).encode(
+        x=x, y=y, tooltip=tooltip(*tip) if tip else alt.Undefined, color=coloured("series", colours, key)
     )  # fmt: skip
     return chart

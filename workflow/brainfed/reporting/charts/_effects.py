@@ -10,12 +10,33 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from brainfed.cohort import DIAGNOSIS_WORDS, ClassWords
+from brainfed.cohort import ClassWords
 from brainfed.imaging.morphometry import measure_of
-from brainfed.reporting import COLD, FAINT, RULE, SERIES, WARM, GroupEffects, group_effects, joined, signed
+from brainfed.reporting import (
+    COLD,
+    FAINT,
+    RULE,
+    SERIES,
+    WARM,
+    GroupEffects,
+    group_effects,
+    joined,
+    labelled_subjects,
+    signed,
+)
 from brainfed.reporting.charts._distributions import JITTER_SEED, LANE, histogram
-from brainfed.reporting.charts._style import Chart, Line, apart, dot_rows, height_of, save_chart, titled, tooltip
-from brainfed.runtime import canonical_json, read_arrays, read_table, write_text
+from brainfed.reporting.charts._style import (
+    Chart,
+    Line,
+    apart,
+    coloured,
+    dot_rows,
+    height_of,
+    save_chart,
+    titled,
+    tooltip,
+)
+from brainfed.runtime import canonical_json, read_arrays, write_text
 
 # Of connections: how many have which effect, beside what equal groups give.
 
@@ -54,29 +75,17 @@ SHOWN = 20
 
 
 def draw_measures(
-    measures: str,
-    participants: str,
-    included: str,
-    outputs: Mapping[str, str],
-    words: ClassWords = DIAGNOSIS_WORDS,
+    measures: str, participants: str, included: str, outputs: Mapping[str, str], words: ClassWords
 ) -> None:
     """Write the SVG called measures, and the numbers called summary.
 
     Args:
-        measures: the cohort's FreeSurfer measures.
-        participants: the phenotype artefact.
-        included: the subjects of the analysis.
         outputs: figure -> path.
-        words: names of the classes.
     """
-    decided = read_table(included, ["subject", "included"])
-    subjects = sorted(decided.loc[decided["included"], "subject"])
-    known = read_table(participants, ["subject", "diagnosis"]).set_index("subject")["diagnosis"].dropna()
+    known = labelled_subjects(participants, included)
     file = read_arrays(measures, ["measures"])
-    place = {subject: row for row, subject in enumerate(file.subjects)}
-    labelled = [subject for subject in subjects if subject in known.index]
-    values = file.arrays["measures"][[place[subject] for subject in labelled]].astype(np.float64)
-    codes = known[labelled].to_numpy(dtype=np.int64)
+    values = file.arrays["measures"][[file.subjects.index(subject) for subject in known]].astype(np.float64)
+    codes = np.array(list(known.values()))
     contrasts = [group_effects(values, codes == code, named) for code, named in words.contrasts]
     names = tuple(file.metadata["regions"])
     save_chart(measures_chart(contrasts, names), outputs["measures"])
@@ -111,25 +120,21 @@ def _measures(effects: GroupEffects, names: tuple[str, ...]) -> tuple[Chart, Cha
     })  # fmt: skip
     groups = {kind: (kind, colour) for kind, colour in {**KINDS, OTHER: FAINT}.items()}
     largest = dot_rows(table, title, groups, ("measure", "shown"), width=330, row="measure", lines=[Line(0)])
-    reach = 1.96 * effects.chance_sd
-    chance = alt.Chart(pd.DataFrame({"low": [round(-reach, 4)], "high": [round(reach, 4)]})).mark_rect(
-        color=RULE, opacity=0.4
-    )
+    reach = round(1.96 * effects.chance_sd, 4)
+    chance = alt.Chart(pd.DataFrame({"low": [-reach], "high": [reach]})).mark_rect(color=RULE, opacity=0.4)
     chance_band = chance.encode(x="low:Q", x2="high:Q")
     spread = np.random.default_rng(JITTER_SEED).uniform(-1, 1, len(names)).round(3)
     single = pd.DataFrame({"measure": list(names), "kind": kinds, "d": d, "place": spread})
     single = single[single["kind"] != OTHER]
-    present = [kind for kind in KINDS if kind in kinds]
-    single["kind"] = [f"{kind} (n = {kinds.count(kind)})" for kind in single["kind"]]
-    order = [f"{kind} (n = {kinds.count(kind)})" for kind in present]
-    colour = alt.Color("kind:N", scale=alt.Scale(domain=order, range=[KINDS[kind] for kind in present]), legend=None)
+    counted = {kind: f"{kind} (n = {kinds.count(kind)})" for kind in KINDS if kind in kinds}
+    single["kind"] = single["kind"].map(counted)
+    order = list(counted.values())
     dots = alt.Chart(single).mark_circle(size=24, opacity=0.6).encode(
         x=alt.X("d:Q", title=title), y=alt.Y("kind:N", sort=order, axis=alt.Axis(title=None, labelPadding=8)),
-        yOffset=alt.YOffset("place:Q", scale=alt.Scale(domain=[-1.3, 1.3])), color=colour,
-        tooltip=tooltip("measure", "d"),
+        yOffset=alt.YOffset("place:Q", scale=alt.Scale(domain=[-1.3, 1.3])), tooltip=tooltip("measure", "d"),
+        color=coloured("kind", {title: KINDS[kind] for kind, title in counted.items()}, None),
     )  # fmt: skip
-    zero = Line(0).drawn
-    every = alt.layer(chance_band, zero, dots).properties(width=260, height=1.4 * LANE * max(len(order), 1))
+    every = alt.layer(chance_band, Line(0).drawn, dots).properties(width=260, height=1.4 * LANE * max(len(order), 1))
     return (
         titled(alt.layer(chance_band, largest).properties(width=330, height=height_of(table)),
                f"The {len(chosen)} strongest of {len(names)}"),

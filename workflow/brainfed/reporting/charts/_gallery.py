@@ -9,9 +9,17 @@ import pandas as pd
 from brainfed.cohort import DIAGNOSIS_WORDS, ClassWords
 from brainfed.evaluation import LIRA, LOSS, ratio_of_splits, read_predictions, subgroup_scores, test_train_ratio
 from brainfed.reporting import Groups, Interval, PageTests, Scored, ShownVariant, places, read_cohort, rounded
-from brainfed.reporting.charts._curves import calibration_chart, confusion_chart, operating_chart, roc_chart
-from brainfed.reporting.charts._lines import gain_chart, learning_chart, read_history
-from brainfed.reporting.charts._scores import CHANCE, differences_chart, forest_chart, headline_chart, subgroups_chart
+from brainfed.reporting.charts._curves import calibration_chart, confusion_chart, roc_chart
+from brainfed.reporting.charts._lines import learning_chart, over_people, read_history, sure
+from brainfed.reporting.charts._scores import (
+    CHANCE,
+    differences_chart,
+    forest_chart,
+    gain_chart,
+    headline_chart,
+    operating_chart,
+    subgroups_chart,
+)
 from brainfed.reporting.charts._style import (
     Chart,
     IntervalRow,
@@ -46,45 +54,37 @@ def traffic_chart(
     Args:
         variants: with the `cost.json` of their first repeat, and those of their generators.
         scores: variant -> mean AUC over institutions and runs.
-        words: nouns of the cohort.
         named: places of training; None: those of the words.
     """
     shown = [variant for variant in variants if np.isfinite(scores[variant.name].mean)]
     if not shown:
         return None
     ordered = sorted(shown, key=lambda variant: (-scores[variant.name].mean, variant.name))
-    rows = [IntervalRow(one, scores[one.name], one.place, scores[one.name].text) for one in ordered]
     groups = named or places(words)
-    sent = [(variant, sum(one.bytes for one in crossings_of(variant)), _leaves(variant)) for variant in ordered]
+    sent = [(variant, sum(one.bytes for one in crossings_of(variant))) for variant in ordered]
+    rows = [IntervalRow(one, scores[one.name]) for one in ordered]
     score = interval_panel(rows, "AUC, mean over institutions and runs", groups, width=330, zero=CHANCE)
     return alt.hconcat(score, _bytes(sent, groups, words, width=330), spacing=62)
 
 
-def _leaves(variant: ShownVariant) -> str:
-    crossed = crossings_of(variant)
-    return SINGLE if any(one.patient_level for one in crossed) else (SUMS if crossed else NONE)
-
-
-def _bytes(sent: Sequence[tuple[ShownVariant, int, str]], groups: Groups, words: ClassWords, width: int) -> Panel:
+def _bytes(sent: Sequence[tuple[ShownVariant, int]], groups: Groups, words: ClassWords, width: int) -> Panel:
     """The bytes that every method sends on a logarithmic axis; hollow: entries of single subjects are among them."""
-    rows = [
-        {
+    rows = []
+    for variant, count in sent:
+        crossed = crossings_of(variant)
+        single = any(one.patient_level for one in crossed)
+        leaves = SINGLE.format(subjects=words.subjects) if single else SUMS if crossed else NONE
+        rows.append({
             "variant": variant.name, "method": variant.title, "group": variant.place, "low": NOTHING,
-            "mean": max(count, NOTHING), "high": max(count, NOTHING), "hollow": leaves == SINGLE,
-            "shown": readable_bytes(count) if count else NONE, "leaves": leaves.format(subjects=words.subjects),
-        }
-        for variant, count, leaves in sent
-    ]  # fmt: skip
+            "mean": max(count, NOTHING), "high": max(count, NOTHING), "hollow": single,
+            "shown": readable_bytes(count) if count else NONE, "leaves": leaves,
+        })  # fmt: skip
     title = ["bytes that cross institutions in one run", f"(hollow: {SINGLE.format(subjects=words.subjects)} do)"]
-    return dot_rows(
-        pd.DataFrame(rows), title, groups, ("method", "shown", "leaves"), width=width, named=False, ticks=BYTES
-    )
+    tip = ("method", "shown", "leaves")
+    return dot_rows(pd.DataFrame(rows), title, groups, tip, width=width, named=False, ticks=BYTES)
 
 
 # What models reveal of their training subjects: AUC beside that of an attack and what crosses, the best method first.
-
-SURE = 100
-"""Runs of an interval over people: enough to draw it."""
 
 
 def draw_leakage(
@@ -99,29 +99,20 @@ def leakage_chart(leaks: Sequence[Leak], words: ClassWords = DIAGNOSIS_WORDS) ->
     if not leaks:
         return note_chart("no method gives the scores of its training subjects")
     ordered, groups = sorted(leaks, key=lambda leak: (-leak.score, leak.variant.name)), places(words)
-    own = [Interval(leak.score, np.nan, np.nan, 0) for leak in ordered]
-    attacks = [Interval(leak.auc, leak.low, leak.high, SURE) for leak in ordered]
-    score, revealed = (
-        [IntervalRow(leak.variant, one, leak.variant.place, rounded(one.mean, 2))
-         for leak, one in zip(ordered, found, strict=True)]
-        for found in (own, attacks)
-    )  # fmt: skip
-    sent = [(leak.variant, leak.sent, _leaves(leak.variant)) for leak in ordered]
-    title = f"AUC of {_attacks(leaks)}"
+    score = [IntervalRow(one.variant, sure(one.score), rounded(one.score, 2)) for one in ordered]
+    revealed = [
+        IntervalRow(one.variant, over_people(one.auc, one.low, one.high), rounded(one.auc, 2)) for one in ordered
+    ]
+    attack = f"an attack ({ATTACK_TITLES[leaks[0].attack]})"
+    if len({leak.attack for leak in leaks}) > 1:
+        attack = f"the stronger attack ({ATTACK_TITLES[LIRA]} or {ATTACK_TITLES[LOSS]})"
+    title = f"AUC of {attack}"
     panels = (
         interval_panel(score, "AUC of the method", groups, width=190, zero=CHANCE),
         interval_panel(revealed, title, groups, width=230, zero=CHANCE, zero_title="reveals nothing", named=False),
-        _bytes(sent, groups, words, width=150),
+        _bytes([(leak.variant, leak.sent) for leak in ordered], groups, words, width=150),
     )
     return headed(alt.hconcat(*panels, spacing=50), _finding(leaks))
-
-
-def _attacks(leaks: Sequence[Leak]) -> str:
-    """The attack, or that it is the stronger one of each method."""
-    made = {leak.attack for leak in leaks}
-    if len(made) > 1:
-        return f"the stronger attack ({ATTACK_TITLES[LIRA]} or {ATTACK_TITLES[LOSS]})"
-    return f"an attack ({ATTACK_TITLES[made.pop()]})"
 
 
 def _finding(leaks: Sequence[Leak]) -> str:
@@ -166,13 +157,10 @@ def draw_experiment(
 
     Args:
         variants: in the order of the table, with the `cost.json` of their first repeat.
-        repeats: number of repeats.
         inputs: `predictions` and `histories` (variants, inside them repeats), one `runs`, `tests`, `gain` table, one
             table `people`, `included` and `quality` of the cohort, and `splits` where subjects train that no fold
             tests.
-        reference: reference variant of the tests.
         outputs: figure -> path.
-        words: names of the classes.
         pooled: whether a class means the same in all institutions; else the curves of pooled subjects are a note.
     """
     order = [(variant.name, repeat) for variant in variants for repeat in range(repeats)]
@@ -186,57 +174,36 @@ def draw_experiment(
     compared = PageTests(scored, variants, reference)
     answer = find_answer(compared)
     means = {variant.name: scored.interval(variant.name, "auc") for variant in variants}
-    groups, front = places(words, unseen=answer.unseen), in_front(answer) or strongest_by_place(runs, variants)
+    groups, folds = places(words, unseen=answer.unseen), len(predictions[["repeat", "fold"]].drop_duplicates())
+
+    def strongest(names: "pd.Series[str]") -> Sequence[ShownVariant]:
+        """The strongest of these variants at each place of training."""
+        return strongest_by_place(runs, [variant for variant in variants if variant.name in set(names)])
+
     charts: dict[str, alt.TopLevelMixin | None] = {
         "headline": headline_chart(answer, find_beside(compared), words),
         "forest": forest_chart(scored, variants, reference, groups, words.count),
-        "differences": differences_chart(
-            tests, variants, len(predictions[["repeat", "fold"]].drop_duplicates()), groups
-        ),
+        "differences": differences_chart(tests, variants, folds, groups),
         "traffic": traffic_chart(variants, means, words, groups),
         "gain": gain_chart(gain, variants, scored),
-        "learning": learning_chart(
-            history, variants, strongest_by_place(runs, _trained(history, variants)), groups, words.count
-        ),
+        "learning": learning_chart(history, variants, strongest(history["variant"]), groups, words.count),
     }
-    if pooled:
-        people = read_cohort(participants, included, quality)
-        charts |= _of_pooled_subjects(predictions, people, variants, scored, front, words, groups)
-    absent = ABSENT if pooled else ABSENT | dict.fromkeys(("roc", "calibration", "confusion"), NOT_POOLED)
-    if words.count > 2 or not pooled:
-        absent = absent | dict.fromkeys(("operating", "subgroups"), NOT_POOLED if not pooled else TWO_CLASSES)
-    for name in (*charts, *(name for name in absent if name not in charts)):
+    absent = dict(ABSENT)
+    if not pooled:
+        absent |= dict.fromkeys(("roc", "calibration", "confusion", "operating", "subgroups"), NOT_POOLED)
+    else:
+        front = in_front(answer) or strongest_by_place(runs, variants)
+        probable = strongest(predictions.loc[predictions["kind"] == "probability", "variant"])
+        charts["roc"] = roc_chart(predictions, variants, front, scored, words, groups)
+        charts["calibration"] = calibration_chart(predictions, variants, probable, words, groups)
+        charts["confusion"] = confusion_chart(predictions, variants, words)
+        if words.count > 2:
+            absent |= dict.fromkeys(("operating", "subgroups"), TWO_CLASSES)
+        else:
+            ahead = predictions[predictions["variant"].isin([variant.name for variant in front])]
+            people = read_cohort(participants, included, quality)
+            charts["operating"] = operating_chart(predictions, variants, ratio, groups)
+            charts["subgroups"] = subgroups_chart(subgroup_scores(ahead, people), front, words, groups)
+    for name in dict.fromkeys((*charts, *absent)):
         finding = verdict(answer) if name == "headline" and charts[name] is not None else ""
         save_chart(charts.get(name) or note_chart(absent[name]), outputs[name], finding)
-
-
-def _trained(history: pd.DataFrame, variants: Sequence[ShownVariant]) -> list[ShownVariant]:
-    """The variants with learning curves."""
-    held = set(history["variant"])
-    return [variant for variant in variants if variant.name in held]
-
-
-def _of_pooled_subjects(
-    predictions: pd.DataFrame,
-    people: pd.DataFrame,
-    variants: Sequence[ShownVariant],
-    scored: Scored,
-    front: Sequence[ShownVariant],
-    words: ClassWords,
-    groups: Groups,
-) -> dict[str, alt.TopLevelMixin | None]:
-    """Charts of the predictions of all institutions, in which a class is the same."""
-    probable = set(predictions.loc[predictions["kind"] == "probability", "variant"])
-    calibrated = [variant for variant in variants if variant.name in probable]
-    found: dict[str, alt.TopLevelMixin | None] = {
-        "roc": roc_chart(predictions, variants, front, scored, words, groups),
-        "calibration": calibration_chart(
-            predictions, variants, strongest_by_place(scored.runs, calibrated), words, groups
-        ),
-        "confusion": confusion_chart(predictions, variants, words),
-    }
-    if words.count == 2:
-        ahead = predictions[predictions["variant"].isin([variant.name for variant in front])]
-        found["operating"] = operating_chart(predictions, variants, scored.ratio, groups)
-        found["subgroups"] = subgroups_chart(subgroup_scores(ahead, people), front, words, groups)
-    return found

@@ -16,19 +16,29 @@ from brainfed.graphs import contents
 from brainfed.reporting import GRAPHS, ShownVariant, class_colours, rounded, signed
 from brainfed.reporting.charts._distributions import box_rows, steps
 from brainfed.reporting.charts._style import (
+    NOT_HIDDEN,
     Chart,
     Line,
+    Panel,
     dot_rows,
     headed,
     note_chart,
     save_chart,
-    shown_ones,
     titled,
     tooltip,
 )
 from brainfed.reporting.tables import ShownGraph, distinct_titles
 from brainfed.reporting.text import listed
-from brainfed.runtime import ArrayFile, canonical_json, file_digest, read_arrays, read_table, write_text
+from brainfed.runtime import (
+    ArrayFile,
+    Float64,
+    IntArray,
+    canonical_json,
+    file_digest,
+    read_arrays,
+    read_table,
+    write_text,
+)
 
 # Population graphs: how often neighbours agree, and how many there are.
 
@@ -50,7 +60,7 @@ def homophily_chart(table: pd.DataFrame) -> Chart:
         high=ends.max(axis=1).round(4), group=means["title"], hollow=False,
         shown=[_against_chance(found, chance) for found, chance in ends.itertuples(index=False)],
     ).rename(columns={"title": "graph"})  # fmt: skip
-    groups = {title: (title, colour) for title, colour in _colours(titles).items()}
+    groups = {title: (title, _colour(number)) for number, title in enumerate(titles)}
     return dot_rows(
         rows.drop(columns=["found", "chance"]), "edges that join equal labels (share; hollow: expected by chance)",
         groups, ("graph", "label", "shown"), width=PAIR, row="label", lines=[Line(0), Line(1)], lanes=True,
@@ -58,8 +68,8 @@ def homophily_chart(table: pd.DataFrame) -> Chart:
     )  # fmt: skip
 
 
-def _colours(titles: Sequence[str]) -> dict[str, str]:
-    return {title: GRAPHS[number % len(GRAPHS)] for number, title in enumerate(titles)}
+def _colour(number: int) -> str:
+    return GRAPHS[number % len(GRAPHS)]
 
 
 def _against_chance(found: float, chance: float) -> str:
@@ -70,15 +80,15 @@ def _against_chance(found: float, chance: float) -> str:
 
 def degrees_chart(graphs: Sequence[ShownGraph]) -> Chart:
     """Distribution of the number of neighbours over all repeats, one outline a distinct graph."""
-    held: dict[str, list[NDArray[np.int64]]] = {}
+    held: dict[str, list[IntArray]] = {}
     for shown, title in zip(graphs, distinct_titles(graphs), strict=True):
         held.setdefault(title, []).append(shown.degrees())
     top = max(int(degrees.max()) for group in held.values() for degrees in group)
     parts, colours = [], {}
-    for (title, group), colour in zip(held.items(), _colours(list(held)).values(), strict=True):
+    for number, (title, group) in enumerate(held.items()):
         degrees = np.concatenate(group)
         name = f"{title}: median {rounded(np.median(degrees), 0)}"
-        colours[name] = colour
+        colours[name] = _colour(number)
         share = 100 * np.bincount(degrees, minlength=top + 2) / len(degrees)
         parts.append(pd.DataFrame({"series": name, "neighbours": np.arange(top + 2), "share": share.round(2)}))
     whole = alt.Axis(format="d", values=list(range(0, top + 2, -(-top // 8))))
@@ -104,21 +114,17 @@ class Sizes:
     """
 
     data_set: NDArray[np.object_]
-    label: NDArray[np.int64]
-    nodes: NDArray[np.int64]
-    degree: NDArray[np.float64]
+    label: IntArray
+    nodes: IntArray
+    degree: Float64
 
 
 def draw_sizes(graphs: str, participants: str, included: str, drawn: str, summary: str, words: ClassWords) -> None:
     """Write the SVG and the summary.
 
     Args:
-        graphs: the graphs of the cohort.
         participants: subject, site, diagnosis: id, data set and class of a graph.
         included: the graphs of the analysis.
-        drawn: path of the SVG.
-        summary: path of the summary.
-        words: names of the classes.
     """
     file = read_arrays(graphs)
     people = read_table(participants, ["subject", "site", "diagnosis"]).set_index("subject").loc[list(file.subjects)]
@@ -137,16 +143,13 @@ def sizes_chart(sizes: Sizes, words: ClassWords) -> Chart:
         for code in words.shown
         if (held := np.asarray((sizes.data_set == name) & (sizes.label == code))).any()
     }
-    panels = [
-        box_rows(
-            {title: (colour, values[held]) for title, (colour, held) in rows.items()}, words_of_axis, width=330,
-            dots=False, whiskers=(5, 95), named=not number, start=0,
-        )
-        for number, (values, words_of_axis) in enumerate(
-            [(sizes.nodes.astype(np.float64), "nodes of a graph"),
-             (sizes.degree, "neighbours of a node, mean of a graph")]
-        )
-    ]  # fmt: skip
+    panels: list[Panel] = []
+    for title, values in (
+        ("nodes of a graph", sizes.nodes.astype(np.float64)),
+        ("neighbours of a node, mean of a graph", sizes.degree),
+    ):
+        groups = {name: (colour, values[held]) for name, (colour, held) in rows.items()}
+        panels.append(box_rows(groups, title, width=330, dots=False, whiskers=(5, 95), named=not panels, start=0))
     return alt.hconcat(*panels, spacing=40)
 
 
@@ -161,29 +164,22 @@ def _sizes(file: ArrayFile, people: pd.DataFrame, kept: NDArray[np.bool_]) -> Si
 
 
 def _summary(file: ArrayFile, sizes: Sizes, people: pd.DataFrame) -> dict[str, Any]:
-    held = contents(file.arrays)
-    labels: Sequence[int] = people["diagnosis"].tolist()
-    pairs: dict[bytes, set[int]] = {}
-    for content, label in zip(held, labels, strict=True):
-        pairs.setdefault(content, set()).add(label)
+    held, nodes = contents(file.arrays), sizes.nodes
+    labels: dict[bytes, set[int]] = {}
+    for content, label in zip(held, people["diagnosis"], strict=True):
+        labels.setdefault(content, set()).add(int(label))
     times = Counter(held)
     return {
         "data_sets": file.metadata["data_sets"],
-        "nodes": _range(sizes.nodes),
+        "nodes": {"median": float(np.median(nodes)), "least": int(nodes.min()), "most": int(nodes.max())},
         "degree": round(float(np.median(sizes.degree)), 2),
         "equal": sum(times[content] > 1 for content in held),
-        "contradicting": sum(len(pairs[content]) > 1 for content in held),
+        "contradicting": sum(len(labels[content]) > 1 for content in held),
         "regions": max(data_set["features"] for data_set in file.metadata["data_sets"]),
     }
 
 
-def _range(values: NDArray[np.int64]) -> dict[str, float]:
-    return {"median": float(np.median(values)), "least": int(values.min()), "most": int(values.max())}
-
-
 # Clusters over the rounds of one training, and the order of institutions in which each cluster is one band.
-
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -306,21 +302,12 @@ def _river(variant: ShownVariant, training: Partitions) -> Chart:
     scale = alt.Scale(domain=[0.5, training.rounds + 0.5], nice=False)
     step = max(round(training.rounds / 5, -1 if training.rounds >= 50 else 0), 1)
     ticks = [1, *range(int(step), training.rounds + 1, int(step))]
-    drawn = (
-        alt.Chart(table)
-        .transform_filter(shown_ones()[1])
-        .mark_bar(size=ROW - 1)
-        .encode(
-            x=alt.X("start:Q", title="round", scale=scale, axis=alt.Axis(values=ticks, format="d", grid=False)),
-            x2="end:Q",
-            y=alt.Y("institution:N", sort=list(training.institutions),
-                    axis=alt.Axis(title=None, orient="right", labelFontSize=10.5, labelLimit=120)),
-            color=alt.Color("colour:N", scale=None),
-            tooltip=tooltip("institution", "cluster", "together", "rounds"),
-        )
-        .properties(width=330, height=ROW * len(training.institutions))
-    )  # fmt: skip
-    chart: alt.Chart = drawn
+    names = alt.Axis(title=None, orient="right", labelFontSize=10.5, labelLimit=120)
+    chart: alt.Chart = alt.Chart(table).transform_filter(NOT_HIDDEN).mark_bar(size=ROW - 1).encode(
+        x=alt.X("start:Q", title="round", scale=scale, axis=alt.Axis(values=ticks, format="d", grid=False)),
+        x2="end:Q", y=alt.Y("institution:N", sort=list(training.institutions), axis=names),
+        color=alt.Color("colour:N", scale=None), tooltip=tooltip("institution", "cluster", "together", "rounds"),
+    ).properties(width=330, height=ROW * len(training.institutions))  # fmt: skip
     return chart
 
 
@@ -339,18 +326,14 @@ def finding(training: Partitions) -> str:
 def bands(training: Partitions) -> list[Band]:
     """Bands in the order of their first rounds; a cluster that is cut goes on as a new band."""
     found: list[Band] = []
-    latest: dict[tuple[int, int, int], int] = {}
+    latest: dict[tuple[int, tuple[int, int]], int] = {}
     for number, clusters in enumerate(training.clusters, start=1):
         starts = [0, *(np.flatnonzero(np.diff(clusters)) + 1).tolist(), len(clusters)]
-        current = {(int(clusters[a]), a, b - 1): number for a, b in pairwise(starts)}
-        found += [Band(*_parts(key), (first, number - 1)) for key, first in latest.items() if key not in current]
+        current = {(int(clusters[a]), (a, b - 1)): number for a, b in pairwise(starts)}
+        found += [Band(*key, (first, number - 1)) for key, first in latest.items() if key not in current]
         latest = {key: latest.get(key, number) for key in current}
-    found += [Band(*_parts(key), (first, training.rounds)) for key, first in latest.items()]
+    found += [Band(*key, (first, training.rounds)) for key, first in latest.items()]
     return sorted(found, key=lambda band: (band.rounds[0], band.rows))
-
-
-def _parts(key: tuple[int, int, int]) -> tuple[int, tuple[int, int]]:
-    return key[0], (key[1], key[2])
 
 
 def colours_of_bands(training: Partitions) -> dict[int, str]:
@@ -370,15 +353,6 @@ def colours_of_bands(training: Partitions) -> dict[int, str]:
     return found
 
 
-# Draw the clusters of an experiment.
-
-
 def draw_clusters(variants: Sequence[ShownVariant], histories: Sequence[str], path: str) -> None:
-    """Write the SVG.
-
-    Args:
-        variants: those with clusters.
-        histories: the first repeat's of each.
-        path: the SVG.
-    """
+    """Write the SVG of variants with clusters, from the history of the first repeat of each."""
     save_chart(river_chart(variants, [read_partitions(history) for history in histories]), path)

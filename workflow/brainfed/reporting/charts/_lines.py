@@ -1,4 +1,4 @@
-"""Lines of scores: over a setting, over the rounds of a training, and between a method and its twins."""
+"""Lines of scores: over a setting, and over the rounds of a training."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,10 +8,11 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from brainfed.reporting import FAINT, INK, Groups, Interval, Scored, ShownVariant, by_family, places, rounded, signed
+from brainfed.reporting import FAINT, INK, SERIES, Groups, Interval, ShownVariant, by_family, rounded
 from brainfed.reporting.charts._curves import Curves, curve_layers
-from brainfed.reporting.charts._style import Panel, height_of, shown_ones, tooltip
-from brainfed.runtime import read_table
+from brainfed.reporting.charts._scores import DEFAULT
+from brainfed.reporting.charts._style import FILTER, NOT_HIDDEN, Panel, tooltip
+from brainfed.runtime import IntArray, read_table
 
 SOLID, DASHED = (1, 0), (5, 3)
 LEVELS = ((4, 2), (1, 2), (6, 2, 1, 2), (2, 2))
@@ -48,6 +49,19 @@ def sure(value: float) -> Interval:
     return Interval(value, np.nan, np.nan, 0)
 
 
+def over_people(mean: float, low: float, high: float) -> Interval:
+    """An interval that comes from people in place of runs: enough of them to draw it."""
+    return Interval(mean, low, high, 100)
+
+
+def numbered(
+    number: int, title: str, points: Sequence[tuple[float, Interval]] = (), *, dashed: bool = False
+) -> DrawnLine:
+    """A line with the colour and mark of its number; dashed where these come again."""
+    colour, shape = SERIES[number % len(SERIES)]
+    return DrawnLine(title, colour, points, shape, DASHED if dashed or number >= len(SERIES) else SOLID)
+
+
 def level(number: int, title: str, value: float, ends: tuple[float, float]) -> DrawnLine:
     """The level line of what does not depend on the setting; its dash is that of its number."""
     return DrawnLine(title, FAINT, [(end, sure(value)) for end in ends], dash=LEVELS[number % len(LEVELS)], width=1.3)
@@ -75,8 +89,7 @@ def lines_panel(
         lines: in the order of the legend.
         across: title of the horizontal axis.
         upwards: title of the vertical axis.
-        width: pixels.
-        height: pixels.
+        width, height: pixels.
         ticks: value on the horizontal axis -> its words; None: any.
         log: whether that axis is logarithmic.
         domain: ends of the vertical axis; None: all points and intervals.
@@ -87,56 +100,36 @@ def lines_panel(
         aside: whether marks of several lines at one place stand side by side.
     """
     table = _table(lines, log=log, aside=aside)
-    named = list({line.title: line for line in [*key, *lines]}.values())
-    titles = [line.title for line in named]
+    named = {line.title: line for line in [*key, *lines]}
+    legend = alt.Legend(title=None, orient="bottom", columns=columns, labelLimit=460, symbolSize=70, symbolOpacity=1)
 
-    def scale(values: Sequence[Any]) -> alt.Scale:
-        return alt.Scale(domain=titles, range=list(values))
+    def look(channel: Any, values: Sequence[Any]) -> Any:
+        return channel("series:N", scale=alt.Scale(domain=list(named), range=values), legend=legend)
 
-    legend = alt.Legend(
-        title=None,
-        orient="bottom",
-        columns=columns,
-        labelLimit=460,
-        symbolSize=70,
-        symbolOpacity=1,
+    colour = look(alt.Color, [line.colour for line in named.values()])
+    shape = look(alt.Shape, [line.shape or "stroke" for line in named.values()])
+    dash = look(alt.StrokeDash, [list(line.dash) for line in named.values()])
+    scale = alt.Scale(zero=False) if domain is None else alt.Scale(domain=list(domain), nice=False, clamp=True)
+    y = alt.Y("mean:Q", title=upwards, scale=scale, axis=alt.Axis(format=".0%") if per_cent else alt.Axis())
+    ends: dict[str, Any] = {"y": alt.Y("low:Q", scale=scale), "y2": "high:Q"}
+    base = alt.Chart(table).encode(
+        x=_setting_axis(table, across, ticks, log=log), color=colour, tooltip=tooltip("series", "value", "score")
     )
-    colour = alt.Color("series:N", scale=scale([line.colour for line in named]), legend=legend)
-    shape = alt.Shape("series:N", scale=scale([line.shape or "stroke" for line in named]), legend=legend)
-    dash = alt.StrokeDash("series:N", scale=scale([list(line.dash) for line in named]), legend=legend)
-    ends = table["at"].min(), table["at"].max()
-    kind: dict[str, Any] = {"type": "log"} if log else {"padding": 10, "zero": False}
-    x_axis: dict[str, Any] = {"labelOverlap": True, "grid": False}
-    if ticks is not None:
-        words = {(int(at) if at == int(at) else at): word for at, word in ticks.items()}
-        x_axis |= {"values": list(ticks), "labelExpr": f"{words}[datum.value]"}
-        ends = min([*ticks, ends[0]]), max([*ticks, ends[1]])
-    reach = [_wider(ends[0], 0.96), _wider(ends[1], 1.04)] if log else list(ends)
-    across_scale = alt.Scale(domain=reach, nice=False, **kind)
-    x = alt.X("at:Q", title=across, scale=across_scale, axis=alt.Axis(**x_axis))
-    y_scale = alt.Scale(zero=False) if domain is None else alt.Scale(domain=list(domain), nice=False, clamp=True)
-    y = alt.Y("mean:Q", title=upwards, scale=y_scale, axis=alt.Axis(format=".0%") if per_cent else alt.Axis())
-    base = alt.Chart(table).encode(color=colour, tooltip=tooltip("series", "value", "score"))
-    layers: list[alt.Chart] = []
 
     def of(kept: Sequence[DrawnLine]) -> alt.Chart:
         return base.transform_filter(alt.FieldOneOfPredicate("series", [line.title for line in kept]))
 
-    bands = [line for line in lines if line.band]
-    bars = [line for line in lines if not line.band and any(np.isfinite(found.low) for _, found in line.points)]
-    if bands:
-        layers.append(of(bands).mark_area(opacity=0.1).encode(x=x, y=alt.Y("low:Q", scale=y_scale), y2="high:Q"))
-    if bars:
-        layers.append(
-            of(bars).mark_rule(strokeWidth=1.3, opacity=0.7).encode(x=x, y=alt.Y("low:Q", scale=y_scale), y2="high:Q")
-        )
-    for thick in sorted({line.width for line in lines}):
-        held = [line for line in lines if line.width == thick and len(line.points) > 1]
-        if held:
-            layers.append(of(held).mark_line(strokeWidth=thick).encode(x=x, y=y, strokeDash=dash))
-    marked = [line for line in lines if line.shape]
-    if marked:
-        layers.append(of(marked).mark_point(filled=True, size=55, opacity=1).encode(x=x, y=y, shape=shape))
+    layers: list[alt.Chart] = []
+    if bands := [line for line in lines if line.band]:
+        layers.append(of(bands).mark_area(opacity=0.1).encode(**ends))
+    if bars := [line for line in lines if not line.band and any(np.isfinite(found.low) for _, found in line.points)]:
+        layers.append(of(bars).mark_rule(strokeWidth=1.3, opacity=0.7).encode(**ends))
+    drawn = [line for line in lines if len(line.points) > 1]
+    for thick in sorted({line.width for line in drawn}):
+        held = of([line for line in drawn if line.width == thick])
+        layers.append(held.mark_line(strokeWidth=thick).encode(y=y, strokeDash=dash))
+    if marked := [line for line in lines if line.shape]:
+        layers.append(of(marked).mark_point(filled=True, size=55, opacity=1).encode(y=y, shape=shape))
     if printed is not None:
         mark = alt.Chart(pd.DataFrame({"at": [printed[0]], "mean": [printed[1]]})).mark_point(
             shape="diamond", size=60, filled=False, opacity=1, strokeWidth=1.6, stroke=INK
@@ -145,8 +138,21 @@ def lines_panel(
     return alt.layer(*layers).properties(width=width, height=height)
 
 
-def _wider(value: float, share: float) -> float:
-    return round(float(value) * share, 6)
+def _setting_axis(
+    table: pd.DataFrame, title: str | list[str], ticks: Mapping[float, str] | None, *, log: bool
+) -> alt.X:
+    """The horizontal axis of `lines_panel`, with all points and ticks inside."""
+    first, last = float(table["at"].min()), float(table["at"].max())
+    labels: dict[str, Any] = {}
+    if ticks is not None:
+        words = {(int(at) if at == int(at) else at): word for at, word in ticks.items()}
+        labels = {"values": list(ticks), "labelExpr": f"{words}[datum.value]"}
+        first, last = min([*ticks, first]), max([*ticks, last])
+    if log:
+        scale = alt.Scale(type="log", domain=[round(0.96 * first, 6), round(1.04 * last, 6)], nice=False)
+    else:
+        scale = alt.Scale(domain=[first, last], nice=False, padding=10, zero=False)
+    return alt.X("at:Q", title=title, scale=scale, axis=alt.Axis(labelOverlap=True, grid=False, **labels))
 
 
 def _table(lines: Sequence[DrawnLine], *, log: bool, aside: bool) -> pd.DataFrame:
@@ -172,110 +178,6 @@ def _four(value: float) -> float | None:
     return round(float(value), 4) if np.isfinite(value) else None
 
 
-# Gain of institutions from federation: a method minus its own twins, the same model alone and on pooled data.
-
-METRIC = "auc"
-SIDES = {"alone": "minus its twin alone", "pooled": "minus its twin on pooled data"}
-PANEL, NUMBERS = 300, (8, 58)
-"""Pixels of the axis, and from its end to the two columns of numbers."""
-SIGNED = "datum.value === 0 ? '0' : format(datum.value, '+.3~f')"
-LEAST_RANGE = 0.01
-"""The axis reaches this AUC on both sides: a model that equals its twin differs by rounding alone."""
-
-
-def gain_chart(gain: pd.DataFrame, variants: Sequence[ShownVariant], scored: Scored) -> alt.TopLevelMixin | None:
-    """Left the gain over training alone, right over pooled data; None if no federated method has a twin here.
-
-    Args:
-        gain: `scores.GAIN_COLUMNS`.
-        variants: all variants of the experiment; the federated ones have a row each.
-        scored: the runs; they give the mean of a row and its interval.
-    """
-    shown = [variant for variant in by_family(variants) if (gain["variant"] == variant.name).any()]
-    if not shown:
-        return None
-    twins = {variant.name: variant.title for variant in variants}
-    chosen = gain[gain["metric"] == METRIC].dropna(subset=["mean"])
-    panels = [_panel(chosen[chosen["against"] == side], side, shown, scored, twins, named=not place)
-              for place, side in enumerate(SIDES)]  # fmt: skip
-    return alt.hconcat(*panels, spacing=110).add_params(shown_ones()[0])
-
-
-def _panel(
-    gain: pd.DataFrame,
-    side: str,
-    shown: Sequence[ShownVariant],
-    scored: Scored,
-    twins: Mapping[str, str],
-    *,
-    named: bool,
-) -> Panel:
-    titles = {variant.name: variant.title for variant in shown}
-    means = pd.DataFrame([_mean(gain, side, variant, scored, twins) for variant in shown])
-    dots = gain[gain["variant"].isin(list(titles))]
-    dots = pd.DataFrame(
-        {
-            "variant": dots["variant"], "method": dots["variant"].map(titles), "institution": dots["institution"],
-            "gain": dots["mean"].round(4), "AUC gained": [signed(value) for value in dots["mean"]],
-        }
-    )  # fmt: skip
-    _, kept = shown_ones()
-    ends = [-LEAST_RANGE, LEAST_RANGE, *dots["gain"], *means["mean"].dropna()]
-    margin = 0.06 * (max(ends) - min(ends))
-    across = alt.Scale(domain=[min(ends) - margin, max(ends) + margin], nice=False, zero=False)
-    x = alt.X("gain:Q", scale=across, axis=alt.Axis(title=f"AUC {SIDES[side]}", labelExpr=SIGNED, tickCount=6))
-    y = alt.Y("method:N", sort=list(titles.values()), axis=alt.Axis(labels=named, title=None, labelPadding=8))
-    colour = alt.value(shown[0].colour)
-    base, rows = alt.Chart(dots).transform_filter(kept), alt.Chart(means).transform_filter(kept)
-    zero = alt.Chart(pd.DataFrame({"gain": [0.0]})).mark_rule(style="soft").encode(x="gain:Q")
-    reach = base.mark_rule(strokeWidth=1.2, opacity=0.4).encode(
-        x=alt.X("min(gain):Q"), x2="max(gain):Q", y=y, color=colour
-    )
-    points = base.mark_circle(size=44, opacity=0.55).encode(
-        x=x, y=y, color=colour, tooltip=tooltip("method", "institution", "AUC gained")
-    )
-    held = rows.transform_filter("isValid(datum.mean)")
-    diamonds = held.mark_point(shape="diamond", size=95, filled=True, opacity=1, stroke="white", strokeWidth=1).encode(
-        x="mean:Q",
-        y=y,
-        color=colour,
-        tooltip=tooltip("method", "twin", "gained", "95 % interval", "better off", "runs"),
-    )
-    numbers = [
-        rows.mark_text(align="left", dx=away).encode(x=alt.value(PANEL), y=y, text=f"{column}:N")
-        for away, column in zip(NUMBERS, ("gained", "share"), strict=True)
-    ]
-    heads = [
-        alt.Chart(pd.DataFrame({"words": [words]}))
-        .mark_text(align="left", baseline="bottom", dx=away, fontSize=10.5, style="quiet")
-        .encode(x=alt.value(PANEL), y=alt.value(-3), text="words:N")
-        for away, words in zip(NUMBERS, ("mean", "better off"), strict=True)
-    ]
-    height = height_of(shown)
-    return alt.layer(zero, reach, points, diamonds, *numbers, *heads).properties(width=PANEL, height=height)
-
-
-def _mean(
-    gain: pd.DataFrame, side: str, variant: ShownVariant, scored: Scored, twins: Mapping[str, str]
-) -> dict[str, object]:
-    """The row of a method: the mean over institutions and runs, without one where it has no such twin."""
-    values = gain.loc[gain["variant"] == variant.name, "mean"].to_numpy(dtype=np.float64)
-    twin = variant.twin(side).name
-    row: dict[str, object] = {"variant": variant.name, "method": variant.title}
-    if not twin or not len(values):
-        return row | {"mean": None, "gained": "no AUC" if twin else "no twin", "share": ""}
-    found = scored.difference(variant.name, twin, METRIC)
-    better = int((values > 0).sum())
-    share = ("equal", "equal in all runs")
-    if not found.nothing:
-        share = (f"{better}/{len(values)}", f"{better} of {len(values)} institutions")
-    return row | {
-        "mean": round(found.mean, 4), "gained": signed(found.mean, found.digits), "share": share[0],
-        "better off": share[1], "twin": twins[twin], "runs": found.counted,
-        "95 % interval": found.bounds if found.known else "unknown",
-    }  # fmt: skip
-
-
 # Learning curves: test loss and test accuracy after every round; all methods in grey, the strongest in colour.
 
 LEARNING_WIDTH, LEARNING_HEIGHT = 330, 300
@@ -284,10 +186,13 @@ STEEP = 30
 """Ratio of the largest to the smallest loss above which the axis is logarithmic."""
 MOST_POINTS = 60
 """Points of a curve; of more rounds, evenly chosen ones and the last are drawn."""
-DEFAULT = places()
-"""Words and colours of a cohort of patients and controls."""
 EPOCHS = "local epochs or rounds"
 CURVES = ("training_loss", "test_loss", "test_accuracy")
+
+
+def drawn_of(points: int) -> IntArray:
+    """Positions of the points of a curve that are drawn."""
+    return np.unique(np.linspace(0, points - 1, min(points, MOST_POINTS)).round().astype(np.int64))
 
 
 def read_history(files: Sequence[tuple[str, int, str]]) -> pd.DataFrame:
@@ -320,47 +225,37 @@ def learning_chart(
         history: as `read_history` returns it.
         variants: in any order; those without curves are left out.
         front: those in colour; their training loss is dashed.
-        groups: places of training.
         classes: their number; the dotted line is one over it.
     """
     shown = [variant for variant in by_family(variants) if (history["variant"] == variant.name).any()]
     if not shown:
         return None
     table = pd.concat([_points(history[history["variant"] == variant.name], variant) for variant in shown])
-    coloured = [variant for variant in front if variant in shown]
-    notes = {
-        variant.name: f"accuracy {rows['test_accuracy_shown'].iloc[-1]}"
-        for variant in coloured
-        if len(rows := table[table["variant"] == variant.name])
-    }
-    tip = ("method", EPOCHS, "test loss", "training loss", "test accuracy")
+    last = table.groupby("variant")["test_accuracy_shown"].last()
+    notes = {variant.name: f"accuracy {last[variant.name]}" for variant in front if variant in shown}
     losses = table[["training_loss", "test_loss"]].to_numpy(dtype=np.float64)
     positive = losses[np.isfinite(losses) & (losses > 0)]
     steep = len(positive) > 0 and float(positive.max()) > STEEP * max(float(np.quantile(positive, 0.05)), 1e-3)
     scale = alt.Scale(type="symlog", constant=0.1) if steep else alt.Scale(zero=True)
     x = alt.X("epochs:Q", axis=alt.Axis(title=EPOCHS, tickCount=5), scale=alt.Scale(nice=False))
-    loss = curve_layers(
-        Curves(table, "epochs", "test_loss", tip, "test_loss_low", "test_loss_high"), shown, coloured, notes, x,
-        alt.Y("test_loss:Q", title="test loss (dashed: training loss)", scale=scale),
-        groups,
-    )  # fmt: skip
-    _, kept = shown_ones()
-    mine = alt.Chart(table).transform_filter(kept).transform_filter(
-        alt.FieldOneOfPredicate("variant", [variant.name for variant in coloured])
-    )  # fmt: skip
+
+    def layers(y: alt.Y, curve: str) -> list[alt.Chart]:
+        tip = ("method", EPOCHS, "test loss", "training loss", "test accuracy")
+        return curve_layers(Curves(table, x, y, tip, f"{curve}_low", f"{curve}_high"), shown, front, notes, groups)
+
+    loss = layers(alt.Y("test_loss:Q", title="test loss (dashed: training loss)", scale=scale), "test_loss")
+    accuracy = layers(alt.Y("test_accuracy:Q", title="test accuracy", scale=alt.Scale(zero=False)), "test_accuracy")
+    mine = alt.Chart(table).transform_filter(NOT_HIDDEN)
+    mine = mine.transform_filter(alt.FieldOneOfPredicate("variant", list(notes)))
     training = mine.mark_line(strokeDash=[4, 3], strokeWidth=1.4).encode(
         x=x, y="training_loss:Q", color="variant:N", detail="variant:N"
     )
-    accuracy = curve_layers(
-        Curves(table, "epochs", "test_accuracy", tip, "test_accuracy_low", "test_accuracy_high"), shown, coloured,
-        notes, x, alt.Y("test_accuracy:Q", title="test accuracy", scale=alt.Scale(zero=False)), groups,
-    )  # fmt: skip
     chance = alt.Chart(pd.DataFrame({"at": [1 / classes]})).mark_rule(strokeDash=[2, 3], style="soft").encode(y="at:Q")
     panels = [
-        alt.layer(*layers).properties(width=LEARNING_WIDTH, height=LEARNING_HEIGHT)
-        for layers in ([training, *loss], [chance, *accuracy])
+        alt.layer(*drawn).properties(width=LEARNING_WIDTH, height=LEARNING_HEIGHT)
+        for drawn in ([training, *loss], [chance, *accuracy])
     ]
-    return alt.hconcat(*panels, spacing=40).add_params(shown_ones()[0])
+    return alt.hconcat(*panels, spacing=40).add_params(FILTER)
 
 
 def _points(history: pd.DataFrame, variant: ShownVariant) -> pd.DataFrame:
@@ -368,7 +263,7 @@ def _points(history: pd.DataFrame, variant: ShownVariant) -> pd.DataFrame:
     epochs = history["round"] * max(variant.epochs_a_round, 1)
     grouped = history.assign(epochs=epochs).groupby("epochs")[list(CURVES)]
     mean, deviation = grouped.mean(), grouped.std(ddof=1)
-    kept = np.unique(np.linspace(0, len(mean) - 1, min(len(mean), MOST_POINTS)).round().astype(int))
+    kept = drawn_of(len(mean))
     mean, deviation = mean.iloc[kept], deviation.iloc[kept]
     table = pd.DataFrame({"variant": variant.name, "method": variant.title, "epochs": mean.index.to_numpy()})
     table[EPOCHS] = table["epochs"].astype(str)

@@ -3,11 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 
 import altair as alt
-import numpy as np
 import pandas as pd
 
 from brainfed.reporting import ORDERED, ExperimentOutline, Interval, ShownVariant, read_scored, rounded
-from brainfed.reporting.charts._lines import LEVELS, MOST_POINTS, SOLID, DrawnLine, lines_panel, read_history, sure
+from brainfed.reporting.charts._lines import LEVELS, SOLID, DrawnLine, drawn_of, lines_panel, read_history, sure
 from brainfed.reporting.charts._style import Chart, headed, note_chart, save_chart
 from brainfed.reporting.charts._sweeps import Printed, ablation_chart, axis_title, clients_chart, sweep_chart
 from brainfed.runtime import UserError
@@ -24,34 +23,37 @@ PANELS = (
 def rounds_chart(outline: ExperimentOutline) -> Chart:
     """Three panels; mean over institutions and runs."""
     axis = outline.axes[0]
-    shown = [variant for variant in outline.variants if variant.setting(axis) is not None and variant.histories]
-    shown = sorted(shown, key=lambda variant: float(variant.setting(axis)))
-    curves = {variant.name: _curves(variant) for variant in shown}
-    shown = [variant for variant in shown if len(curves[variant.name])]
-    if not shown:
+    held = [variant for variant in outline.variants if variant.setting(axis) is not None and variant.histories]
+    held = sorted(held, key=lambda variant: float(variant.setting(axis)))
+    curves = [(variant, curve) for variant in held if len(curve := _curves(variant))]
+    if not curves:
         return note_chart("no method of this experiment trains in rounds")
-    ends = {variant.name: float(curves[variant.name]["test_accuracy"].iloc[-1]) for variant in shown}
+    shown = [variant for variant, _ in curves]
+    ends = {variant.name: float(curve["test_accuracy"].iloc[-1]) for variant, curve in curves}
     panels = []
     for column, title in PANELS:
         lines = [
             DrawnLine(
                 f"{_named(variant, axis, shown)} (ends at {rounded(ends[variant.name], 2)})",
-                ORDERED[round(number * (len(ORDERED) - 1) / max(len(shown) - 1, 1))],
-                _points(curves[variant.name][column]),
-                shape="circle" if len(curves[variant.name]) == 1 else "",
+                ordered_colour(number, len(shown)),
+                _points(curve[column]),
+                shape="circle" if len(curve) == 1 else "",
                 dash=SOLID if not number else LEVELS[(number - 1) % len(LEVELS)],
             )
-            for number, variant in enumerate(shown)
+            for number, (variant, curve) in enumerate(curves)
         ]
         panels.append(lines_panel(lines, "communication rounds", title, width=250, height=240))
-    finding = _finding_of_rounds(shown, axis, ends, int(curves[shown[0].name].index[-1]))
+    finding = _finding_of_rounds(shown, axis, ends, int(curves[0][1].index[-1]))
     return headed(alt.hconcat(*panels, spacing=30), finding)
 
 
+def ordered_colour(number: int, lines: int) -> str:
+    """The colour of one of so many lines that are values of one setting, in ascending order."""
+    return ORDERED[round(number * (len(ORDERED) - 1) / max(lines - 1, 1))]
+
+
 def _points(curve: "pd.Series[float]") -> list[tuple[float, Interval]]:
-    """Chosen rounds and the last."""
-    chosen = np.unique(np.linspace(0, len(curve) - 1, min(len(curve), MOST_POINTS)).round().astype(int))
-    return [(float(curve.index[place]), sure(float(curve.iloc[place]))) for place in chosen]
+    return [(float(curve.index[place]), sure(float(curve.iloc[place]))) for place in drawn_of(len(curve))]
 
 
 def _curves(variant: ShownVariant) -> pd.DataFrame:
@@ -71,8 +73,7 @@ def _named(variant: ShownVariant, axis: str, shown: Sequence[ShownVariant]) -> s
 def _finding_of_rounds(shown: Sequence[ShownVariant], axis: str, ends: dict[str, float], rounds: int) -> str:
     if len(shown) == 1:
         return f"After {rounds} rounds the accuracy is {rounded(ends[shown[0].name], 3)}"
-    best = max(shown, key=lambda variant: ends[variant.name])
-    worst = min(shown, key=lambda variant: ends[variant.name])
+    best, worst = (pick(shown, key=lambda variant: ends[variant.name]) for pick in (max, min))
     return (
         f"After {rounds} rounds the accuracy is highest with {_named(best, axis, shown)} "
         f"({rounded(ends[best.name], 2)}) and lowest with "
@@ -105,29 +106,28 @@ def draw(
     figures: Mapping[str, Drawing],
     printings: Sequence[Printing] = (),
 ) -> None:
-    """Draw one figure of an experiment, or of a group of experiments, as SVG.
-
-    Args:
-        kind: one of `KINDS` or of `figures`.
-        outline: the experiment; a group's has `members`.
-        output: the SVG's path.
-        figures: the kinds of the families.
-        printings: what finds the accuracies that papers print for an experiment.
-
-    Raises:
-        UserError: there is no such kind of figure.
-    """
-    if kind not in {*KINDS, *figures}:
-        known = ", ".join([*KINDS, *figures])
-        raise UserError(f"report: there is no figure of the kind {kind!r}; it must be one of {known}.")
+    """Write one figure of an experiment as SVG; the other arguments are those of `chart_of`."""
     save_chart(chart_of(kind, outline, figures, printings), output)
 
 
 def chart_of(
     kind: str, outline: ExperimentOutline, figures: Mapping[str, Drawing], printings: Sequence[Printing] = ()
 ) -> Chart:
-    """The chart itself; arguments as of `draw`."""
+    """One figure of an experiment, or of a group of experiments.
+
+    Args:
+        kind: one of `KINDS` or of `figures`.
+        outline: the experiment; a group's has `members`.
+        figures: the kinds of the families.
+        printings: what finds the accuracies that papers print for an experiment.
+
+    Raises:
+        UserError: there is no such kind of figure.
+    """
     if kind in figures:
         return figures[kind](outline)
+    if kind not in KINDS:
+        known = ", ".join([*KINDS, *figures])
+        raise UserError(f"report: there is no figure of the kind {kind!r}; it must be one of {known}.")
     printed = {name: accuracy for find in printings for name, accuracy in find(outline).items()}
     return KINDS[kind](outline, printed)

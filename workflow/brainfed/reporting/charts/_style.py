@@ -28,6 +28,8 @@ VERSION = "6.4"
 """Vega-Lite of the SVGs and of the script in the page."""
 HIDDEN = "hidden"
 """Parameter of every chart: names of variants that are not shown."""
+FILTER = alt.param(name=HIDDEN, value=[])
+NOT_HIDDEN = f"indexof({HIDDEN}, datum.variant) < 0"
 FONT = "DejaVu Sans, Verdana, Arial, sans-serif"
 CROWDED = 300
 """Pixels of an axis: a shorter one has fewer ticks."""
@@ -67,14 +69,15 @@ def config(*, dark: bool = False) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def shown_ones() -> tuple[alt.Parameter, str]:
-    """The parameter of the method filter, and the expression that keeps the variants that it does not name."""
-    return alt.param(name=HIDDEN, value=[]), f"indexof({HIDDEN}, datum.variant) < 0"
-
-
 def tooltip(*names: str) -> list[alt.Tooltip]:
     """Tooltip of columns that hold texts, or numbers as they are shown."""
     return [alt.Tooltip(field=name, type="nominal") for name in names]
+
+
+def coloured(field: str, colours: Mapping[str, str], legend: alt.Legend | None) -> alt.Color:
+    """The colour of every value of a column."""
+    scale = alt.Scale(domain=list(colours), range=list(colours.values()))
+    return alt.Color(f"{field}:N", scale=scale, legend=legend)
 
 
 def save_chart(chart: alt.TopLevelMixin, path: str | Path, finding: str = "") -> None:
@@ -82,7 +85,6 @@ def save_chart(chart: alt.TopLevelMixin, path: str | Path, finding: str = "") ->
 
     Args:
         chart: with data of its own.
-        path: the SVG.
         finding: one sentence; empty: the one that `headed` wrote above the chart, if any.
     """
     specification = {key: value for key, value in chart.to_dict().items() if key not in {"$schema", "config"}}
@@ -137,49 +139,42 @@ def height_of(rows: Sized) -> int:
 
 @dataclass(frozen=True)
 class IntervalRow:
-    """One row.
+    """One row, in the colour of the place where its method trains.
 
     Attributes:
         variant: its method.
         found: mean and interval.
-        group: key of its colour.
-        shown: the value at the right.
+        shown: the value at the right; empty: the mean.
         hollow: whether the dot is hollow.
         title: name at the left; empty: the method's title.
     """
 
     variant: ShownVariant
     found: Interval
-    group: str
-    shown: str
+    shown: str = ""
     hollow: bool = False
     title: str = ""
 
+    @property
+    def method(self) -> str:
+        """Name at the left."""
+        return self.title or self.variant.title
 
-def table_of(rows: Sequence[IntervalRow]) -> pd.DataFrame:
-    """variant, method, mean, low, high, group, shown, hollow, interval, runs; an unknown interval has no width."""
-    return pd.DataFrame(
-        [
-            {
-                "variant": row.variant.name,
-                "method": row.title or row.variant.title,
-                "mean": round(row.found.mean, 4),
-                "low": round(row.found.low if _known(row.found) else row.found.mean, 4),
-                "high": round(row.found.high if _known(row.found) else row.found.mean, 4),
-                "group": row.group,
-                "shown": row.shown,
-                "hollow": row.hollow,
-                "95 % interval": row.found.bounds if _known(row.found) else "unknown",
-                "runs": row.found.counted,
-            }
-            for row in rows
-        ]
-    )
+    @property
+    def has_bar(self) -> bool:
+        """Whether the interval is drawn: that of few runs hardly has a meaning."""
+        return self.found.known and not self.found.few
 
-
-def _known(found: Interval) -> bool:
-    """Whether an interval is drawn: that of few runs hardly has a meaning."""
-    return found.known and not found.few
+    @property
+    def cells(self) -> dict[str, object]:
+        """The columns of `dot_rows`; an interval that is not drawn has no width."""
+        low, high = (self.found.low, self.found.high) if self.has_bar else (self.found.mean,) * 2
+        return {
+            "variant": self.variant.name, "method": self.method, "mean": round(self.found.mean, 4),
+            "low": round(low, 4), "high": round(high, 4), "group": self.variant.place,
+            "shown": self.shown or self.found.text, "hollow": self.hollow,
+            "95 % interval": self.found.bounds if self.has_bar else "unknown", "runs": self.found.counted,
+        }  # fmt: skip
 
 
 def interval_panel(
@@ -195,23 +190,17 @@ def interval_panel(
     legend: bool = True,
     printed: Mapping[str, float] | None = None,
 ) -> Panel:
-    """One panel of rows of variants.
+    """One panel of rows of variants, from the top; the other arguments are those of `dot_rows`.
 
     Args:
-        rows: from the top.
-        title: words of the axis.
-        groups: group -> its words and colour.
-        width: pixels of the axis.
         zero: value of a dotted line, which is always inside.
         zero_title: words at that line.
         reference: value of a solid line.
-        named: whether the names of the rows are drawn.
-        legend: whether the legend of the groups is drawn.
         printed: variant -> what a paper printed, a hollow diamond; None: no row has one.
     """
     lines = [Line(zero, zero_title)] if zero is not None else []
     lines += [Line(reference, dash=(1, 0))] if reference is not None else []
-    table = table_of(rows)
+    table = pd.DataFrame([row.cells for row in rows])
     if printed:
         table["beside"] = [printed.get(row.variant.name) for row in rows]
     tip = ("method", "shown", "95 % interval", "runs")
@@ -278,36 +267,21 @@ def dot_rows(
         shape: of the marks of `beside`.
     """
     order = list(dict.fromkeys(table[row]))
-    held = [group for group in groups if group in set(table["group"])]
-    words = {group: groups[group][0] for group in held}
-    columns = ["low", "high", *(["beside"] if "beside" in table else [])]
-    ends = np.array([*(line.at for line in lines), *(v for name in columns for v in table[name].dropna())])
-    low, high = (float(end) for end in (ends.min(), ends.max()))
-    margin = max(0.03 * (high - low), 0.005) if high > low else 0.05 * max(1.0, abs(high))
-    domain = [low / 2, 2 * high] if ticks else [low - margin, high + margin]
-    kind: dict[str, Any] = {"type": "log"} if ticks else {"zero": False}
-    across = alt.Scale(domain=domain, nice=False, **kind)
-    _, kept = shown_ones()
-    base = alt.Chart(table).transform_filter(kept)
-    y = alt.Y(f"{row}:N", sort=order, axis=alt.Axis(labels=named, title=None, labelPadding=8))
-    place = {"y": y, **({"yOffset": alt.YOffset("group:N", sort=held)} if lanes else {})}
-    colour = alt.Color(
-        "group:N",
-        scale=alt.Scale(domain=held, range=[groups[group][1] for group in held]),
-        legend=alt.Legend(
-            title=None, orient="top", labelExpr=f"{words}[datum.label]", columns=1 if lanes else alt.Undefined
-        ) if legend else None,
-    )  # fmt: skip
-    thick = {"strokeWidth": 2, "size": 40} if lanes else {"strokeWidth": 3, "size": 62}
-    axis = alt.Axis(labelOverlap=True, tickCount=max(width // 55, 3) if width < CROWDED else alt.Undefined)
-    if ticks:
-        inside = [at for at in ticks if domain[0] <= at <= domain[1]]
-        axis = alt.Axis(labelOverlap=True, values=inside, labelExpr=f"{dict(ticks)}[datum.value]")
-    bars = base.mark_rule(strokeWidth=thick["strokeWidth"], opacity=0.7).encode(
-        x=alt.X("low:Q", scale=across, title=title, axis=axis), x2="high:Q", **place, color=colour,
-        tooltip=tooltip(*tip),
-    )  # fmt: skip
-    dots = base.mark_point(size=thick["size"], filled=True, opacity=1, strokeWidth=2).encode(
+    held = {group: shown for group, shown in groups.items() if group in set(table["group"])}
+    words = {group: shown for group, (shown, _) in held.items()}
+    columns = 1 if lanes else alt.Undefined
+    key = alt.Legend(title=None, orient="top", labelExpr=f"{words}[datum.label]", columns=columns) if legend else None
+    colour = coloured("group", {group: shade for group, (_, shade) in held.items()}, key)
+    base = alt.Chart(table).transform_filter(NOT_HIDDEN)
+    place: dict[str, Any] = {
+        "y": alt.Y(f"{row}:N", sort=order, axis=alt.Axis(labels=named, title=None, labelPadding=8))
+    }
+    if lanes:
+        place["yOffset"] = alt.YOffset("group:N", sort=list(held))
+    bars = base.mark_rule(strokeWidth=2 if lanes else 3, opacity=0.7).encode(
+        x=_reaching_all(table, title, lines, ticks, width), x2="high:Q", **place, color=colour, tooltip=tooltip(*tip)
+    )
+    dots = base.mark_point(size=40 if lanes else 62, filled=True, opacity=1, strokeWidth=2).encode(
         x="mean:Q", **place, stroke=colour, tooltip=tooltip(*tip),
         fill=alt.condition("datum.hollow", alt.value(alt.expr("background")), colour),
     )  # fmt: skip
@@ -322,3 +296,25 @@ def dot_rows(
         layers.append(texts.encode(x=alt.value(width), **place, text="shown:N"))
     many = len(order) * (max(1, 0.7 * len(held)) if lanes else 1)
     return alt.layer(*layers).properties(width=width, height=round(ROW * max(many, 1)))
+
+
+def _reaching_all(
+    table: pd.DataFrame,
+    title: str | list[str],
+    lines: Sequence[Line],
+    ticks: Mapping[float, str] | None,
+    width: int,
+) -> alt.X:
+    """The axis of `dot_rows`, with all bars, marks and lines inside."""
+    columns = ["low", "high", *(["beside"] if "beside" in table else [])]
+    ends = np.array([*(line.at for line in lines), *(v for name in columns for v in table[name].dropna())])
+    low, high = float(ends.min()), float(ends.max())
+    if ticks:
+        inside = [at for at in ticks if low / 2 <= at <= 2 * high]
+        scale = alt.Scale(type="log", domain=[low / 2, 2 * high], nice=False)
+        axis = alt.Axis(labelOverlap=True, values=inside, labelExpr=f"{dict(ticks)}[datum.value]")
+    else:
+        margin = max(0.03 * (high - low), 0.005) if high > low else 0.05 * max(1.0, abs(high))
+        scale = alt.Scale(domain=[low - margin, high + margin], nice=False, zero=False)
+        axis = alt.Axis(labelOverlap=True, tickCount=max(width // 55, 3) if width < CROWDED else alt.Undefined)
+    return alt.X("low:Q", scale=scale, title=title, axis=axis)

@@ -11,7 +11,6 @@ import numpy as np
 from brainfed.federation import share_of
 from brainfed.reporting import (
     PLACES,
-    SERIES,
     ExperimentOutline,
     PageTests,
     Scored,
@@ -21,8 +20,8 @@ from brainfed.reporting import (
     signed,
     significant,
 )
-from brainfed.reporting.charts._lines import DASHED, SOLID, DrawnLine, level, lines_panel
-from brainfed.reporting.charts._style import Chart, IntervalRow, headed, interval_panel, note_chart
+from brainfed.reporting.charts._lines import DrawnLine, level, lines_panel, numbered
+from brainfed.reporting.charts._style import Chart, IntervalRow, Panel, headed, interval_panel, note_chart
 from brainfed.reporting.tables import poison_finding, read_drops
 from brainfed.runtime import canonical_json
 
@@ -86,19 +85,19 @@ def axis_title(axis: str) -> str:
 
 
 def _rest(variant: ShownVariant, axis: str) -> str:
+    """All but the swept setting, as one text; a variant without it is alone in its group."""
     stage, _, name = axis.rpartition(".")
     settings: Mapping[str, Any] = {**variant.stages, "": variant.settings}
     kept = {
         part: {key: value for key, value in held.items() if (part, key) != (stage, name)}
         for part, held in settings.items()
     }
-    has = variant.setting(axis) is not None
-    return canonical_json([variant.method, kept, "" if has else variant.name])
+    return canonical_json([variant.method, kept, "" if variant.setting(axis) is not None else variant.name])
 
 
 def _place(value: Any) -> tuple[int, float, str]:
-    number = isinstance(value, int | float)
-    return (0, float(value), "") if number else (1, 0.0, str(value))
+    """Numbers in their order, before words."""
+    return (0, float(value), "") if isinstance(value, int | float) else (1, 0.0, str(value))
 
 
 # Effect of each part: accuracy and AUC of variants, with the paper's number for each (FedNI Fig. 2 to 4).
@@ -110,11 +109,11 @@ PANEL, HEIGHT = 290, 250
 
 def ablation_chart(outline: ExperimentOutline, scored: Scored, printed: Printed = NOTHING_PRINTED) -> Chart:
     """A row a variant in the order of the config; numbers to the right: mean, difference to the reference."""
-    shown, reference = outline.variants, _short(outline)
+    shown = outline.variants
     others = [variant.name for variant in shown if variant.name != outline.reference]
     values = {variant.name: printed[variant.name].value for variant in shown if variant.name in printed}
     compared = PageTests(scored, shown, outline.reference)
-    panels = []
+    panels: list[Panel] = []
     for metric, title in METRICS:
         differences = compared.differences(outline.reference, others, metric) if others else {}
         rows = []
@@ -124,14 +123,15 @@ def ablation_chart(outline: ExperimentOutline, scored: Scored, printed: Printed 
             if variant.name in differences:
                 difference, p = differences[variant.name]
                 text += f"  {signed(difference.mean, difference.digits)}{' *' if significant(p) else ''}"
-            rows.append(IntervalRow(variant, found, variant.place, text))
+            rows.append(IntervalRow(variant, found, text))
         panels.append(
             interval_panel(
-                rows, f"{title}, mean over institutions and runs", PLACES, width=PANEL, named=metric == METRICS[0][0],
-                reference=scored.interval(outline.reference, metric).mean, legend=False,
+                rows, f"{title}, mean over institutions and runs", PLACES, width=PANEL, named=not panels, legend=False,
+                reference=scored.interval(outline.reference, metric).mean,
                 printed=values if metric == "accuracy" else None,
             )
         )  # fmt: skip
+    reference = _short(outline)
     key = f"line: the mean of {reference}; numbers: the mean, and the mean minus that of {reference}"
     key += "; hollow diamond: printed in the paper" if values else ""
     return headed(alt.hconcat(*panels, spacing=120), ablation_finding(outline, scored), key)
@@ -191,15 +191,20 @@ def sweep_chart(outline: ExperimentOutline, scored: Scored, printed: Printed = N
         return note_chart(f"no variant of this experiment sweeps {axis_title(axis)}")
     others = [one for one in series if not one.swept]
     values = sorted({value for one in swept for value in one.values}, key=lambda value: (str(type(value)), value))
-    own = next((one for one in outline.variants if one.name in printed and printed[one.name].source), None)
-    many, poisons = int(read_splits(outline)["institution"].nunique()), axis == POISON_AXIS
     numbers = [float(value) for value in values if isinstance(value, int | float)]
-    places = dict(zip(values, numbers if len(numbers) == len(values) else map(float, range(len(values))), strict=True))
-    log = len(numbers) == len(values) and numbers[0] > 0 and numbers[-1] / numbers[0] >= FAR_APART
+    in_numbers = len(numbers) == len(values)
+    places = dict(zip(values, numbers if in_numbers else map(float, range(len(values))), strict=True))
+    log = in_numbers and numbers[0] > 0 and numbers[-1] / numbers[0] >= FAR_APART
     ends = min(places.values()), max(places.values())
+    many, poisons = int(read_splits(outline)["institution"].nunique()), axis == POISON_AXIS
     ticks = {places[value]: f"{share_of(float(str(value)), many)} of {many}" if poisons else _shown(value)
              for value in values}  # fmt: skip
-    key: list[DrawnLine] = []
+    across = "poisoned institutions" if poisons else axis_title(axis) + UNITS.get(axis, "")
+    own = next((one for one in outline.variants if one.name in printed and printed[one.name].source), None)
+    words, mark = "", None
+    if own is not None:
+        words = f"hollow diamond: {printed[own.name].source} ({axis_title(axis)} = {_shown(own.setting(axis))})"
+        mark = places[own.setting(axis)], printed[own.name].value
     panels = []
     for metric, title in METRICS:
         lines = [
@@ -211,25 +216,18 @@ def sweep_chart(outline: ExperimentOutline, scored: Scored, printed: Printed = N
                   for number, one in enumerate(others)]  # fmt: skip
         if poisons:
             lines.append(level(len(others), "chance (AUC)", 0.5, ends))
-        key = key or lines
-        across = "poisoned institutions" if poisons else axis_title(axis) + UNITS.get(axis, "")
-        upwards = f"{title} (mean over runs)"
-        shown = own is not None and metric == "accuracy"
-        mark = (places[own.setting(axis)], printed[own.name].value) if own is not None and shown else None
         panels.append(
-            lines_panel(lines, across, upwards, width=350, height=HEIGHT, ticks=ticks, log=log, key=key, printed=mark)
-        )
-    words = "" if own is None else f"hollow diamond: {printed[own.name].source}"
-    words += "" if own is None else f" ({axis_title(axis)} = {_shown(own.setting(axis))})"
-    return headed(alt.hconcat(*panels, spacing=40), _finding(outline, scored, swept, axis, many), words)
-
-
-def _finding(outline: ExperimentOutline, scored: Scored, swept: Sequence[Series], axis: str, institutions: int) -> str:
-    """What poison takes away, or else the highest point of all lines."""
-    if axis == POISON_AXIS:
-        return poison_finding(read_drops(outline.variants, scored, institutions), institutions)
-    best = max(swept, key=lambda one: max(scored.interval(each.name, "accuracy").mean for each in one.variants))
-    return sweep_finding(best, PageTests(scored, outline.variants, outline.reference), axis)
+            lines_panel(
+                lines, across, f"{title} (mean over runs)", width=350, height=HEIGHT, ticks=ticks, log=log,
+                printed=mark if metric == "accuracy" else None,
+            )
+        )  # fmt: skip
+    if poisons:
+        finding = poison_finding(read_drops(outline.variants, scored, many), many)
+    else:
+        best = max(swept, key=lambda one: max(scored.interval(each.name, "accuracy").mean for each in one.variants))
+        finding = sweep_finding(best, PageTests(scored, outline.variants, outline.reference), axis)
+    return headed(alt.hconcat(*panels, spacing=40), finding, words)
 
 
 def sweep_finding(series: Series, compared: PageTests, axis: str) -> str:
@@ -260,14 +258,13 @@ def _styles(swept: Sequence[Series]) -> list[DrawnLine]:
 
     Other lines whose colour and mark come again are dashed too.
     """
-    methods = list(dict.fromkeys(one.variants[0].method for one in swept))
-    defended = [one.variants[0].is_defended for one in swept]
-    styles = []
-    for number, (one, defends) in enumerate(zip(swept, defended, strict=True)):
-        place = methods.index(one.variants[0].method) if any(defended) else number
-        colour, shape = SERIES[place % len(SERIES)]
-        styles.append(DrawnLine(one.title, colour, (), shape, DASHED if defends or place >= len(SERIES) else SOLID))
-    return styles
+    firsts = [one.variants[0] for one in swept]
+    methods = list(dict.fromkeys(first.method for first in firsts))
+    by_method = any(first.is_defended for first in firsts)
+    return [
+        numbered(methods.index(first.method) if by_method else number, one.title, dashed=first.is_defended)
+        for number, (one, first) in enumerate(zip(swept, firsts, strict=True))
+    ]
 
 
 def _shown(value: object) -> str:
@@ -290,24 +287,23 @@ def clients_chart(members: Sequence[ExperimentOutline], scored: Mapping[str, Sco
     variants = list({variant.name: variant for member in ordered for variant in member.variants}.values())
     if not variants:
         return note_chart("no experiment belongs to this group")
+    ticks = {float(count): str(count) for count in counts}
+    across = "institutions that take part"
     panels = []
     for metric, title in METRICS:
-        lines = []
-        for number, variant in enumerate(variants):
-            colour, shape = SERIES[number % len(SERIES)]
-            points = [
+        lines = [
+            numbered(number, variant.title, [
                 (float(count), scored[member.name].interval(variant.name, metric))
-                for count, member in zip(counts, ordered, strict=True)
-                if any(other.name == variant.name for other in member.variants)
-            ]
-            lines.append(DrawnLine(variant.title, colour, points, shape, SOLID if number < len(SERIES) else DASHED))
-        ticks = {float(count): str(count) for count in counts}
-        panels.append(
-            lines_panel(
-                lines, "institutions that take part", f"{title} (mean over runs)", width=350, height=HEIGHT, ticks=ticks
-            )
-        )
+                for count, member in zip(counts, ordered, strict=True) if _has(member, variant)
+            ])
+            for number, variant in enumerate(variants)
+        ]  # fmt: skip
+        panels.append(lines_panel(lines, across, f"{title} (mean over runs)", width=350, height=HEIGHT, ticks=ticks))
     return headed(alt.hconcat(*panels, spacing=40), _finding_of_clients(ordered, counts, scored))
+
+
+def _has(outline: ExperimentOutline, variant: ShownVariant) -> bool:
+    return any(other.name == variant.name for other in outline.variants)
 
 
 def _finding_of_clients(
@@ -315,7 +311,7 @@ def _finding_of_clients(
 ) -> str:
     """The first and the last point of a variant: one that stands beside others on the page, or the first."""
     first, last = ordered[0], ordered[-1]
-    both = [variant for variant in first.variants if any(other.name == variant.name for other in last.variants)]
+    both = [variant for variant in first.variants if _has(last, variant)]
     shown = next((variant for variant in both if variant.beside), both[0] if both else None)
     if shown is None:
         return "Scores against the number of institutions that take part"

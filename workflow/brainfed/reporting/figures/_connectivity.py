@@ -10,7 +10,6 @@ from matplotlib.figure import Figure
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path as Curve
 from nilearn.plotting import find_parcellation_cut_coords, find_probabilistic_atlas_cut_coords, plot_connectome
-from numpy.typing import NDArray
 from scipy.cluster.hierarchy import leaves_list, linkage
 
 from brainfed.cohort import DIAGNOSIS_WORDS, ClassWords
@@ -24,15 +23,15 @@ from brainfed.reporting import (
     RULE,
     WARM,
     GroupConnectivity,
-    Vector,
     compare_groups,
     joined,
+    labelled_subjects,
     networks,
     significant_digits,
 )
 from brainfed.reporting.charts import effects_chart, save_chart
-from brainfed.reporting.figures._style import WIDE, bare, drawing, name_sides, placed_figure, save_svg
-from brainfed.runtime import canonical_json, read_table, write_text
+from brainfed.reporting.figures._style import WIDE, drawing, name_sides, placed_figure, save_svg
+from brainfed.runtime import Float64, IntArray, canonical_json, write_text
 
 # Connectivity of two groups (patients and controls): mean matrices and their difference.
 
@@ -45,17 +44,18 @@ def means_figure(contrasts: Sequence[GroupConnectivity]) -> Figure:
     left = 1.05 if networks(contrasts[0].regions) else 0.2
     side = (WIDE - left - 2 * GAP - 0.15) / 3
     height = (ABOVE + side + BELOW) * len(contrasts)
-    figure = placed_figure(WIDE, height)
+    figure = placed_figure(height)
     order = drawing_order(contrasts[0])
     for row, groups in enumerate(reversed(contrasts)):
         bottom = BELOW + row * (ABOVE + side + BELOW)
         shared = _limit(np.concatenate([groups.patients, groups.controls]))
         difference = groups.patients - groups.controls
-        first, second = (_capitalised(groups.words.many[code]) for code in (1, 0))
+        nouns = groups.words.many
+        first, second = (noun[:1].upper() + noun[1:] for noun in (nouns[1], nouns[0]))
         panels = (
             (f"{first} (n = {groups.counts[0]})", groups.patients, shared, "mean correlation"),
             (f"{second} (n = {groups.counts[1]})", groups.controls, shared, "mean correlation"),
-            (f"{first} minus {groups.words.many[0]}", difference, _limit(difference), "difference of means"),
+            (f"{first} minus {nouns[0]}", difference, _limit(difference), "difference of means"),
         )
         for number, (title, values, limit, unit) in enumerate(panels):
             place = ((left + number * (side + GAP)) / WIDE, bottom / height, side / WIDE, side / height)
@@ -75,11 +75,7 @@ def means_figure(contrasts: Sequence[GroupConnectivity]) -> Figure:
     return figure
 
 
-def _capitalised(words: str) -> str:
-    return words[:1].upper() + words[1:]
-
-
-def drawing_order(groups: GroupConnectivity) -> NDArray[np.int64]:
+def drawing_order(groups: GroupConnectivity) -> IntArray:
     """(R,) the order of the atlas if region names have networks; else correlated regions are adjacent.
 
     The clustering is of the mean over patients and controls alike (average linkage of 1 - r).
@@ -90,7 +86,7 @@ def drawing_order(groups: GroupConnectivity) -> NDArray[np.int64]:
     return np.asarray(leaves_list(linkage(1 - overall, "average", optimal_ordering=True)), dtype=np.int64)
 
 
-def _limit(values: Vector) -> float:
+def _limit(values: Float64) -> float:
     """A round symmetric limit for nearly all values."""
     return max(float(f"{np.quantile(np.abs(values), 0.995):.1g}"), 0.01)
 
@@ -116,23 +112,21 @@ def _network_ticks(axes: Axes, regions: tuple[str, ...], *, names: bool) -> None
 
 Place = Callable[[float, float, float, float], tuple[float, float, float, float]]
 """Maps left, bottom, width and height in a row to those in the figure."""
-
-
 STRONGEST = 40
 
 
-def region_coordinates(parcellation: str | Path, table: str | Path | None) -> NDArray[np.float64]:
+def region_coordinates(parcellation: str | Path, table: str | Path | None) -> Float64:
     """(R, 3) centre of every region in mm, in the order of the region table; NaN for one without voxels."""
     return _centres(load_atlas("atlas", parcellation, table))
 
 
-def region_places(parcellation: str | Path, table: str | Path | None) -> dict[str, NDArray[np.float64]]:
+def region_places(parcellation: str | Path, table: str | Path | None) -> dict[str, Float64]:
     """Region -> (3,) its centre in mm; NaN for one without voxels."""
     atlas = load_atlas("atlas", parcellation, table)
     return dict(zip(atlas.regions, _centres(atlas), strict=True))
 
 
-def _centres(atlas: Atlas | ProbabilisticAtlas) -> NDArray[np.float64]:
+def _centres(atlas: Atlas | ProbabilisticAtlas) -> Float64:
     import nibabel as nib
 
     if isinstance(atlas, ProbabilisticAtlas):
@@ -145,19 +139,14 @@ def _centres(atlas: Atlas | ProbabilisticAtlas) -> NDArray[np.float64]:
     return np.array([place.get(int(index), np.full(3, np.nan)) for index in atlas.indices], dtype=np.float64)
 
 
-def brain_figure(
-    contrasts: Sequence[GroupConnectivity], coordinates: NDArray[np.float64], count: int = STRONGEST
-) -> Figure:
+def brain_figure(contrasts: Sequence[GroupConnectivity], coordinates: Float64, count: int = STRONGEST) -> Figure:
     """The `count` largest |d| on a glass brain, and the same regions' chord diagram beside it, one row a contrast.
 
-    Args:
-        contrasts: the comparisons.
-        coordinates: (R, 3) mm, MNI.
-        count: connections to draw.
+    `coordinates`: (R, 3) mm, MNI.
     """
-    figure = placed_figure(WIDE, 4.6 * len(contrasts))
-    for groups, place in zip(contrasts, _rows(len(contrasts)), strict=True):
-        _brain_of_strongest(figure, groups, coordinates, count, place)
+    figure = placed_figure(4.6 * len(contrasts))
+    for groups, inside in zip(contrasts, _rows(len(contrasts)), strict=True):
+        _brain_of_strongest(figure, inside, groups, coordinates, count)
     return figure
 
 
@@ -171,7 +160,7 @@ def _rows(count: int) -> list[Place]:
 
 
 def _brain_of_strongest(
-    figure: Figure, groups: GroupConnectivity, coordinates: NDArray[np.float64], count: int, inside: Place
+    figure: Figure, inside: Place, groups: GroupConnectivity, coordinates: Float64, count: int
 ) -> None:
     chosen = groups.strongest(count)
     row, column = groups.ends()
@@ -195,14 +184,14 @@ def _brain_of_strongest(
 
 def chord_figure(contrasts: Sequence[GroupConnectivity], count: int = STRONGEST) -> Figure:
     """The `count` largest |d| as chords between regions on a circle, one circle a contrast."""
-    figure = placed_figure(WIDE, 5.2 * len(contrasts))
+    figure = placed_figure(5.2 * len(contrasts))
     for groups, inside in zip(contrasts, _rows(len(contrasts)), strict=True):
         _chords(figure.add_axes(inside(0.18, 0.01, 0.64, 0.98)), groups, groups.strongest(count))
     return figure
 
 
-def _chords(axes: Axes, groups: GroupConnectivity, chosen: NDArray[np.int64]) -> None:
-    bare(axes)
+def _chords(axes: Axes, groups: GroupConnectivity, chosen: IntArray) -> None:
+    axes.set_axis_off()
     axes.set_aspect("equal")
     axes.set(xlim=(-1.62, 1.62), ylim=(-1.42, 1.42))
     regions = len(groups.regions)
@@ -232,13 +221,13 @@ def _chords(axes: Axes, groups: GroupConnectivity, chosen: NDArray[np.int64]) ->
     axes.text(1.6, -1.38, f"stronger in {groups.words.many[1]}", color=WARM, fontweight="bold", fontsize=8, ha="right")
 
 
-def _bend(start: NDArray[np.float64], end: NDArray[np.float64]) -> tuple[float, float]:
+def _bend(start: Float64, end: Float64) -> tuple[float, float]:
     """Control point of a chord: near the middle of the circle for a long one, near its ends for a short one."""
     x, y = (start + end) / 2 * (1 - np.linalg.norm(start - end) / 2)
     return float(x), float(y)
 
 
-def _network_arcs(axes: Axes, runs: list[tuple[str, int, int]], angle: NDArray[np.float64]) -> None:
+def _network_arcs(axes: Axes, runs: list[tuple[str, int, int]], angle: Float64) -> None:
     for name, start, end in runs:
         swept = np.linspace(angle[start], angle[end - 1], 40)
         axes.plot(1.05 * np.cos(swept), 1.05 * np.sin(swept), color=FAINT, linewidth=2, solid_capstyle="butt")
@@ -248,9 +237,7 @@ def _network_arcs(axes: Axes, runs: list[tuple[str, int, int]], angle: NDArray[n
         axes.text(x, y, name, ha=side, va="center" if side != "center" else "bottom" if y > 0 else "top", fontsize=8)
 
 
-def _region_labels(
-    axes: Axes, regions: tuple[str, ...], touched: NDArray[np.int64], angle: NDArray[np.float64]
-) -> None:
+def _region_labels(axes: Axes, regions: tuple[str, ...], touched: IntArray, angle: Float64) -> None:
     """Names of the connected regions, moved along the circle until they do not overlap."""
     spread = _kept_apart(angle[touched], 0.085)
     for region, where in zip(touched, spread, strict=True):
@@ -264,7 +251,7 @@ def _region_labels(
         )  # fmt: skip
 
 
-def _kept_apart(angle: NDArray[np.float64], least: float) -> NDArray[np.float64]:
+def _kept_apart(angle: Float64, least: float) -> Float64:
     """Descending angles, moved as little as possible until neighbours are `least` radians apart."""
     if len(angle) * least >= 2 * np.pi:
         least = 2 * np.pi / len(angle)
@@ -295,22 +282,17 @@ def draw_connectivity(
     """Write the SVGs called means, effects and strongest, and the numbers called summary.
 
     Args:
-        series: the time series of all parts.
-        participants: the phenotype artefact.
-        included: the subjects of the analysis.
         atlas: parcellation image and region table (None: named by number), where the regions have a place; else a
             chord diagram is drawn.
         outputs: figure -> path.
         words: names of the classes; subjects without one are left out.
         by_run: whether a subject's connectivity is the mean over its runs.
     """
-    decided = read_table(included, ["subject", "included"])
-    known = read_table(participants, ["subject", "diagnosis"]).set_index("subject")["diagnosis"].dropna()
-    subjects = sorted(set(decided.loc[decided["included"], "subject"]) & set(known.index))
-    found, regions = load_series(series, subjects)
+    known = labelled_subjects(participants, included)
+    found, regions = load_series(series, list(known))
     runs = load_runs(series) if by_run else {}
     contrasts = [
-        compare_groups(found, {subject: int(known[subject] == code) for subject in subjects}, regions, named, runs)
+        compare_groups(found, {subject: int(own == code) for subject, own in known.items()}, regions, named, runs)
         for code, named in words.contrasts
     ]
     with drawing():
@@ -324,13 +306,9 @@ def draw_connectivity(
 
 
 def _summary(groups: GroupConnectivity) -> dict[str, Any]:
-    row, column = groups.ends()
+    row, column, names = *groups.ends(), groups.regions
     strongest = [
-        {
-            "from": groups.regions[row[index]],
-            "to": groups.regions[column[index]],
-            "d": round(float(groups.effect[index]), 3),
-        }
+        {"from": names[row[index]], "to": names[column[index]], "d": round(float(groups.effect[index]), 3)}
         for index in groups.strongest(10)
     ]
     return {**groups.counted, "strongest": strongest}

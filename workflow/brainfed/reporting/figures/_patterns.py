@@ -1,6 +1,7 @@
 """The strongest connections of the patterns of linear models: on the brain, and with their spread over runs."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -48,12 +49,11 @@ def patterns_figure(table: pd.DataFrame, variants: Sequence[ShownVariant], words
     Args:
         table: `strongest_patterns.COLUMNS`.
         variants: in the order of the figure.
-        words: names of the classes.
     """
     drawn = _drawn(shown_patterns(table, variants, words), several=words.count > 2)
     if not drawn:
         return None
-    figure = placed_figure(WIDE, HEIGHT * len(drawn))
+    figure = placed_figure(HEIGHT * len(drawn))
     for row, pattern in enumerate(drawn):
         _row(figure, pattern, (len(drawn) - 1 - row) / len(drawn), 1 / len(drawn))
     return figure
@@ -70,40 +70,33 @@ def _drawn(shown: Sequence[ShownPattern], *, several: bool) -> list[ShownPattern
 
 
 def _row(figure: Figure, pattern: ShownPattern, bottom: float, height: float) -> None:
-    def inside(left: float, low: float, width: float, tall: float) -> tuple[float, float, float, float]:
-        return left, bottom + height * low, width, height * tall
+    def axes(left: float, low: float, width: float, tall: float) -> Axes:
+        return figure.add_axes((left, bottom + height * low, width, height * tall))
 
-    figure.text(0.01, bottom + 0.965 * height, _title(pattern), fontweight="bold", fontsize=9.5, va="top")
-    left = LEFT + 2.45 if pattern.located else 3.4
-    if pattern.located:
-        _brain_of_pattern(figure, pattern, inside(0.0, 0.51, BRAIN, 0.40), "z")
-        _brain_of_pattern(figure, pattern, inside(0.0, 0.06, BRAIN, 0.38), "y")
-    _dots(figure.add_axes(inside(left / WIDE, 0.12, 1 - (left + 0.15) / WIDE, 0.78)), pattern)
-
-
-def _title(pattern: ShownPattern) -> str:
     view = f", {pattern.view}" if pattern.view else ""
     what = "connections" if pattern.connections else "measures"
-    return f"{pattern.variant.title}{view}: the {what} that change most with the score for {pattern.words.many[1]}"
+    title = f"{pattern.variant.title}{view}: the {what} that change most with the score for {pattern.words.many[1]}"
+    figure.text(0.01, bottom + 0.965 * height, title, fontweight="bold", fontsize=9.5, va="top")
+    left = LEFT + 2.45 if pattern.located else 3.4
+    if pattern.located:
+        _brain_of_pattern(figure, axes(0.0, 0.51, BRAIN, 0.40), pattern, "z")
+        _brain_of_pattern(figure, axes(0.0, 0.06, BRAIN, 0.38), pattern, "y")
+    _dots(axes(left / WIDE, 0.12, 1 - (left + 0.15) / WIDE, 0.78), pattern)
 
 
-def _brain_of_pattern(
-    figure: Figure, pattern: ShownPattern, place: tuple[float, float, float, float], view: str
-) -> None:
-    rows = pattern.rows
-    coordinates, ends = _nodes(rows)
-    signs = np.sign(rows["mean"].to_numpy())
-    axes = figure.add_axes(place)
+def _brain_of_pattern(figure: Figure, axes: Axes, pattern: ShownPattern, view: str) -> None:
+    coordinates, ends = _nodes(pattern.rows)
+    signs = np.sign(pattern.rows["mean"].to_numpy())
+    raised, lowered = (_adjacency(ends, chosen, len(coordinates)) for chosen in (signs > 0, signs < 0))
+    shared: dict[str, Any] = {
+        "node_size": 14, "node_color": INK, "edge_vmin": 0, "edge_vmax": 1, "colorbar": False
+    }  # fmt: skip
     display = plot_connectome(
-        _adjacency(ends, signs > 0, len(coordinates)), coordinates, node_size=14, node_color=INK,
-        edge_cmap=ListedColormap([WARM]), edge_vmin=0, edge_vmax=1, display_mode=view, figure=figure, axes=axes,
-        annotate=False, edge_kwargs={"linewidth": 1.8}, colorbar=False,
+        raised, coordinates, edge_cmap=ListedColormap([WARM]), display_mode=view, figure=figure, axes=axes,
+        annotate=False, edge_kwargs={"linewidth": 1.8}, **shared,
     )  # fmt: skip
-    display.add_graph(
-        _adjacency(ends, signs < 0, len(coordinates)), coordinates, node_size=14, node_color=INK,
-        edge_cmap=ListedColormap([COLD]), edge_vmin=0, edge_vmax=1,
-        edge_kwargs={"linewidth": 1.8, "linestyle": (0, (2.2, 1.2))}, colorbar=False,
-    )  # fmt: skip
+    dashed = {"linewidth": 1.8, "linestyle": (0, (2.2, 1.2))}
+    display.add_graph(lowered, coordinates, edge_cmap=ListedColormap([COLD]), edge_kwargs=dashed, **shared)
     name_sides(axes, view)
 
 
@@ -152,17 +145,11 @@ def _dots(axes: Axes, pattern: ShownPattern) -> None:
 
 
 def _names(rows: pd.DataFrame, *, connections: bool) -> list[str]:
-    columns = ["from", "from_x", "to", "to_x"]
-    ends = rows[columns].itertuples(index=False)
+    first, second = (zip(rows[end].astype(str), rows[f"{end}_x"], strict=True) for end in ("from", "to"))
     if not connections:
-        return [end_name(str(first), x, LONGEST * 2) for first, x, _, _ in ends]
-    return [
-        f"{end_name(str(first), x, LONGEST)} \u2013 {end_name(str(second), to, LONGEST)}"
-        for first, x, second, to in ends
-    ]
-
-
-# Tables and picture of an experiment.
+        return [end_name(name, x, 2 * LONGEST) for name, x in first]
+    ends = ([end_name(name, x, LONGEST) for name, x in pairs] for pairs in (first, second))
+    return [" \u2013 ".join(both) for both in zip(*ends, strict=True)]
 
 
 def draw_patterns(
@@ -186,7 +173,6 @@ def draw_patterns(
         atlas: parcellation image and region table (None: named by number), where the regions have a place.
         truth: planted connections of a simulated cohort.
         seed: of the permutations of views.
-        words: names of the classes.
     """
     repeats = len(files) // len(variants)
     places = region_places(*atlas) if atlas is not None else {}
@@ -214,5 +200,6 @@ def draw_patterns(
 
 
 def _joined(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """The rows of all tables; with none, the first table, which has the columns."""
     held = [table for table in tables if len(table)]
     return pd.concat(held, ignore_index=True) if held else tables[0]

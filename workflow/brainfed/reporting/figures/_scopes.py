@@ -3,6 +3,7 @@
 `global_cut`: one graph over all subjects without edges between institutions. `local`: every institution's own graph.
 """
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,19 +20,14 @@ from numpy.typing import NDArray
 
 from brainfed.graphs import Edges
 from brainfed.reporting import FAINT, INK, SERIES, rounded
-from brainfed.reporting.figures._style import WIDE, bare, drawing, headed, placed_figure, save_svg
-from brainfed.runtime import ArrayFile, UserError, read_arrays, read_table
+from brainfed.reporting.figures._style import drawing, placed_figure, save_svg
+from brainfed.runtime import ArrayFile, Float64, IntArray, UserError, read_arrays, read_table
 
-IntArray = NDArray[np.int64]
-Places = NDArray[np.float64]
 Disc = tuple[tuple[float, float], float]
 """Centre and radius."""
 LineStyle = Literal["-"] | tuple[float, tuple[float, ...]]
 
-
-INSTITUTIONS = 5
-"""Most that a piece shows."""
-SUBJECTS = 24
+INSTITUTIONS, SUBJECTS = 5, 24
 """Most that a piece shows."""
 
 
@@ -107,19 +103,13 @@ def read_scope_graphs(cut: str | Path, own: str | Path | None, split: str | Path
     file = read_arrays(cut, ["row", "column", "weight", "cut_row", "cut_column", "cut_weight"])
     drawn = read_table(split, ["subject", "institution"]).set_index("subject")["institution"]
     institution = drawn.reindex(list(file.subjects)).to_numpy(dtype=object)
-    return ScopeGraphs(
-        institution,
-        _without_loops(file, ""),
-        _without_loops(file, "cut_"),
-        None if own is None else _without_loops(_of_same(own, file.subjects), ""),
-    )
-
-
-def _of_same(path: str | Path, subjects: Sequence[str]) -> ArrayFile:
-    file = read_arrays(path, ["row", "column", "weight"])
-    if file.subjects != tuple(subjects):
-        raise UserError(f"{path}: its subjects are not those of the graph that was cut; delete the file and run again.")
-    return file
+    kept, removed = _without_loops(file, ""), _without_loops(file, "cut_")
+    if own is None:
+        return ScopeGraphs(institution, kept, removed, None)
+    local = read_arrays(own, ["row", "column", "weight"])
+    if local.subjects != file.subjects:
+        raise UserError(f"{own}: its subjects are not those of the graph that was cut; delete the file and run again.")
+    return ScopeGraphs(institution, kept, removed, _without_loops(local, ""))
 
 
 def _without_loops(file: ArrayFile, prefix: str) -> Edges:
@@ -197,14 +187,7 @@ class Panel:
 
 
 def draw_scopes(cut: str, own: str | None, split: str, path: str) -> None:
-    """Write the figure of one repeat.
-
-    Args:
-        cut: the graph artefact of scope `global_cut`.
-        own: the artefact of scope `local`; None: no method uses it.
-        split: the institutions of the repeat.
-        path: path of the SVG.
-    """
+    """Write the figure of one repeat: the graph of scope `global_cut`, and that of scope `local` if one is used."""
     graphs = read_scope_graphs(cut, own, split)
     with drawing():
         save_svg(scope_figure(graphs, choose_piece(graphs)), path)
@@ -216,18 +199,19 @@ def scope_figure(graphs: ScopeGraphs, piece: Piece) -> Figure:
         Panel("One graph over everybody", graphs.whole_degrees, (graphs.kept, graphs.removed)),
         Panel("Cut between institutions", graphs.cut_degrees, (graphs.kept,), graphs.removed),
     ]
-    if graphs.own is not None:
-        panels.append(Panel("Every institution\u2019s own graph", graphs.degrees(graphs.own), (graphs.own,)))
+    if graphs.own is not None and graphs.own_degrees is not None:
+        panels.append(Panel("Every institution\u2019s own graph", graphs.own_degrees, (graphs.own,)))
     places, discs = _layout(graphs, piece)
     corners = _corners(discs)
     across, up = corners[1] - corners[0]
     below = BELOW if len(panels) == COLUMNS else 0.1
     height = ABOVE + min(HIGHEST, PANEL * up / across) + below
-    figure = placed_figure(WIDE, height)
+    figure = placed_figure(height)
     figure.subplots_adjust(left=0.015, right=0.985, top=1 - ABOVE / height, bottom=below / height, wspace=0.05)
     for column, panel in enumerate(panels, start=1):
         _draw(figure.add_subplot(1, COLUMNS, column), graphs, piece, places, discs, panel)
-    headed(figure, finding(graphs))
+    said = textwrap.fill(finding(graphs), 118)
+    figure.suptitle(said, x=0.005, ha="left", fontsize=9.5, fontweight="bold", linespacing=1.3)
     if len(panels) == COLUMNS:
         figure.legend(handles=_key(), loc="lower left", ncols=4, handlelength=2, columnspacing=1.6, borderpad=0)
     else:
@@ -240,10 +224,9 @@ def finding(graphs: ScopeGraphs) -> str:
     """Mean number of a subject's neighbours in the cut and own graphs."""
     whole, cut = (rounded(float(degrees.mean()), 1) for degrees in (graphs.whole_degrees, graphs.cut_degrees))
     said = f"The cut leaves a subject {cut} of its {whole} neighbours on average"
-    own = graphs.own_degrees
-    return (
-        said if own is None else f"{said}; in its institution\u2019s own graph it has {rounded(float(own.mean()), 1)}"
-    )
+    if graphs.own_degrees is None:
+        return said
+    return f"{said}; in its institution\u2019s own graph it has {rounded(float(graphs.own_degrees.mean()), 1)}"
 
 
 def _caption(piece: Piece, panel: Panel) -> str:
@@ -255,8 +238,8 @@ def _caption(piece: Piece, panel: Panel) -> str:
     return f"Ringed subject: {count} neighbour{'s' if count != 1 else ''}{shown}{lost}"
 
 
-def _draw(axes: Axes, graphs: ScopeGraphs, piece: Piece, places: Places, discs: Sequence[Disc], panel: Panel) -> None:
-    bare(axes)
+def _draw(axes: Axes, graphs: ScopeGraphs, piece: Piece, places: Float64, discs: Sequence[Disc], panel: Panel) -> None:
+    axes.set_axis_off()
     axes.set_aspect("equal", anchor="NW")
     axes.set_title(f"{panel.title}\n", pad=3)
     axes.text(0, 1, _caption(piece, panel), transform=axes.transAxes, va="bottom", fontsize=8)
@@ -282,25 +265,22 @@ def _draw(axes: Axes, graphs: ScopeGraphs, piece: Piece, places: Places, discs: 
     axes.set_ylim(bottom, top)
 
 
-def _corners(discs: Sequence[Disc]) -> Places:
+def _corners(discs: Sequence[Disc]) -> Float64:
     """(2, 2) lower left and upper right of the discs with their names."""
     low = [(x - radius, y - radius - GAP) for (x, y), radius in discs]
     high = [(x + radius, y + radius) for (x, y), radius in discs]
     return np.array([np.min(low, axis=0) - EDGE, np.max(high, axis=0) + EDGE])
 
 
-def _lines(axes: Axes, places: Places, pairs: IntArray, mine: str, others: str, style: LineStyle) -> None:
+def _lines(axes: Axes, places: Float64, pairs: IntArray, mine: str, others: str, style: LineStyle) -> None:
     """Draw the subject's own lines dark above those of the others."""
     of_subject = (pairs == 0).any(axis=1)
     for chosen, colour, width, order in ((~of_subject, others, 0.5, 1), (of_subject, mine, 1.1, 2)):
-        axes.add_collection(
-            LineCollection(
-                list(places[pairs[chosen]]), colors=colour, linewidths=width, linestyles=[style], zorder=order
-            )
-        )
+        ends = list(places[pairs[chosen]])
+        axes.add_collection(LineCollection(ends, colors=colour, linewidths=width, linestyles=[style], zorder=order))
 
 
-def _layout(graphs: ScopeGraphs, piece: Piece) -> tuple[Places, list[Disc]]:
+def _layout(graphs: ScopeGraphs, piece: Piece) -> tuple[Float64, list[Disc]]:
     """(m, 2) places of the members, a disc an institution: the subject's own left, the others in a column beside it.
 
     The subject is the rightmost of its institution, so that its lines to the others cross no subject there. Discs turn
@@ -322,7 +302,7 @@ def _layout(graphs: ScopeGraphs, piece: Piece) -> tuple[Places, list[Disc]]:
     return places, discs
 
 
-def _spots(count: int, phase: float) -> Places:
+def _spots(count: int, phase: float) -> Float64:
     """(count, 2) places spread evenly over a disc around 0, the rightmost first, then those nearest to it."""
     number = np.arange(count)
     angle = number * TURN + phase
@@ -332,7 +312,7 @@ def _spots(count: int, phase: float) -> Places:
     return np.asarray(spots[np.argsort(np.linalg.norm(spots - first, axis=1), kind="stable")])
 
 
-def _clearance(spots: Places, start: Places | None) -> float:
+def _clearance(spots: Float64, start: Float64 | None) -> float:
     """Smallest distance of the lines from `start` (None: the first spot) to the spots from other spots."""
     begin, ends = (spots[0], spots[1:]) if start is None else (start, spots)
     if len(ends) < 2:
@@ -345,11 +325,10 @@ def _clearance(spots: Places, start: Places | None) -> float:
 
 
 def _key() -> list[Line2D]:
+    dot = "subject, larger with more neighbours"
     return [
         Line2D([], [], color=OWN_LINE, linewidth=1.1, label="neighbours of the ringed subject"),
         Line2D([], [], color=OTHERS_LINE, linewidth=0.8, label="neighbours of others"),
         Line2D([], [], color=REMOVED_LINE, linewidth=1.1, linestyle=REMOVED_STYLE, label="removed by the cut"),
-        Line2D(
-            [], [], color=FAINT, marker="o", markersize=6, linestyle="", label="subject, larger with more neighbours"
-        ),
+        Line2D([], [], color=FAINT, marker="o", markersize=6, linestyle="", label=dot),
     ]

@@ -1,6 +1,5 @@
 """Style, labels and output of all figures of matplotlib."""
 
-import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,42 +22,17 @@ WIDE = 9.0
 PIXELS_PER_INCH = 220
 
 SETTINGS: dict[Any, Any] = {
-    "backend": "svg",
-    "svg.fonttype": "none",
-    "svg.hashsalt": "brainfed",
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial", "sans-serif"],
-    "font.size": 8.5,
-    "text.color": INK,
-    "axes.labelcolor": INK,
-    "axes.edgecolor": FAINT,
-    "axes.linewidth": 0.7,
-    "axes.labelsize": 8.5,
-    "axes.titlesize": 9,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.titlepad": 7,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.axisbelow": True,
-    "xtick.color": FAINT,
-    "ytick.color": FAINT,
-    "xtick.labelcolor": INK,
-    "ytick.labelcolor": INK,
-    "xtick.labelsize": 8,
-    "ytick.labelsize": 8,
-    "xtick.major.width": 0.7,
-    "ytick.major.width": 0.7,
-    "xtick.major.size": 3,
-    "ytick.major.size": 3,
-    "grid.color": "#e8eaed",
-    "grid.linewidth": 0.7,
-    "legend.frameon": False,
-    "legend.fontsize": 8,
-    "lines.linewidth": 1.4,
-    "figure.facecolor": "white",
-    "savefig.facecolor": "white",
-}
+    "backend": "svg", "svg.fonttype": "none", "svg.hashsalt": "brainfed",
+    "figure.facecolor": "white", "savefig.facecolor": "white", "lines.linewidth": 1.4, "text.color": INK,
+    "font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial", "sans-serif"], "font.size": 8.5,
+    "axes.labelcolor": INK, "axes.edgecolor": FAINT, "axes.linewidth": 0.7, "axes.labelsize": 8.5, "axes.titlesize": 9,
+    "axes.titleweight": "bold", "axes.titlelocation": "left", "axes.titlepad": 7,
+    "axes.spines.top": False, "axes.spines.right": False, "axes.axisbelow": True,
+    "xtick.color": FAINT, "xtick.labelcolor": INK, "xtick.labelsize": 8, "xtick.major.width": 0.7,
+    "ytick.color": FAINT, "ytick.labelcolor": INK, "ytick.labelsize": 8, "ytick.major.width": 0.7,
+    "xtick.major.size": 3, "ytick.major.size": 3,
+    "grid.color": "#e8eaed", "grid.linewidth": 0.7, "legend.frameon": False, "legend.fontsize": 8,
+}  # fmt: skip
 
 
 @contextmanager
@@ -70,9 +44,9 @@ def drawing() -> Iterator[None]:
         yield
 
 
-def placed_figure(width: float, height: float) -> Figure:
-    """An empty figure whose axes are placed by hand."""
-    figure = Figure(figsize=(width, height))
+def placed_figure(height: float) -> Figure:
+    """An empty figure of this height (inches) whose axes are placed by hand."""
+    figure = Figure(figsize=(WIDE, height))
     FigureCanvasSVG(figure)
     return figure
 
@@ -84,16 +58,6 @@ def save_svg(figure: Figure, path: str | Path) -> None:
         metadata["Title"] = " ".join(figure.get_suptitle().split())
     with atomic(path) as temporary:
         figure.savefig(temporary, format="svg", dpi=PIXELS_PER_INCH, metadata=metadata)
-
-
-def headed(figure: Figure, finding: str, width: int = 118) -> None:
-    """Write the finding of a figure in bold above it."""
-    figure.suptitle(textwrap.fill(finding, width), x=0.005, ha="left", fontsize=9.5, fontweight="bold", linespacing=1.3)
-
-
-def bare(axes: Axes) -> None:
-    """Remove frame and ticks."""
-    axes.set_axis_off()
 
 
 # Sides of a brain that is drawn as seen through glass: which is left, which is the front.
@@ -108,11 +72,8 @@ def name_sides(axes: Axes, view: str) -> None:
     """Write the sides of a view above the brain, and below it where it is looked at from.
 
     Args:
-        axes: those of the glass brain.
         view: `x`, `y` or `z`, as nilearn's `display_mode`.
     """
-    for x, word in zip((0.12, 0.88), SIDES[view], strict=True):
-        axes.text(
-            x, 0.93, word, transform=axes.transAxes, ha="left" if x < 0.5 else "right", fontsize=8.5, fontweight="bold"
-        )
+    for x, word, side in zip((0.12, 0.88), SIDES[view], ("left", "right"), strict=True):
+        axes.text(x, 0.93, word, transform=axes.transAxes, ha=side, fontsize=8.5, fontweight="bold")
     axes.text(0.5, -0.06, SEEN[view], transform=axes.transAxes, ha="center", fontsize=7.5, color=FAINT)

@@ -6,11 +6,8 @@ from dataclasses import dataclass
 from brainfed.reporting import METRIC_TITLES, SHOWN_METRICS, Picture, ShownVariant, mixed_versions
 from brainfed.reporting.panels._known import Known, Panel, Place
 from brainfed.reporting.tables import (
-    AuditTable,
     Cost,
     DifferenceTable,
-    DropTable,
-    Exchange,
     ScoreTable,
     ShownPattern,
     TwinRow,
@@ -33,61 +30,41 @@ from brainfed.reporting.tables import (
 )
 from brainfed.reporting.text import poison_sentences
 
-# Panel: results that several versions of a library computed.
+# Pictures, where they apply.
 
 
-def _mixed_versions(known: Known) -> list[str]:
-    return mixed_versions(known.outline)
-
-
-MIXED_VERSIONS = Panel("mixed-versions", Place.OPENING, _mixed_versions, "panels/mixed-versions.html.j2")
-
-
-# Panel: the figure of an experiment that repeats one of a paper.
-
-
-def _own_figure(known: Known) -> Picture | None:
-    return known.picture
-
-
-OWN_FIGURE = Panel("own-figure", Place.OPENING, _own_figure, "panels/own-figure.html.j2")
-
-
-# Panel: attacks on variants, and their defences.
-
-
-def _poisoned(known: Known) -> list[str]:
-    return poison_sentences(known.outline.variants, known.institutions)
-
-
-POISONED = Panel("poisoned", Place.OPENING, _poisoned, "panels/poisoned.html.j2")
-
-
-# Panel: that graphs of variants are cut from one over everybody, or each institution's own.
-
-BOTH = frozenset({"global_cut", "local"})
+def _curves(known: Known) -> Picture | None:
+    """The learning curves, where any variant trains in rounds or epochs."""
+    trains = any(variant.epochs_a_round for variant in known.outline.variants)
+    return known.pictures["learning"] if trains else None
 
 
 def _scopes(known: Known) -> frozenset[str] | None:
-    """The scopes, of an experiment that has both and of a cohort with their picture."""
+    """Both scopes of local graphs, cut from one over everybody or each institution's own, where both were run.
+
+    The cohort has a picture of them.
+    """
+    both = frozenset({"global_cut", "local"})
     scopes = {variant.setting("graph.scope") for variant in known.outline.variants}
-    return BOTH if scopes >= BOTH and "scopes" in known.cohort.figures else None
+    return both if scopes >= both and "scopes" in known.cohort.figures else None
 
 
-SCOPES = Panel("scopes", Place.BEFORE_SCORES, _scopes, "panels/scopes.html.j2")
+def _predictions(known: Known) -> Mapping[str, Picture] | None:
+    """Right and wrong predictions of all test subjects together, where these may be pooled."""
+    return known.pictures if known.outline.pooled else None
 
 
-# Panel: what attacks take away from the scores.
+def _calibration(known: Known) -> Picture | None:
+    return known.pictures["calibration"] if known.outline.pooled else None
 
 
-def _drops(known: Known) -> DropTable | None:
-    return drop_table(known.outline.variants, known.scored, known.institutions)
+def _subgroups(known: Known) -> Picture | None:
+    """AUC in groups of subjects, of a cohort of people with two classes."""
+    applies = known.outline.pooled and known.words.count == 2 and known.cohort.kind != "graphs"
+    return known.pictures["subgroups"] if applies else None
 
 
-DROPS = Panel("drops", Place.AFTER_SCORES, _drops, "panels/drops.html.j2")
-
-
-# Panel: what drives the prediction of linear models.
+# What drives the prediction of linear models.
 
 
 @dataclass(frozen=True)
@@ -117,38 +94,7 @@ def _patterns(known: Known) -> Patterns | None:
     )
 
 
-PATTERNS = Panel("patterns", Place.EXPLANATION, _patterns, "panels/patterns.html.j2")
-
-
-# Panel: right and wrong predictions of all test subjects together.
-
-
-def _predictions(known: Known) -> Mapping[str, Picture] | None:
-    """The pictures, where test subjects may be pooled."""
-    return known.pictures if known.outline.pooled else None
-
-
-PREDICTIONS = Panel("predictions", Place.SCORES, _predictions, "panels/predictions.html.j2")
-
-
-# Panels: calibration of probabilities, and AUC in groups of subjects.
-
-
-def _calibration(known: Known) -> Picture | None:
-    return known.pictures["calibration"] if known.outline.pooled else None
-
-
-def _subgroups(known: Known) -> Picture | None:
-    """The picture of a cohort of people with two classes."""
-    applies = known.outline.pooled and known.words.count == 2 and known.cohort.kind != "graphs"
-    return known.pictures["subgroups"] if applies else None
-
-
-CALIBRATION = Panel("calibration", Place.EXPLANATION, _calibration, "panels/calibration.html.j2")
-SUBGROUPS = Panel("subgroups", Place.EXPLANATION, _subgroups, "panels/subgroups.html.j2")
-
-
-# Panel: all scores, as tables and as intervals.
+# All scores, every method minus the reference, and every federated method beside its twins.
 
 
 @dataclass(frozen=True)
@@ -172,12 +118,6 @@ def _scores(known: Known) -> Scores:
         for scope, title in known.scopes.items()
     ]
     return Scores(tables, undefined_count(known.summary), known.idle)
-
-
-SCORES = Panel("scores", Place.SCORES, _scores, "panels/scores.html.j2")
-
-
-# Panel: every method minus the reference, with tests.
 
 
 @dataclass(frozen=True)
@@ -208,15 +148,9 @@ def _tests(known: Known) -> Tests:
     return Tests(tables, int(table["p_corrected"].notna().sum()), reference, known.idle)
 
 
-TESTS = Panel("tests", Place.SCORES, _tests, "panels/tests.html.j2")
-
-
-# Panel: every federated method beside the same model alone and on pooled data.
-
-
 @dataclass(frozen=True)
 class Twins:
-    """The twins of an experiment.
+    """Every federated method beside the same model alone and on pooled data.
 
     Attributes:
         rows: two a federated method.
@@ -248,20 +182,7 @@ def _gain_note(known: Known) -> str:
     return ""
 
 
-TWINS = Panel("twins", Place.SCORES, _twins, "panels/twins.html.j2")
-
-
-# Panel: what models reveal of their training subjects.
-
-
-def _audit(known: Known) -> AuditTable | None:
-    return read_audit(known.outline, known.scored)
-
-
-AUDIT = Panel("audit", Place.LEAKAGE, _audit, "panels/audit.html.j2")
-
-
-# Panel: time, memory and counts of every method.
+# Time, memory and counts of every method.
 
 
 @dataclass(frozen=True)
@@ -281,58 +202,34 @@ class Costs:
         return any(cost.preparation for cost in self.rows)
 
 
-def _costs(known: Known) -> Costs:
-    return Costs(read_costs(known.outline.variants))
-
-
-COSTS = Panel("costs", Place.COST, _costs, "panels/costs.html.j2")
-
-
-# Panel: what crosses between institutions.
-
-
-def _exchanges(known: Known) -> list[Exchange]:
-    return with_totals(read_exchanges(known.outline.variants))
-
-
-EXCHANGES = Panel("exchanges", Place.TRAFFIC, _exchanges, "panels/exchanges.html.j2")
-
-
-# Panels: learning curves, and clusters of institutions over the rounds.
-
-
-def _curves(known: Known) -> Picture | None:
-    """The curves, where any variant trains in rounds or epochs."""
-    trains = any(variant.epochs_a_round for variant in known.outline.variants)
-    return known.pictures["learning"] if trains else None
-
-
-def _clusters(known: Known) -> Picture | None:
-    return known.pictures.get("clusters")
-
-
-CURVES = Panel("learning", Place.LEARNING, _curves, "panels/figure.html.j2")
-CLUSTERS = Panel("clusters", Place.LEARNING, _clusters, "panels/figure.html.j2")
-
-
-# The panels that any method may have, in the order of the page at each place.
-
 GENERIC: tuple[Panel, ...] = (
-    CURVES,
-    CLUSTERS,
-    POISONED,
-    MIXED_VERSIONS,
-    OWN_FIGURE,
-    SCOPES,
-    SCORES,
-    TWINS,
-    TESTS,
-    PREDICTIONS,
-    DROPS,
-    PATTERNS,
-    CALIBRATION,
-    SUBGROUPS,
-    EXCHANGES,
-    AUDIT,
-    COSTS,
-)
+    Panel("learning", Place.LEARNING, _curves, "panels/figure.html.j2"),
+    Panel("clusters", Place.LEARNING, lambda known: known.pictures.get("clusters"), "panels/figure.html.j2"),
+    Panel(
+        "poisoned", Place.OPENING,
+        lambda known: poison_sentences(known.outline.variants, known.institutions), "panels/poisoned.html.j2",
+    ),
+    Panel(
+        "mixed-versions", Place.OPENING,
+        lambda known: mixed_versions(known.outline), "panels/mixed-versions.html.j2",
+    ),
+    Panel("own-figure", Place.OPENING, lambda known: known.picture, "panels/own-figure.html.j2"),
+    Panel("scopes", Place.BEFORE_SCORES, _scopes, "panels/scopes.html.j2"),
+    Panel("scores", Place.SCORES, _scores, "panels/scores.html.j2"),
+    Panel("twins", Place.SCORES, _twins, "panels/twins.html.j2"),
+    Panel("tests", Place.SCORES, _tests, "panels/tests.html.j2"),
+    Panel("predictions", Place.SCORES, _predictions, "panels/predictions.html.j2"),
+    Panel(
+        "drops", Place.AFTER_SCORES,
+        lambda known: drop_table(known.outline.variants, known.scored, known.institutions), "panels/drops.html.j2",
+    ),
+    Panel("patterns", Place.EXPLANATION, _patterns, "panels/patterns.html.j2"),
+    Panel("calibration", Place.EXPLANATION, _calibration, "panels/calibration.html.j2"),
+    Panel("subgroups", Place.EXPLANATION, _subgroups, "panels/subgroups.html.j2"),
+    Panel(
+        "exchanges", Place.TRAFFIC,
+        lambda known: with_totals(read_exchanges(known.outline.variants)), "panels/exchanges.html.j2",
+    ),
+    Panel("audit", Place.LEAKAGE, lambda known: read_audit(known.outline, known.scored), "panels/audit.html.j2"),
+    Panel("costs", Place.COST, lambda known: Costs(read_costs(known.outline.variants)), "panels/costs.html.j2"),
+)  # fmt: skip

@@ -9,14 +9,14 @@ from ._exchanges import (
 from ._follow import write_followed
 from ._patterns import ShownPattern, read_strongest, planted_sentences, ViewRow, view_rows, shown_patterns, end_name
 from ._scores import (
-    SCOPE_TITLES, Cell, Row, ScoreTable, DifferenceTable, without_effect, score_rows, undefined_count, difference_table,
-    TwinRow, twin_rows, missing_twins, twin_notes,
+    SCOPE_TITLES, Cell, score_cell, Row, ScoreTable, DifferenceTable, without_effect, score_rows, undefined_count,
+    difference_table, TwinRow, twin_rows, missing_twins, twin_notes,
 )
 from ._robustness import (
     Drop, DropTable, read_drops, drop_table, poison_finding, ATTACK_TITLES, AuditTable, Leak, read_audit, read_leaks,
     spent,
 )
-from ._subjects import Characteristic, characteristics, Ways, read_ways, Count, flow_steps
+from ._subjects import Characteristic, characteristics, Ways, read_ways, Count, FlowStep, flow_steps
 
 __all__ = [
     "ShownGraph", "read_graph", "distinct_titles", "homophily_table", "site_trace_table", "SiteRow", "site_rows",
@@ -25,9 +25,9 @@ __all__ = [
     "readable", "readable_bytes", "readable_seconds",
     "write_followed",
     "ShownPattern", "read_strongest", "planted_sentences", "ViewRow", "view_rows", "shown_patterns", "end_name",
-    "SCOPE_TITLES", "Cell", "Row", "ScoreTable", "DifferenceTable", "without_effect", "score_rows", "undefined_count",
-    "difference_table", "TwinRow", "twin_rows", "missing_twins", "twin_notes",
+    "SCOPE_TITLES", "Cell", "score_cell", "Row", "ScoreTable", "DifferenceTable", "without_effect", "score_rows",
+    "undefined_count", "difference_table", "TwinRow", "twin_rows", "missing_twins", "twin_notes",
     "Drop", "DropTable", "read_drops", "drop_table", "poison_finding", "ATTACK_TITLES", "AuditTable", "Leak",
     "read_audit", "read_leaks", "spent",
-    "Characteristic", "characteristics", "Ways", "read_ways", "Count", "flow_steps",
+    "Characteristic", "characteristics", "Ways", "read_ways", "Count", "FlowStep", "flow_steps",
 ]

@@ -38,6 +38,11 @@ class Cell:
     printed: bool = False
 
 
+def score_cell(found: Interval) -> Cell:
+    """A mean with its interval below it."""
+    return Cell(found.text, found.mean, str(found).removeprefix(found.text).strip())
+
+
 @dataclass(frozen=True)
 class Row:
     """One variant of a table."""

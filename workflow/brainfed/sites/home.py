@@ -54,7 +54,7 @@ class Home:
     job: str
     device: str = "cpu"
     secure: bool = False
-    apart: bool = field(default=True, init=False)
+    remote: bool = field(default=True, init=False)
     _asked: int = field(default=0, init=False)
 
     def server(self, strategy: Strategy, rounds: int) -> "RemoteServer":

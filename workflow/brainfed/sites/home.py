@@ -8,33 +8,21 @@ and the coordinator gives the answers of what is over once more.
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from brainfed.cohort.splits import require_own
 from brainfed.federation import Arrays, EveryRound, Link, Message, Pace
 from brainfed.federation.strategies import EndingStrategy, Strategy
 from brainfed.runtime import UserError
-from brainfed.sites._ipc import SECRET, SITE_SOCKET, JobClient
-from brainfed.sites._packet import (
-    LARGEST,
-    OPEN,
-    PUBLISHED,
-    REFUSED,
-    REPLY,
-    SUM,
-    TENSOR,
-    TOTAL,
-    Exchange,
-    Packet,
-    arrays_digest,
-)
-from brainfed.sites._recipes import addends, recipe_of
+from brainfed.sites._ipc import SECRET, SITE_SOCKET, Answer, ask_client
+from brainfed.sites._packet import LARGEST, OPEN, PUBLISHED, REFUSED, REPLY, SUM, TENSOR, TOTAL, Packet
+from brainfed.sites._recipes import Recipe, addends, recipe_of
 
 
 @dataclass
@@ -43,14 +31,14 @@ class Home:
 
     Attributes:
         institution: its code.
-        exchange: carries its requests.
+        coordinator: answers a request when all institutions have asked the same.
         job: name of the training, equal at all sites.
         device: where tensors of answers go.
         secure: whether numbers of which the coordinator needs the sum alone are masked on their way.
     """
 
     institution: int
-    exchange: Exchange
+    coordinator: Answer
     job: str
     device: str = "cpu"
     secure: bool = False
@@ -59,14 +47,7 @@ class Home:
 
     def server(self, strategy: Strategy, rounds: int) -> "RemoteServer":
         """The coordinator in the place of `strategy`, which it runs."""
-        recipe = recipe_of(strategy)
-        stated = {
-            "strategy": recipe.strategy,
-            "settings": dict(recipe.settings),
-            "tensors": arrays_digest(recipe.tensors),
-            "rounds": rounds,
-        }
-        return RemoteServer(self, self._key(), stated, recipe.tensors)
+        return RemoteServer(self, self._key(), recipe_of(strategy), rounds)
 
     def ending_server(self, strategy: EndingStrategy, rounds: int) -> "RemoteServer":
         """The coordinator in the place of a strategy that ends by itself."""
@@ -96,7 +77,7 @@ class Home:
         Raises:
             UserError: the coordinator refuses.
         """
-        answer = self.exchange.ask(request)
+        answer = self.coordinator(request)
         if answer.kind == REFUSED:
             raise UserError(answer.about["sentence"])
         return answer
@@ -117,20 +98,19 @@ class RemoteServer:
     Args:
         home: the institution's link.
         key: of the training.
-        stated: name, settings and digest of the recipe.
-        tensors: of the recipe.
+        recipe: of the strategy.
+        rounds: largest number of rounds.
     """
 
-    def __init__(self, home: Home, key: str, stated: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]) -> None:
-        self._home, self._key, self._stated, self._tensors = home, key, stated, tensors
+    def __init__(self, home: Home, key: str, recipe: Recipe, rounds: int) -> None:
+        self._home, self._key, self._recipe, self._rounds = home, key, recipe, rounds
         self._answer: Packet | None = None
 
     def broadcast(self, number: int) -> Mapping[int, Message]:
         """The coordinator's last message, if it is the one before round `number` or a later one."""
-        answer = self._opened(number)
         tensors = {
-            name.removeprefix(TENSOR): self._tensor(array)
-            for name, array in answer.tensors.items()
+            name.removeprefix(TENSOR): torch.from_numpy(np.array(array)).to(self._home.device)
+            for name, array in self._opened(number).tensors.items()
             if name.startswith(TENSOR)
         }
         return {self._home.institution: Message(tensors)} if tensors else {}
@@ -148,7 +128,7 @@ class RemoteServer:
         tensors: dict[str, NDArray[Any]] = {}
         for reply in replies.values():
             tensors = {name: tensor.detach().cpu().numpy() for name, tensor in reply.tensors.items()}
-            parts = addends(self._stated["strategy"], self._stated["settings"], reply) if self._home.secure else None
+            parts = addends(self._recipe, reply) if self._home.secure else None
             if parts is None:
                 about |= {"samples": reply.samples.tolist(), "plain": sorted(reply.plain)}
             else:
@@ -161,10 +141,8 @@ class RemoteServer:
 
     def published(self) -> dict[str, NDArray[Any]]:
         """What the strategy publishes at its end."""
-        answer = self._opened(0)
-        return {
-            name.removeprefix(PUBLISHED): array for name, array in answer.tensors.items() if name.startswith(PUBLISHED)
-        }
+        tensors = self._opened(0).tensors
+        return {name.removeprefix(PUBLISHED): array for name, array in tensors.items() if name.startswith(PUBLISHED)}
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Nothing: the coordinator keeps its own."""
@@ -176,12 +154,9 @@ class RemoteServer:
     def _opened(self, number: int) -> Packet:
         """The last answer; the first one opens the training at round `number`."""
         if self._answer is None:
-            request = {"key": self._key, "round": number, **self._stated}
-            self._answer = self._home.ask(Packet(OPEN, request, self._tensors))
+            about = {"key": self._key, "round": number, **self._recipe.stated(self._rounds)}
+            self._answer = self._home.ask(Packet(OPEN, about, self._recipe.tensors))
         return self._answer
-
-    def _tensor(self, array: NDArray[Any]) -> Tensor:
-        return torch.from_numpy(np.array(array)).to(self._home.device)
 
 
 # A joint job at its site.
@@ -233,8 +208,8 @@ def site_job(study: Mapping[str, Any], output: str, device: str) -> SiteJob:
         )
     _, _, job = output.partition("results/")
     place = list(study["sites"]).index(study["site"])
-    client = JobClient(Path(os.environ[SITE_SOCKET]))
-    return SiteJob(study, Home(place, client, job.partition("/")[2], device, bool(study["secure_sums"])))
+    ask = partial(ask_client, Path(os.environ[SITE_SOCKET]))
+    return SiteJob(study, Home(place, ask, job.partition("/")[2], device, bool(study["secure_sums"])))
 
 
 def at_home(given: Samples, sites: Sequence[str], site: str, link: Link, secret: str = "") -> Samples:

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from brainfed.cohort import ClassWords
+from brainfed.configuration import StudySettings
 from brainfed.reporting import NONE, Interval, ShownVariant, rounded, signed
 from brainfed.reporting.tables import Cell, Row
 from brainfed.reporting.text import TestedPeople, count_tested
@@ -23,6 +24,7 @@ from brainfed.sites._scores import (
     over_sites,
     subjects,
 )
+from brainfed.sites.released import Stated
 
 
 @dataclass(frozen=True)
@@ -54,34 +56,6 @@ class OutcomeExperiment:
 
 
 @dataclass(frozen=True)
-class StudyFacts:
-    """How a study ran.
-
-    Attributes:
-        digest: of the study, as the coordinator prints it.
-        steps: rounds and sums.
-        masked: whether the coordinator saw only sums where a method needs no more.
-        sets: number of different sets of each site's subjects of which exact numbers were added up.
-        epsilon: bound for one subject over all private trainings, as the study's file states it; 0 without private
-            variants.
-        secret_noise: whether protective noise was keyed by secrets of the sites.
-        ended: day and time.
-        ledger: file at each site that lists what left it.
-        config: the study's file.
-    """
-
-    digest: str
-    steps: int
-    masked: bool
-    sets: int
-    epsilon: float
-    secret_noise: bool
-    ended: str
-    ledger: str
-    config: str
-
-
-@dataclass(frozen=True)
 class OutcomeOutline:
     """The whole page.
 
@@ -94,7 +68,12 @@ class OutcomeOutline:
         fewest: tested subjects of a fold below which a site sends no row.
         experiments: in the order of the config; the first has the first screen.
         counts: variant -> what all sites say of it.
-        study: how it ran.
+        study: its settings.
+        stated: what its file says that it releases.
+        digest: of the study, as the coordinator prints it.
+        config: name of the study's file.
+        steps: number of rounds and sums.
+        ended: day and time.
     """
 
     project: str
@@ -105,7 +84,12 @@ class OutcomeOutline:
     fewest: int
     experiments: tuple[OutcomeExperiment, ...]
     counts: Mapping[str, list[TestedFold]]
-    study: StudyFacts
+    study: StudySettings
+    stated: Stated
+    digest: str
+    config: str
+    steps: int
+    ended: str
 
     @property
     def noun(self) -> str:
@@ -347,7 +331,10 @@ def _site_cells(result: ExperimentResult, one: VariantResult, words: ClassWords)
         difference = value - reference.at_sites[site.name]
         shown = one is not reference and np.isfinite(difference)
         cells.append(Cell(rounded(value, 2), value, signed(difference, 2) if shown else ""))
-    note = "" if one is reference or not reference.has_rows else _difference(result.difference(one, reference))
+    note = ""
+    if one is not reference and reference.has_rows:
+        difference_of_all = result.difference(one, reference)
+        note = difference_of_all.as_difference() if np.isfinite(difference_of_all.mean) else ""
     return [Cell(rounded(one.score.mean, 2), one.score.mean, note), *cells]
 
 
@@ -357,10 +344,6 @@ def _why(one: VariantResult, site: str, people: Mapping[int, int], words: ClassW
         return "no row"
     absent = [(words.many if words.count == 2 else words.short)[code] for code in words.shown if not people[code]]
     return f"no {' or '.join(absent)}" if absent else "a class is missing"
-
-
-def _difference(found: Interval) -> str:
-    return found.as_difference() if np.isfinite(found.mean) else ""
 
 
 def _cell(found: Interval, *, marked: bool = False) -> Cell:

@@ -30,7 +30,6 @@ from brainfed.sites._outcome import (
     ExperimentResult,
     OutcomeExperiment,
     OutcomeOutline,
-    StudyFacts,
     Table,
     VariantResult,
     by_class,
@@ -41,7 +40,7 @@ from brainfed.sites._outcome import (
 )
 from brainfed.sites._scores import FEWEST_TESTED, read_counts, standard_errors
 from brainfed.sites.released import Stated
-from brainfed.sites.study import FOLDER, StudyPlace, study_digest
+from brainfed.sites.study import LEDGER, StudyPlace, study_digest
 
 # The first screen of the page on a study between sites: question, answer, and how sure it is, from counts alone.
 
@@ -255,17 +254,13 @@ class OutcomeSection:
         return self.experiment.unseen or self.experiment.tests_of_site < FEWEST
 
 
-def write_outcome(outline: OutcomeOutline, path: Path) -> None:
-    """Render the page into a file."""
-    write_text(path, render_outcome(outline))
-
-
 def render_outcome(outline: OutcomeOutline) -> str:
     """The page as text."""
     return environment().get_template("outcome.html.j2").render(
         outline=outline,
         sections=[_section(outline, experiment) for experiment in outline.experiments],
         places=places(outline.words),
+        ledger=LEDGER,
         versions=versions(),
         vega=vega(),
         chart_styles=chart_styles(),
@@ -316,10 +311,7 @@ def _caption(outline: OutcomeOutline, *, bars: bool) -> str:
     )
 
 
-# The coordinator's page at the end of a study: `federation/outcome.html`.
-
-LEDGER = FOLDER / "left-this-site.tsv"
-"""What left a site, at the site."""
+# The page from the study's config and what its sites sent.
 
 
 def write_outcome_page(
@@ -333,7 +325,8 @@ def write_outcome_page(
         steps: number of rounds and sums.
         path: of the page.
     """
-    write_outcome(outcome_outline(place, scores, steps, said_time(datetime.now().astimezone())), path)
+    ended = said_time(datetime.now().astimezone())
+    write_text(path, render_outcome(outcome_outline(place, scores, steps, ended)))
 
 
 def said_time(moment: datetime) -> str:
@@ -344,22 +337,10 @@ def said_time(moment: datetime) -> str:
 def outcome_outline(
     place: StudyPlace, scores: Mapping[str, Sequence[Mapping[str, Any]]], steps: int, ended: str
 ) -> OutcomeOutline:
-    """What the page shows; arguments as of `write_outcome_page` and of its `StudyFacts`."""
+    """What the page shows; arguments as of `write_outcome_page`, and day and time of the end."""
     project = place.plan.project
     cohort, study = project.cohorts[place.cohort], project.study
-    stated = Stated.of(place.plan)
     words = replace(class_words(cohort.target, cohort.classes), condition=cohort.condition, modality=cohort.modality)
-    facts = StudyFacts(
-        digest=study_digest(place.plan)[:16],
-        steps=steps,
-        masked=study.secure_sums,
-        sets=stated.sets,
-        epsilon=stated.epsilon,
-        secret_noise=study.noise == "secret",
-        ended=ended,
-        ledger=str(LEDGER),
-        config=place.config.name,
-    )
     return OutcomeOutline(
         project=project.project,
         words=words,
@@ -371,7 +352,12 @@ def outcome_outline(
             _experiment(each, len(study.sites)) for each in place.plan.experiments.values() if each.default
         ),
         counts=read_counts(scores, words.count),
-        study=facts,
+        study=study,
+        stated=Stated.of(place.plan),
+        digest=study_digest(place.plan)[:16],
+        config=place.config.name,
+        steps=steps,
+        ended=ended,
     )
 
 

@@ -91,7 +91,9 @@ def measures(counts: Counts) -> dict[str, float]:
 
 def of_all(folds: Sequence[TestedFold], metric: str) -> float:
     """The measure of all folds' subjects together, the mean over repeats; NaN where no repeat has one."""
-    return _mean([measures(counts)[metric] for counts in _added(folds, whole_repeats=True).values()])
+    values = [measures(counts)[metric] for counts in _added(folds, whole_repeats=True).values()]
+    defined = [value for value in values if np.isfinite(value)]
+    return float(np.mean(defined)) if defined else np.nan
 
 
 def by_run(folds: Sequence[TestedFold], metric: str) -> dict[Run, float]:
@@ -163,12 +165,6 @@ def _added(folds: Sequence[TestedFold], *, whole_repeats: bool = False) -> dict[
         key = (fold.run[0], 0 if whole_repeats else fold.run[1])
         found[key] = found[key] + fold.counts if key in found else fold.counts
     return dict(sorted(found.items()))
-
-
-def _mean(values: Sequence[float]) -> float:
-    """Mean of the defined values; NaN if there is none."""
-    defined = [value for value in values if np.isfinite(value)]
-    return float(np.mean(defined)) if defined else np.nan
 
 
 # What a site says of its scores at the end: counts and measures of its test folds, of no single person.

@@ -83,13 +83,9 @@ def _follow(folder: FlowerFolder, place: int, ended: Callable[[], bool]) -> None
         if log.exists():
             with log.open(encoding="utf-8", errors="replace") as file:
                 file.seek(place)
-                sys.stderr.writelines(line for line in file if _level(line) != "ERROR")
+                # A line has date, time, level and message.
+                sys.stderr.writelines(line for line in file if line.split(maxsplit=3)[2:3] != ["ERROR"])
                 place = file.tell()
         if done:
             return
         time.sleep(LOOK_S)
-
-
-def _level(line: str) -> str:
-    """The level of a line of the log, its third word: date, time, level, message."""
-    return "".join(line.split(maxsplit=3)[2:3])

@@ -37,6 +37,7 @@ from brainfed.sites.flower import (
 from brainfed.sites.released import Released, Stated, released_by, require_accepted, sentence_of
 from brainfed.sites.study import (
     FOLDER,
+    LEDGER,
     StudyPlace,
     introduction,
     require_extended_study,
@@ -92,7 +93,7 @@ class PastLeave:
         return {file: hashlib.sha256(Path(file).read_bytes()).hexdigest() for file in self.files}
 
 
-# `brainfed join CONFIG`: a site trains with the others. Its scans stay; what leaves is listed before it leaves.
+# The command.
 
 FAREWELL_S = 2.0
 """For the last reply to reach the coordinator before Flower ends."""
@@ -139,7 +140,7 @@ def _join(place: StudyPlace, folder: FlowerFolder, cores: str, gpus: int) -> Non
         return
     past.remove()
     secret = folder.root / "secret"
-    leaving = LeftSite(FOLDER / "left-this-site.tsv")
+    leaving = LeftSite(LEDGER)
     # The subjects are known once they are prepared, which is before the coordinator can ask.
     released = cache(lambda: released_by(place))
     client = SiteClient(
@@ -160,7 +161,7 @@ def _join(place: StudyPlace, folder: FlowerFolder, cores: str, gpus: int) -> Non
         _leave(client, Packet(LEAVE, {"scores": _scores(all_predictions(layout, place.cohort))}), connect)
         past.write()
         time.sleep(FAREWELL_S)
-    print(f"{study.site} has left the study; all that left this site: {FOLDER / 'left-this-site.tsv'}", file=sys.stderr)
+    print(f"{study.site} has left the study; all that left this site: {LEDGER}", file=sys.stderr)
 
 
 def _accept(place: StudyPlace, released: Released) -> None:
@@ -216,7 +217,10 @@ class _Snakemake:
         # A group of its own: Ctrl-C and SIGTERM reach us alone, and we end Snakemake and its jobs together.
         process = subprocess.Popen(command, env={**os.environ, **environment}, process_group=0)
         try:
-            while (code := self._ended(process)) is None:
+            while True:
+                with suppress(subprocess.TimeoutExpired):
+                    code = process.wait(1.0)
+                    break
                 watch()
         except BaseException:
             self._client.close()
@@ -242,13 +246,6 @@ class _Snakemake:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
-
-    @staticmethod
-    def _ended(process: "subprocess.Popen[bytes]") -> int | None:
-        try:
-            return process.wait(1.0)
-        except subprocess.TimeoutExpired:
-            return None
 
 
 def _require_keys(folder: FlowerFolder, site: str) -> None:

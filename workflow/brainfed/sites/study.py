@@ -24,6 +24,8 @@ OUTCOME = "outcome.json"
 """What came of a study: the sites' scores, or the sentence of an error."""
 PAGE = "outcome.html"
 """The same scores, to be read."""
+LEDGER = FOLDER / "left-this-site.tsv"
+"""What left a site, at the site."""
 
 
 @dataclass(frozen=True)
@@ -91,35 +93,12 @@ CODE = ("*.py", "*.smk", "Snakefile")
 """Files that decide a result."""
 A_SITES_OWN = frozenset(
     {
-        "phenotype",
-        "rows",
-        "columns",
-        "codes",
-        "missing",
-        "series",
-        "header",
-        "transposed",
-        "variable",
-        "confounds",
-        "tr",
-        "parcellation",
-        "labels",
-        "bids.derivatives",
-        "bids.resolution",
-        "bids.reconstruction",
-        "bids.task",
-        "bids.sessions",
-        "bids.run_numbers",
-        "bids.export",
-        "freesurfer.tables",
-        "freesurfer.subjects_dir",
-        "freesurfer.id",
-        "freesurfer.subject",
-        "freesurfer.rows",
-        "tudataset.folder",
-        "tudataset.names",
-        "fetch",
-        "shards",
+        *("phenotype", "rows", "columns", "codes", "missing"),
+        *("series", "header", "transposed", "variable", "confounds", "tr", "parcellation", "labels"),
+        *("bids.derivatives", "bids.resolution", "bids.reconstruction", "bids.task", "bids.sessions"),
+        *("bids.run_numbers", "bids.export"),
+        *("freesurfer.tables", "freesurfer.subjects_dir", "freesurfer.id", "freesurfer.subject", "freesurfer.rows"),
+        *("tudataset.folder", "tudataset.names", "fetch", "shards"),
     }
 )
 """Settings of a cohort that say where a site's files lie, how they are written and named, or how they are stored.
@@ -154,14 +133,22 @@ def study_digest(plan: Plan) -> str:
 
 def settings_of(plan: Plan) -> dict[str, Any]:
     """Dotted key -> value as JSON has it, of all settings that sites must share."""
-    project = plan.project
-    shared: dict[str, Any] = {"seed": project.seed, "protocol": project.protocol}
-    shared["study.sites"] = project.study.ordered
-    study = project.study
-    shared |= {"study.noise": study.noise, "study.secure_sums": study.secure_sums}
-    shared |= {"study.accept_reconstruction": study.accept_reconstruction, "study.epsilon": study.epsilon}
+    project, study = plan.project, plan.project.study
+    shared: dict[str, Any] = {
+        "seed": project.seed,
+        "protocol": project.protocol,
+        "study.sites": study.ordered,
+        "study.noise": study.noise,
+        "study.secure_sums": study.secure_sums,
+        "study.accept_reconstruction": study.accept_reconstruction,
+        "study.epsilon": study.epsilon,
+    }
     for name, cohort in project.cohorts.items():
-        shared[f"cohorts.{name}"] = {key: value for key, value in _flat(asdict(cohort)) if not _a_sites_own(key)}
+        shared[f"cohorts.{name}"] = {
+            key: value
+            for key, value in _flat(asdict(cohort))
+            if not any(f"{key}.".startswith(f"{own}.") for own in A_SITES_OWN)
+        }
     for experiment in (each for each in plan.experiments.values() if each.default):
         shared[f"experiments.{experiment.group}.split"] = asdict(experiment.split)
         for variant in experiment.variants:
@@ -188,12 +175,9 @@ def check_introduction(name: str, found: Mapping[str, Any], expected: Mapping[st
             "site's config, or put each site's own key under its name into `federation/keys` of the coordinator."
         )
     for package, own in expected["versions"].items():
-        if found.get("versions", {}).get(package) != own:
+        if (other := found["versions"].get(package, "none")) != own:
             remedy = "check out the same commit" if package == "brainfed" else "install its requirements.lock"
-            raise UserError(
-                f"site {name!r}: expected {package} {own}, as at the coordinator, found "
-                f"{found.get('versions', {}).get(package, 'none')}; {remedy}."
-            )
+            raise UserError(f"site {name!r}: expected {package} {own}, as at the coordinator, found {other}; {remedy}.")
     require_same_settings(f"site {name!r}", found["settings"], expected["settings"])
 
 
@@ -220,12 +204,6 @@ def require_same_settings(where: str, found: Mapping[str, Any], expected: Mappin
 def _written(value: Any) -> str:
     """A value as YAML writes it, on one line."""
     return str(yaml.safe_dump(value, default_flow_style=True, width=inf)).removesuffix("...\n").strip()
-
-
-def _a_sites_own(key: str) -> bool:
-    """Whether a dotted key of a cohort, or a group of keys that it is in, is a site's own."""
-    parts = key.split(".")
-    return any(".".join(parts[:length]) in A_SITES_OWN for length in range(1, len(parts) + 1))
 
 
 def _flat(values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:

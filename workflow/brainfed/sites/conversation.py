@@ -343,7 +343,7 @@ def _steps(number: int) -> str:
     return f"{number} step{'' if number == 1 else 's'}"
 
 
-# What the coordinator's ServerApp does: it greets the sites, compares them, and answers until all have left.
+# The whole study.
 
 STATE = "coordinator"
 

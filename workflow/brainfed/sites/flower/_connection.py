@@ -121,7 +121,7 @@ class Outward:
         self._leaving(Packet(reply.kind, {**reply.about, **job}))
 
 
-# A site's connection to the coordinator: made, made anew, and why there is none.
+# The connection itself.
 
 AGAIN_S = 5.0
 """Between two tries to reach a coordinator that does not answer yet."""

@@ -52,9 +52,9 @@ class SiteRegistry:
             it gives.
     """
 
-    def __init__(self, sites: Mapping[int, str], keys: Mapping[str, bytes] | None = None) -> None:
-        self.sites, self._keys = dict(sites), dict(keys or {})
-        self._owners = {key.strip(): name for name, key in self._keys.items()}
+    def __init__(self, sites: Mapping[int, str], keys: Mapping[str, bytes]) -> None:
+        self.sites, self._keys = dict(sites), dict(keys)
+        self._owners = {key.strip(): name for name, key in keys.items()}
         self._nodes: dict[int, int] = {}
 
     def enter(self, connection: Connection, reply: Packet, connected: Collection[int]) -> None:
@@ -76,30 +76,25 @@ class SiteRegistry:
         if owner is None and reply.kind == REFUSED:
             raise UserError(str(reply.about["sentence"]))
         name = reply.about.get("site") if owner is None else owner
-        codes = [code for code, known in self.sites.items() if known == name]
-        if not codes:
+        code = self._code_of(name)
+        if code is None:
             known_names = ", ".join(self.sites.values())
             raise UserError(f"a hospital calls itself {name!r}: expected one of the study's sites, {known_names}")
         if owner is None and str(name) in self._keys:
             raise UserError(
                 f"a hospital calls itself {name!r} but does not hold that site's key; check `study.site` there"
             )
-        other = self._nodes.get(codes[0])
+        other = self._nodes.get(code)
         if other not in (None, connection.node) and other in connected:
             raise UserError(f"two hospitals call themselves {name!r}: stop one of them, or correct `study.site` there")
-        self._nodes[codes[0]] = connection.node
+        self._nodes[code] = connection.node
 
     def enter_by_key(self, connection: Connection) -> int | None:
         """Take down a node that cannot be understood as the site of its key; its code, None of an unknown key."""
-        owner = self._owners.get(connection.key.strip())
-        code = next((code for code, known in self.sites.items() if known == owner), None)
+        code = self._code_of(self._owners.get(connection.key.strip()))
         if code is not None:
             self._nodes[code] = connection.node
         return code
-
-    def name_by_key(self, connection: Connection) -> str:
-        """The site whose key a node has, before it has said its name."""
-        return self._owners.get(connection.key.strip(), "that has not said its name")
 
     def node_of(self, code: int) -> int | None:
         """The node of a site, or None if it has not introduced itself."""
@@ -109,8 +104,11 @@ class SiteRegistry:
         """Whether a node has introduced itself."""
         return node in self._nodes.values()
 
+    def _code_of(self, name: object) -> int | None:
+        return next((code for code, known in self.sites.items() if known == name), None)
 
-# The coordinator's end: packets to the sites and their replies, over Flower's grid.
+
+# Packets and replies.
 
 SHORTEST_S: Final = 0.03
 LONGEST_S: Final = 0.25
@@ -121,6 +119,7 @@ ROLL_S: Final = 1.0
 SITE_S: Final = 0.5
 """Of the coordinator's SuperLink, one process for all sites, for a message and its reply on a busy machine."""
 
+NAMELESS: Final = "a site that has not said its name"
 _logger = getLogger(__name__)
 
 
@@ -136,8 +135,8 @@ class Hub:
     """Passes packets to the sites of a study and collects their replies.
 
     The requests of one call have one number, so that Flower stores once what all sites are sent. A request is sent
-    again, with the same number, when its node reconnected, could not be reached
-    or has no training process yet; a site that had answered it gives the same reply again.
+    again, with the same number, when its node reconnected, could not be reached or has no training process yet; a site
+    that had answered it gives the same reply again.
 
     Args:
         grid: of the ServerApp.
@@ -256,7 +255,7 @@ class Hub:
             if each is None:
                 continue
             if message.has_error():
-                name = "a site that has not said its name" if each.code is None else f"site {self.sites[each.code]}"
+                name = NAMELESS if each.code is None else f"site {self.sites[each.code]}"
                 lost = message.error.code == ErrorCode.NODE_UNAVAILABLE
                 reason = "its connection was lost" if lost else message.error.reason
                 _logger.warning("%s did not get a message, which is sent again: %s", name, reason)
@@ -266,13 +265,13 @@ class Hub:
         return came
 
     def _read(self, each: _InFlight, content: RecordDict) -> Packet:
-        name = self._registry.name_by_key(each.connection) if each.code is None else self.sites[each.code]
         try:
             packet = from_records(content)
             if packet.kind == REFUSED and not isinstance(packet.about.get("sentence"), str):
                 raise BrokenPacketError("expected a refusal with its sentence, found none.")
         except BrokenPacketError as error:
             code = self._registry.enter_by_key(each.connection) if each.code is None else each.code
-            sentence = f"site {name!r}: {error}"
-            raise (UserError(sentence) if code is None else SiteError(code, sentence)) from error
+            if code is None:
+                raise UserError(f"{NAMELESS}: {error}") from error
+            raise SiteError(code, f"site {self.sites[code]!r}: {error}") from error
         return packet

@@ -60,46 +60,31 @@ clientapp = "brainfed.sites.flower.server_app:app"
 """
 
 
-@dataclass(frozen=True)
 class FlowerFolder:
     """Paths under one folder of a study.
 
-    Attributes:
+    Args:
         root: an absolute path.
+
+    Attributes:
+        certificate: the coordinator's, the same at coordinator and sites.
+        certificate_key: its private key; at the coordinator alone.
+        control_secret: what the coordinator's own processes show to its SuperLink; at the coordinator alone, anew at
+            every start.
+        home: FLWR_HOME.
+        app: the app that `flwr run` is given.
     """
 
-    root: Path
-
-    @property
-    def certificate(self) -> Path:
-        """The coordinator's certificate, the same at coordinator and sites."""
-        return self.root / "certificate.pem"
-
-    @property
-    def certificate_key(self) -> Path:
-        """Its private key; at the coordinator alone."""
-        return self.root / "certificate-key.pem"
+    def __init__(self, root: Path) -> None:
+        self.root, self.home, self.app = root, root / "home", root / "app"
+        self.certificate, self.certificate_key = root / "certificate.pem", root / "certificate-key.pem"
+        self.control_secret = root / "control-secret"
 
     def make(self) -> None:
         """Make the folder for its owner alone: it has keys, and what sites sent."""
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.root.chmod(0o700)
         (self.root / "keys").mkdir(exist_ok=True)
-
-    @property
-    def control_secret(self) -> Path:
-        """What the coordinator's own processes show to its SuperLink; at the coordinator alone, anew at every start."""
-        return self.root / "control-secret"
-
-    @property
-    def home(self) -> Path:
-        """FLWR_HOME."""
-        return self.root / "home"
-
-    @property
-    def app(self) -> Path:
-        """The app that `flwr run` is given."""
-        return self.root / "app"
 
     def log(self, name: str) -> Path:
         """Of a process."""
@@ -154,7 +139,7 @@ class FlowerFolder:
         (self.app / "pyproject.toml").write_text(_APP + lines, encoding="utf-8")
 
 
-# Flower's processes: started with their logs in files, awaited until ready, and stopped together.
+# The processes.
 
 GRACE_S: Final = 8.0
 """Between asking a process to end and killing it; a SuperNode takes leave of the SuperLink in that time."""
@@ -297,10 +282,8 @@ def start_superlink(
             ) from error
     write_private(folder.control_secret, secrets.token_hex(32).encode())
     command = [
-        *(sys.executable, "-m", "brainfed.sites.flower.superlink", "--host", host, "--port", str(port)),
-        *("--certificate", str(folder.certificate), "--certificate-key", str(folder.certificate_key)),
-        *("--secret", str(folder.control_secret), "--keys", *(str(folder.public_key(site)) for site in sites)),
-        *("--log", str(folder.log("coordinator"))),
+        *(sys.executable, "-m", "brainfed.sites.flower.superlink", "--folder", str(folder.root)),
+        *("--host", host, "--port", str(port), "--sites", *sites),
         *(("--database", str(database)) if database else ()),
     ]
     # Asked to end while a run is followed, a SuperLink waits for the follower; nobody would be left to kill it.
@@ -325,7 +308,7 @@ def start_supernode(
         folder: with the coordinator's certificate and the site's private key.
         site: its name.
         superlink: host:port of the coordinator.
-        socket_path: of the training process; see `doorway.serve`.
+        socket_path: of the training process; see `serve`.
         patience_s: how long a request waits for a training process that does not listen yet.
 
     Raises:
@@ -333,9 +316,8 @@ def start_supernode(
         UserError: it did not connect.
     """
     command = [
-        *(sys.executable, "-m", "brainfed.sites.flower.node", "--superlink", superlink),
-        *("--certificate", str(folder.certificate), "--key", str(folder.private_key(site))),
-        *("--socket", str(socket_path), "--patience", str(patience_s)),
+        *(sys.executable, "-m", "brainfed.sites.flower.node", "--folder", str(folder.root), "--site", site),
+        *("--superlink", superlink, "--socket", str(socket_path), "--patience", str(patience_s)),
     ]
     log = folder.log(f"supernode-{site}")
     deadline = time.monotonic() + _HELD_S

@@ -1,6 +1,6 @@
 """A hospital's SuperNode: `python -m brainfed.sites.flower.node`. It opens no port and runs no code from outside.
 
-It is Flower's SuperNode loop with shorter waits (`pauses`), and a thread that answers its tasks (`tasks`).
+It is Flower's SuperNode loop with shorter waits, and a thread that answers its tasks.
 """
 
 import argparse
@@ -11,8 +11,6 @@ from logging import getLogger
 from pathlib import Path
 from typing import cast
 
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_ssh_private_key
 from flwr.app import Message
 from flwr.app.error import Error
 from flwr.common.constant import ErrorCode, SubStatus
@@ -39,14 +37,17 @@ from flwr.proto.task_pb2 import Task
 from flwr.supercore.constant import TaskType
 from flwr.supercore.heartbeat import HeartbeatSender
 from flwr.supercore.object_store import ObjectStoreFactory
+from flwr.supercore.primitives.asymmetric import public_key_to_bytes
 from flwr.supercore.runtime import RuntimeHttpClient
 from flwr.supernode.nodestate import NodeState, NodeStateFactory
 from flwr.supernode.runtime.run_clientapp import pull_task_input, push_message, push_task_output
 from flwr.supernode.servicer.runtime import runtime_handlers
 from flwr.supernode.start_client_internal import start_client_internal
 
-from brainfed.sites import NOBODY, PATIENCE_S, NobodyThereError, Packet, ask_here
+from brainfed.sites import NOBODY, NobodyThereError, Packet, ask_here
+from brainfed.sites.flower._certificates import site_key
 from brainfed.sites.flower._messages import Pauses, Verifier, addressed, shorten_node, to_records
+from brainfed.sites.flower._processes import FlowerFolder
 
 # A hospital's answer to a message of Flower's: the training process's reply, if the coordinator signed the request.
 #
@@ -153,9 +154,6 @@ class _Runtime:
         return runtime_handlers.push_task_output(request, self.state, self.task)
 
 
-# A hospital's SuperNode: `python -m brainfed.sites.flower.node`. It opens no port and runs no code from outside.
-
-
 def answer_tasks(state: NodeState, pauses: Pauses, relay: Relay) -> None:
     """Answer the SuperNode's tasks for ever, each when its message has arrived.
 
@@ -175,19 +173,17 @@ def answer_tasks(state: NodeState, pauses: Pauses, relay: Relay) -> None:
 def main() -> None:
     """Run the SuperNode until a signal ends it."""
     parser = argparse.ArgumentParser(description="A hospital's end of a federated study")
+    parser.add_argument("--folder", type=Path, required=True, help="of Flower's files")
+    parser.add_argument("--site", required=True, help="its name")
     parser.add_argument("--superlink", required=True, help="host:port of the coordinator")
-    parser.add_argument("--certificate", type=Path, required=True, help="the coordinator's certificate, PEM")
-    parser.add_argument("--key", type=Path, required=True, help="this site's private key")
     parser.add_argument("--socket", type=Path, required=True, help="of the training process")
-    parser.add_argument("--patience", type=float, default=PATIENCE_S, help="seconds to wait for the training process")
+    parser.add_argument("--patience", type=float, required=True, help="seconds to wait for the training process")
     given = parser.parse_args()
-    private = load_ssh_private_key(given.key.read_bytes(), None)
-    if not isinstance(private, ec.EllipticCurvePrivateKey):
-        parser.error(f"{given.key}: expected an ECDSA key")
-    certificate = given.certificate.read_bytes()
-    own = private.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
-    last = given.certificate.with_name(f"last-request-{given.key.name}")
-    relay = Relay(Verifier(certificate, own, last), given.socket, given.patience)
+    folder = FlowerFolder(given.folder)
+    private, certificate = site_key(folder.private_key(given.site)), folder.certificate.read_bytes()
+    last = folder.root / f"last-request-{given.site}"
+    verifier = Verifier(certificate, public_key_to_bytes(private.public_key()), last)
+    relay = Relay(verifier, given.socket, given.patience)
     pauses, states = shorten_node(), NodeStateFactory(objectstore_factory=ObjectStoreFactory())
     threading.Thread(target=answer_tasks, args=(states.state(), pauses, relay), daemon=True).start()
     start_client_internal(

@@ -1,6 +1,6 @@
 """The coordinator's SuperLink: `python -m brainfed.sites.flower.superlink`.
 
-It is Flower's own application behind a guard (`guard`), at one port. It opens no other, whatever Flower's environment
+It is Flower's own application behind a guard, at one port. It opens no other, whatever Flower's environment
 variables say, and starts the study's ServerApp itself, in the place of `flower-superexec`.
 """
 
@@ -50,7 +50,7 @@ from flwr.superlink.servicer.runtime import runtime_handlers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from brainfed.sites.flower._certificates import fingerprint, public_pem
-from brainfed.sites.flower._processes import LINE, SECRET_HEADER
+from brainfed.sites.flower._processes import LINE, SECRET_HEADER, FlowerFolder
 
 # What the coordinator's only port answers to whom: an ASGI application in front of Flower's.
 #
@@ -244,7 +244,7 @@ class Refusals:
             )
 
 
-# The coordinator's SuperLink: `python -m brainfed.sites.flower.superlink`.
+# The SuperLink itself.
 
 _LOOK_S: Final = 0.2
 """Between two looks for a ServerApp to start."""
@@ -283,35 +283,33 @@ def start_apps(states: LinkStateFactory, command: Sequence[str]) -> None:
 def main() -> None:
     """Run the SuperLink until a signal ends it."""
     parser = argparse.ArgumentParser(description="The coordinator's end of a federated study")
+    parser.add_argument("--folder", type=Path, required=True, help="of Flower's files")
     parser.add_argument("--host", required=True, help="the address to listen on")
     parser.add_argument("--port", type=int, required=True, help="the only one")
-    parser.add_argument("--certificate", type=Path, required=True, help="PEM")
-    parser.add_argument("--certificate-key", type=Path, required=True, help="its private key, PEM")
-    parser.add_argument("--secret", type=Path, required=True, help="file that the coordinator's processes can read")
-    parser.add_argument("--keys", type=Path, nargs="+", required=True, help="of the study's sites, each NAME.pub")
-    parser.add_argument("--log", type=Path, required=True, help="of what the coordinator's person should know")
+    parser.add_argument("--sites", nargs="+", required=True, help="names of the study's sites")
     parser.add_argument("--database", default=FLWR_IN_MEMORY_DB_NAME, help="file of registered sites and runs")
     given = parser.parse_args()
     os.environ["FLWR_DATABASE"] = given.database
-    sites = {public_pem(path): path.stem for path in given.keys}
-    warnings = logging.FileHandler(given.log, encoding="utf-8")
+    folder = FlowerFolder(given.folder)
+    sites = {public_pem(folder.public_key(name)): name for name in given.sites}
+    warnings = logging.FileHandler(folder.log("coordinator"), encoding="utf-8")
     warnings.setFormatter(logging.Formatter(LINE))
     getLogger("brainfed").addHandler(warnings)
     app = create_app()
     app.state.enable_supernode_auth = True
     command = [
-        *(sys.executable, "-m", "brainfed.sites.flower.program", str(given.secret), "flwr-serverapp"),
-        *("--runtime-api-address", f"127.0.0.1:{given.port}", "--root-certificates", str(given.certificate)),
+        *(sys.executable, "-m", "brainfed.sites.flower.program", str(folder.control_secret), "flwr-serverapp"),
+        *("--runtime-api-address", f"127.0.0.1:{given.port}", "--root-certificates", str(folder.certificate)),
         *("--parent-pid", str(os.getpid())),
     ]
     register(app.state.linkstate_factory, sites)
     threading.Thread(target=start_apps, args=(app.state.linkstate_factory, command), daemon=True).start()
     uvicorn.run(
-        Guard(app, given.secret.read_text(encoding="ascii"), sites, Refusals(sites)),
+        Guard(app, folder.control_secret.read_text(encoding="ascii"), sites, Refusals(sites)),
         host=given.host,
         port=given.port,
-        ssl_certfile=given.certificate,
-        ssl_keyfile=given.certificate_key,
+        ssl_certfile=folder.certificate,
+        ssl_keyfile=folder.certificate_key,
         ws="none",
         proxy_headers=False,
         server_header=False,

@@ -253,9 +253,9 @@ class Conversation:
             self._called = now
         else:
             here = [code for code in here if code not in self._requests]
-        held = {code: request.about["request"] for code, request in self._requests.items()}
-        answers = {code: answer for code, answer in self._answers.items() if code not in resting}
-        questions = {code: Packet(NEXT, {HELD: held[code]} if code in held else {}) for code in here} | answers
+        held = {code: {HELD: request.about["request"]} for code, request in self._requests.items()}
+        questions = {code: Packet(NEXT, held.get(code, {})) for code in here}
+        questions |= {code: answer for code, answer in self._answers.items() if code not in resting}
         if not questions:
             time.sleep(IDLE_S)
         replies = self._hub.ask(questions, min(REPLY_S, max(self._wait, 1.0))) if questions else {}
@@ -288,10 +288,8 @@ class Conversation:
             if code in heard or self._farewells[code] == FAREWELLS:
                 self.left[code] = self._leaving.pop(code)
                 self._answers.pop(code)
-                name = self._coordinator.names[code]
-                logger.info("site %s has left; %s", name, self._waited_for())
-        if self._progress() != self._saved:
-            self._save()
+                logger.info("site %s has left; %s", self._coordinator.names[code], self._waited_for())
+        self._save()
 
     def _answer(self) -> None:
         late = self._since is not None and self._clock() - self._since > self._wait
@@ -299,7 +297,9 @@ class Conversation:
         self._requests = {code: held for code, held in self._requests.items() if code not in self._coordinator.lost}
         if not found:
             return
-        jobs = sorted({_job_of(self._requests[code]) for code in found} - {""})
+        # A key is that of a job and the number of its request.
+        keys = (str(self._requests[code].about.get("key", "")) for code in found)
+        jobs = sorted({key.rpartition("/")[0] for key in keys} - {""})
         for code, packet in found.items():
             request = self._requests[code]
             self._answers[code] = self._addressed(code, packet)
@@ -313,8 +313,7 @@ class Conversation:
             self._since = self._clock()
         last = f", the last of {', '.join(jobs)}" if jobs else ""
         logger.info("%s%s; %s", _steps(self._coordinator.rounds), last, self._waited_for())
-        if self._progress() != self._saved:
-            self._save()
+        self._save()
 
     def _progress(self) -> tuple[int, int]:
         """Steps and leaves so far; a site that asks again changes nothing."""
@@ -329,14 +328,9 @@ class Conversation:
         return f"waiting for {', '.join(names[:NAMED] + more)}" if names else "all sites have left"
 
     def _save(self) -> None:
-        if self._kept is not None:
+        if self._progress() != self._saved and self._kept is not None:
             self._kept.save(self._coordinator, self.left)
         self._saved = self._progress()
-
-
-def _job_of(request: Packet) -> str:
-    """Name of the sites' training that a request is from; empty: of none."""
-    return str(request.about.get("key", "")).rpartition("/")[0]
 
 
 def _steps(number: int) -> str:

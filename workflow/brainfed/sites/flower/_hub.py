@@ -142,7 +142,7 @@ class Hub:
         grid: of the ServerApp.
         sites: code -> name.
         keys: name -> public key, PEM; see `SiteRegistry`.
-        signer: of the requests.
+        signer: signs the requests.
     """
 
     def __init__(self, grid: Grid, sites: Mapping[int, str], keys: Mapping[str, bytes], signer: Signer) -> None:
@@ -176,7 +176,12 @@ class Hub:
         while len(replies) < len(numbered) and (now := time.monotonic()) < deadline:
             if now >= roll_call:
                 self._present = connections(self._grid)
-                flight = {number: each for number, each in flight.items() if self._holds(each.connection)}
+                # A message to an earlier connection of a node is lost.
+                flight = {
+                    number: each
+                    for number, each in flight.items()
+                    if self._present.get(each.connection.node) == each.connection
+                }
                 roll_call = now + ROLL_S
             waiting = {code: packet for code, packet in numbered.items() if code not in replies}
             flight |= self._send(waiting, flight, resting, now, deadline - now)
@@ -199,10 +204,6 @@ class Hub:
         there = max((request.size for request in requests.values()), default=0)
         return SITE_S * len(requests) + (there + self._largest) / SLOWEST
 
-    def _holds(self, connection: Connection) -> bool:
-        """Whether a node is still connected as it was: a message to an earlier connection is lost."""
-        return self._present.get(connection.node) == connection
-
     def _send(
         self,
         waiting: Mapping[int, Packet],
@@ -218,30 +219,24 @@ class Hub:
             for node, connection in self._present.items()
             if node not in busy and resting.get(node, 0.0) <= now
         }
-        parcels: list[tuple[Connection, int | None, Packet]] = [
-            (free[node], None, Packet(INTRODUCE)) for node in free if not self._registry.knows(node)
-        ]
+        parcels = [(_InFlight(free[node], None), Packet(INTRODUCE)) for node in free if not self._registry.knows(node)]
         for code, packet in waiting.items():
             node = self._registry.node_of(code)
             if node in free:
-                parcels.append((free[node], code, packet))
+                parcels.append((_InFlight(free[node], code), packet))
         messages = [
-            Message(records, dst_node_id=connection.node, message_type=MessageType.TRAIN, ttl=ttl, group_id=group)
-            for (connection, _, _), (records, group) in zip(parcels, self._signed(parcels), strict=True)
+            Message(records, dst_node_id=each.connection.node, message_type=MessageType.TRAIN, ttl=ttl, group_id=group)
+            for (each, _), (records, group) in zip(parcels, self._signed(parcels), strict=True)
         ]
         numbers = list(self._grid.push_messages(messages)) if messages else []
-        return {
-            number: _InFlight(connection, code)
-            for number, (connection, code, _) in zip(numbers, parcels, strict=True)
-            if number
-        }
+        return {number: each for number, (each, _) in zip(numbers, parcels, strict=True) if number}
 
-    def _signed(self, parcels: Sequence[tuple[Connection, int | None, Packet]]) -> list[tuple[RecordDict, str | None]]:
+    def _signed(self, parcels: Sequence[tuple[_InFlight, Packet]]) -> list[tuple[RecordDict, str | None]]:
         """Contents and groups of messages; packets that are the same but for their group are one content."""
-        contents = to_contents([packet for _, _, packet in parcels])
+        contents = to_contents([packet for _, packet in parcels])
         keys: dict[bytes, list[bytes]] = {content: [] for content, _ in contents}
-        for (connection, _, _), (content, _) in zip(parcels, contents, strict=True):
-            keys[content].append(connection.key)
+        for (each, _), (content, _) in zip(parcels, contents, strict=True):
+            keys[content].append(each.connection.key)
         signed = {content: self._signer.sign(content, held) for content, held in keys.items()}
         return [(signed[content], group) for content, group in contents]
 

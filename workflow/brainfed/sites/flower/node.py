@@ -3,6 +3,8 @@
 It is Flower's SuperNode loop with shorter waits, and a thread that answers its tasks.
 """
 
+# ruff: noqa: N802 (names of Flower's methods)
+
 import argparse
 import threading
 from collections.abc import Callable
@@ -14,25 +16,7 @@ from typing import cast
 from flwr.app import Message
 from flwr.app.error import Error
 from flwr.common.constant import ErrorCode, SubStatus
-from flwr.proto.message_pb2 import (
-    ConfirmMessageReceivedRequest,
-    ConfirmMessageReceivedResponse,
-    PullObjectRequest,
-    PullObjectResponse,
-    PushObjectRequest,
-    PushObjectResponse,
-)
-from flwr.proto.runtime_pb2 import (
-    AcquireTaskRequest,
-    PullAppMessagesRequest,
-    PullAppMessagesResponse,
-    PullTaskInputRequest,
-    PullTaskInputResponse,
-    PushAppMessagesRequest,
-    PushAppMessagesResponse,
-    PushTaskOutputRequest,
-    PushTaskOutputResponse,
-)
+from flwr.proto import message_pb2, runtime_pb2
 from flwr.proto.task_pb2 import Task
 from flwr.supercore.constant import TaskType
 from flwr.supercore.heartbeat import HeartbeatSender
@@ -56,12 +40,9 @@ from brainfed.sites.flower._processes import FlowerFolder
 
 @dataclass(frozen=True)
 class Relay:
-    """Passes requests to the training process and its replies back, and knows no more.
+    """Passes requests to the training process at a socket and its replies back, and knows no more.
 
-    Attributes:
-        verifier: of the coordinator's signature.
-        socket: of the training process.
-        patience: seconds to wait for a training process that does not listen yet.
+    A process that does not listen yet is waited for, `patience` seconds.
     """
 
     verifier: Verifier
@@ -100,7 +81,9 @@ def answer_one(state: NodeState, relay: Answer) -> bool:
 
     An exception of the relay reaches the coordinator as Flower's error of a ClientApp.
     """
-    acquired = runtime_handlers.acquire_task(AcquireTaskRequest(supported_task_types=[TaskType.CLIENT_APP]), state)
+    acquired = runtime_handlers.acquire_task(
+        runtime_pb2.AcquireTaskRequest(supported_task_types=[TaskType.CLIENT_APP]), state
+    )
     if not acquired.token:
         return False
     task = acquired.task
@@ -130,27 +113,27 @@ class _Runtime:
     state: NodeState
     task: Task
 
-    def PullTaskInput(self, request: PullTaskInputRequest) -> PullTaskInputResponse:  # noqa: N802
+    def PullTaskInput(self, request: runtime_pb2.PullTaskInputRequest) -> runtime_pb2.PullTaskInputResponse:
         return runtime_handlers.pull_task_input(request, self.state, self.task)
 
-    def PullMessages(self, request: PullAppMessagesRequest) -> PullAppMessagesResponse:  # noqa: N802
+    def PullMessages(self, request: runtime_pb2.PullAppMessagesRequest) -> runtime_pb2.PullAppMessagesResponse:
         return runtime_handlers.pull_messages(request, self.state, self.task)
 
-    def PullObject(self, request: PullObjectRequest) -> PullObjectResponse:  # noqa: N802
+    def PullObject(self, request: message_pb2.PullObjectRequest) -> message_pb2.PullObjectResponse:
         return runtime_handlers.pull_object(request, self.state, self.task)
 
-    def ConfirmMessageReceived(  # noqa: N802
-        self, request: ConfirmMessageReceivedRequest
-    ) -> ConfirmMessageReceivedResponse:
+    def ConfirmMessageReceived(
+        self, request: message_pb2.ConfirmMessageReceivedRequest
+    ) -> message_pb2.ConfirmMessageReceivedResponse:
         return runtime_handlers.confirm_message_received(request, self.state, self.task)
 
-    def PushMessages(self, request: PushAppMessagesRequest) -> PushAppMessagesResponse:  # noqa: N802
+    def PushMessages(self, request: runtime_pb2.PushAppMessagesRequest) -> runtime_pb2.PushAppMessagesResponse:
         return runtime_handlers.push_messages(request, self.state, self.task)
 
-    def PushObject(self, request: PushObjectRequest) -> PushObjectResponse:  # noqa: N802
+    def PushObject(self, request: message_pb2.PushObjectRequest) -> message_pb2.PushObjectResponse:
         return runtime_handlers.push_object(request, self.state, self.task)
 
-    def PushTaskOutput(self, request: PushTaskOutputRequest) -> PushTaskOutputResponse:  # noqa: N802
+    def PushTaskOutput(self, request: runtime_pb2.PushTaskOutputRequest) -> runtime_pb2.PushTaskOutputResponse:
         return runtime_handlers.push_task_output(request, self.state, self.task)
 
 

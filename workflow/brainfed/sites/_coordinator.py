@@ -96,8 +96,7 @@ def require_like_trainings(requests: Mapping[int, Packet], names: Mapping[int, s
     """Sites that open a training together state the same of it; what they state, by the names `STATED`.
 
     Raises:
-        SiteError: a site states something else than more than half of the sites.
-        DifferingSitesError: sites state different things, and no more than half of them the same.
+        SiteError: a site states something else (see `usual`).
     """
     every = {code: {name: request.about[name] for name in STATED} for code, request in requests.items()}
     lead, error = usual(every, len(names))
@@ -125,8 +124,7 @@ def require_like_tensors(requests: Mapping[int, Packet], names: Mapping[int, str
     """Open numbers of one step have the same names at all sites that send some, and samples of as many folds.
 
     Raises:
-        SiteError: a site has others than more than half of the sites.
-        DifferingSitesError: sites have different ones, and no more than half of them the same.
+        SiteError: a site has others (see `usual`).
     """
     sent = {
         code: _described(request)
@@ -149,8 +147,7 @@ def require_like_sums(requests: Mapping[int, Packet], names: Mapping[int, str]) 
     """Refuse masked sums whose names or types differ between sites, or that one site sends in the clear.
 
     Raises:
-        SiteError: a site has others than more than half of the sites.
-        DifferingSitesError: sites have different ones, and no more than half of them the same.
+        SiteError: a site has others (see `usual`).
     """
     sums = {code: request.about.get(SUM) for code, request in requests.items()}
     lead, error = usual(sums, len(names))
@@ -391,12 +388,7 @@ INDEX = "index.json"
 
 
 class KeptState:
-    """A folder.
-
-    Args:
-        folder: where the files lie.
-        study: digest of the study, which the state belongs to.
-    """
+    """The folder of the state of a study, which its digest names."""
 
     def __init__(self, folder: Path, study: str) -> None:
         self._folder, self._study = folder, study

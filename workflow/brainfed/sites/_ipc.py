@@ -116,15 +116,10 @@ def _connections(path: Path, stop: Event) -> Iterator[socket.socket]:
 
 
 def ask_here(socket_path: Path, request: Packet, patience_s: float) -> Packet:
-    """The training process's reply, however long it takes.
-
-    Args:
-        socket_path: of the socket that `serve` listens on.
-        request: the packet to pass.
-        patience_s: how long to wait for a training process that does not listen yet.
+    """The reply of the training process that answers at a socket (see `serve`), however long it takes.
 
     Raises:
-        NobodyThereError: none listens after that time, or it ended before it answered.
+        NobodyThereError: none listens after `patience_s` seconds, or it ended before it answered.
     """
     deadline = time.monotonic() + patience_s
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:

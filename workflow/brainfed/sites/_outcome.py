@@ -127,21 +127,10 @@ class VariantResult:
         """Its balanced accuracy."""
         return self.values[METRIC]
 
-    @property
-    def has_rows(self) -> bool:
-        """Whether a site sent a row."""
-        return bool(self.folds)
-
 
 @dataclass(frozen=True)
 class SiteResult:
-    """One site.
-
-    Attributes:
-        name: its name.
-        people: tested subjects by class code.
-        rows: folds that it sent a row of.
-    """
+    """One site: its tested subjects by class code, and the number of folds that it sent a row of."""
 
     name: str
     people: Mapping[int, int]
@@ -251,12 +240,7 @@ def _tested(folds: Sequence[TestedFold], noun: str) -> TestedPeople | None:
 
 @dataclass(frozen=True)
 class Head:
-    """A column's head.
-
-    Attributes:
-        title: its words.
-        note: a second, smaller line.
-    """
+    """A column's head: its title, and a second, smaller line."""
 
     title: str
     note: str = ""
@@ -264,12 +248,7 @@ class Head:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of the page.
-
-    Attributes:
-        heads: of the columns after the first.
-        rows: a variant each.
-    """
+    """A table of the page: the heads of all columns but the first, and a row a variant."""
 
     heads: Sequence[Head]
     rows: Sequence[Row]
@@ -292,7 +271,7 @@ def score_table(result: ExperimentResult, words: ClassWords) -> Table:
     best = max((one.score.mean for one in result.variants if np.isfinite(one.score.mean)), default=np.nan)
     rows = []
     for one in result.variants:
-        first = _cell(one.score, marked=one.score.mean == best) if one.has_rows else Cell(NONE, note="no row")
+        first = _cell(one.score, marked=one.score.mean == best) if one.folds else Cell(NONE, note="no row")
         cells = [first, _across(one.across), *(_cell(one.values[metric]) for metric in (*metrics, AUC))]
         rows.append(Row(one.variant, tuple(cells)))
     return Table(heads, rows)
@@ -332,7 +311,7 @@ def _site_cells(result: ExperimentResult, one: VariantResult, words: ClassWords)
         shown = one is not reference and np.isfinite(difference)
         cells.append(Cell(rounded(value, 2), value, signed(difference, 2) if shown else ""))
     note = ""
-    if one is not reference and reference.has_rows:
+    if one is not reference and reference.folds:
         difference_of_all = result.difference(one, reference)
         note = difference_of_all.as_difference() if np.isfinite(difference_of_all.mean) else ""
     return [Cell(rounded(one.score.mean, 2), one.score.mean, note), *cells]

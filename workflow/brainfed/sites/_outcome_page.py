@@ -11,7 +11,7 @@ import numpy as np
 
 from brainfed.cohort import class_words
 from brainfed.configuration import shown_variant
-from brainfed.configuration.planning import Experiment
+
 from brainfed.reporting import (
     FEWEST,
     Picture,
@@ -317,14 +317,7 @@ def _caption(outline: OutcomeOutline, *, bars: bool) -> str:
 def write_outcome_page(
     place: StudyPlace, scores: Mapping[str, Sequence[Mapping[str, Any]]], steps: int, path: Path
 ) -> None:
-    """Write the page.
-
-    Args:
-        place: the study's config.
-        scores: site -> its rows.
-        steps: number of rounds and sums.
-        path: of the page.
-    """
+    """Write the page; `scores` has each site's rows, and `steps` is the number of rounds and sums."""
     ended = said_time(datetime.now().astimezone())
     write_text(path, render_outcome(outcome_outline(place, scores, steps, ended)))
 
@@ -349,7 +342,17 @@ def outcome_outline(
         sites=study.ordered,
         fewest=FEWEST_TESTED,
         experiments=tuple(
-            _experiment(each, len(study.sites)) for each in place.plan.experiments.values() if each.default
+            OutcomeExperiment(
+                name=each.name,
+                title=each.settings.title or each.name,
+                reference=each.settings.reference,
+                repeats=each.repeats,
+                folds=each.split.test_folds or len(study.sites),
+                variants=tuple(read_variant(shown_variant(variant, each)) for variant in each.variants),
+                unseen=each.regime.unseen,
+            )
+            for each in place.plan.experiments.values()
+            if each.default
         ),
         counts=read_counts(scores, words.count),
         study=study,
@@ -358,16 +361,4 @@ def outcome_outline(
         config=place.config.name,
         steps=steps,
         ended=ended,
-    )
-
-
-def _experiment(experiment: Experiment, sites: int) -> OutcomeExperiment:
-    return OutcomeExperiment(
-        name=experiment.name,
-        title=experiment.settings.title or experiment.name,
-        reference=experiment.settings.reference,
-        repeats=experiment.repeats,
-        folds=experiment.split.test_folds or sites,
-        variants=tuple(read_variant(shown_variant(variant, experiment)) for variant in experiment.variants),
-        unseen=experiment.regime.unseen,
     )

@@ -139,14 +139,13 @@ class DifferingSitesError(SiteError):
 
 
 def usual(found: Mapping[int, object], sites: int) -> tuple[int, type[SiteError]]:
-    """What most sites have, and the error of a site that has something else.
+    """The first site that has what most have, and the error of a site that has something else.
+
+    That is `SiteError` where more than half of all sites have the same, and else `DifferingSitesError`.
 
     Args:
         found: site -> what it has, of those that are here.
         sites: number of all sites of the study.
-
-    Returns:
-        The first site that has what most have; `SiteError` where that is more than half of all sites.
     """
     every = [found[code] for code in sorted(found)]
     lead = max(sorted(found), key=lambda code: every.count(found[code]))
@@ -184,12 +183,7 @@ def is_sum(request: Packet) -> bool:
 
 
 def seal(request: Packet, key: str) -> Packet:
-    """The request without its arrays.
-
-    Args:
-        request: with arrays to add up.
-        key: of the fingerprint, a secret of the site.
-    """
+    """The request without its arrays; `key`, a secret of the site, is that of their fingerprint."""
     digest = hmac.new(key.encode(), arrays_digest(request.tensors).encode(), "sha256").hexdigest()
     held = {"arrays": shapes_and_bounds(request), "fingerprint": digest}
     return Packet(request.kind, {**request.about, SEALED: held})
@@ -226,15 +220,10 @@ def fingerprint(request: Packet) -> str:
 
 
 def bounds_of(requests: Mapping[int, Packet], names: Mapping[int, str]) -> dict[str, float]:
-    """Name of an array -> bound at all sites.
-
-    Args:
-        requests: site -> sealed request, all of one step.
-        names: site -> its name.
+    """Name of an array -> bound at all sites, from their sealed requests of one step.
 
     Raises:
-        SiteError: a site has another array than more than half of the sites, or a number that is not finite.
-        DifferingSitesError: sites have other arrays, and no more than half of them have the same.
+        SiteError: a site has other arrays (see `usual`), or a number that is not finite.
     """
     arrays = {code: request.about[SEALED]["arrays"] for code, request in sorted(requests.items())}
     shapes = {code: {name: tuple(shape) for name, (shape, _) in own.items()} for code, own in arrays.items()}

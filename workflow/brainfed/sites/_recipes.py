@@ -99,7 +99,7 @@ def _made_fedavg(recipe: Recipe, institutions: Codes) -> FedAvg:
 
 
 def _similarity_weighted(strategy: SimilarityWeighted) -> Stated:
-    settings = {"tau": strategy.tau, "components": strategy.components, "literal": strategy.literal}
+    settings = _named(strategy, "tau", "components", "literal")
     return settings | _selection(strategy), _arrays(strategy.tensors)
 
 
@@ -116,15 +116,8 @@ def _made_similarity_weighted(recipe: Recipe, institutions: Codes) -> Similarity
 
 
 def _gcfl(strategy: GCFL) -> Stated:
-    similarity = strategy.similarity
-    settings = {
-        "eps1": strategy.eps1,
-        "eps2": strategy.eps2,
-        "first_round": strategy.first_round,
-        "clustering": strategy.clustering,
-        "weighting": strategy.weighting,
-        "sequence": similarity.length if isinstance(similarity, GradientNorms) else 0,
-    }
+    settings = _named(strategy, "eps1", "eps2", "first_round", "clustering", "weighting")
+    settings["sequence"] = strategy.similarity.length if isinstance(strategy.similarity, GradientNorms) else 0
     return settings, _arrays({name: tensor[0] for name, tensor in strategy.tensors.items()})
 
 
@@ -136,13 +129,7 @@ def _made_gcfl(recipe: Recipe, institutions: Codes) -> GCFL:
 
 
 def _krylov(strategy: Krylov) -> Stated:
-    settings = {
-        "models": strategy.models,
-        "penalties": strategy.penalties.tolist(),
-        "rounds": strategy.rounds,
-        "tolerance": strategy.tolerance,
-    }
-    return settings, {}
+    return _named(strategy, "models", "rounds", "tolerance") | {"penalties": strategy.penalties.tolist()}, {}
 
 
 def _made_krylov(recipe: Recipe, institutions: Codes) -> Krylov:
@@ -150,7 +137,7 @@ def _made_krylov(recipe: Recipe, institutions: Codes) -> Krylov:
 
 
 def _objective(objective: Objective) -> dict[str, Any]:
-    settings = {name: getattr(objective, name) for name in ("features", "curvature", "tolerance", "rounds", "prefix")}
+    settings = _named(objective, "features", "curvature", "tolerance", "rounds", "prefix")
     return settings | {"dtype": str(objective.dtype).removeprefix("torch.")}
 
 
@@ -191,6 +178,10 @@ def _selection(strategy: FedAvg) -> dict[str, Any]:
 def _selected(recipe: Recipe) -> Selection | None:
     stated = recipe.settings["selection"]
     return None if stated is None else Selection(stated[0], stated[1], Streams(stated[2], stated[3]))
+
+
+def _named(thing: object, *names: str) -> dict[str, Any]:
+    return {name: getattr(thing, name) for name in names}
 
 
 def _arrays(tensors: Mapping[str, Tensor]) -> Arrays:
@@ -242,10 +233,7 @@ def addends(recipe: Recipe, reply: Message) -> Arrays | None:
 def reply_of_sum(strategy: str, sums: Mapping[str, NDArray[Any]], types: Mapping[str, str]) -> Message:
     """One reply in the place of all: for sums their sum, for means their mean with the sum of all weights.
 
-    Args:
-        strategy: name of its recipe.
-        sums: name -> sum of `addends`.
-        types: name -> numpy's name of the type that the strategy's tensors have.
+    `sums` are those of `addends`; `types` has numpy's name of the type of each of the strategy's tensors.
     """
     if strategy in SUMS:
         return Message(_tensors(typed(sums, types)), summed=True)
@@ -265,8 +253,7 @@ def added(requests: Mapping[int, Packet], names: Mapping[int, str]) -> Arrays:
     """Sums by name, in the order of the institutions.
 
     Raises:
-        SiteError: a number is not finite, or a site has another shape than more than half of the sites.
-        DifferingSitesError: sites have different shapes, and no more than half of them the same.
+        SiteError: a number is not finite, or a site has another shape (see `usual`).
     """
     found: Arrays = {}
     shapes = {code: {name: array.shape for name, array in each.tensors.items()} for code, each in requests.items()}

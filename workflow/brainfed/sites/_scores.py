@@ -176,9 +176,7 @@ FEWEST_TESTED = 5
 def site_scores(runs: Sequence[tuple[str, int]], files: Sequence[str]) -> list[dict[str, Any]]:
     """A row a variant, repeat and fold: numbers of tested subjects by true and predicted class, and the measures.
 
-    Args:
-        runs: variant and repeat of each file.
-        files: predictions of this site's subjects.
+    They come from this site's predictions, a file a run (variant and repeat).
     """
     predictions = read_predictions(runs, files)
     names = class_names(predictions)

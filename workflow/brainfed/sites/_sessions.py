@@ -66,9 +66,8 @@ class Session:
         """End a round with these replies; institutions without one, or lost in the sum, are taken as not chosen.
 
         Raises:
-            SiteError: a reply has other shapes or types than in earlier rounds, or in the first round than more than
-                half of the sites, or a number that is not finite.
-            DifferingSitesError: replies of the first round differ, and no more than half of the sites have the same.
+            SiteError: a reply has other shapes or types than in earlier rounds, or in the first round than other sites
+                (see `usual`), or a number that is not finite.
             UserError: no chosen site has replied.
         """
         sealed = {code: request for code, request in requests.items() if is_sum(request)}
@@ -264,12 +263,7 @@ class Steps:
         return {name: sorted(key for key, own in self._kinds.items() if own is kind) for name, kind in KINDS.items()}
 
     def load(self, index: Mapping[str, Any], part: Part) -> None:
-        """Take what an earlier process kept. Each file is read, so that a damaged one is found now.
-
-        Args:
-            index: of `index`.
-            part: reads what `changed` gave.
-        """
+        """Take what an earlier process kept. Each file is read, so that a damaged one is found now."""
         self._part = part
         self._kinds = {key: kind for name, kind in KINDS.items() for key in index[name]}
         for key in sorted(self._kinds):

@@ -53,10 +53,7 @@ logger = getLogger(__name__)
 class Comparison:
     """Compares sites with the study; one that differs is refused alone, and compared again when it comes back.
 
-    Args:
-        hub: to the sites.
-        names: code -> name.
-        expected: the coordinator's `introduction`, with what the study's file states to release.
+    `expected` is the coordinator's `introduction`, with what the study's file states to release.
     """
 
     def __init__(self, hub: Hub, names: Mapping[int, str], expected: Mapping[str, Any]) -> None:
@@ -118,13 +115,8 @@ def greet(
 ) -> None:
     """Wait until all sites are there, however long that takes: nothing has begun, so nothing can be lost.
 
-    Sites that are there are asked again meanwhile; one that hears nothing takes its connection for lost.
-
-    Args:
-        compare: codes -> those of sites that answered and compute what the study does.
-        names: code -> name.
-        clock: seconds.
-        sleep: waits for seconds.
+    Sites that are there are asked again meanwhile; one that hears nothing takes its connection for lost. `compare`
+    gives those of the asked sites that answered and compute what the study does.
     """
     heard: dict[int, float] = {}
     here: set[int] = set()
@@ -355,23 +347,16 @@ def converse(hub: Hub, config: Mapping[str, Any]) -> None:
     folder = Path(str(config["folder"]))
     os.chdir(str(config["place"]))
     try:
-        place = StudyPlace.of(Path(str(config["study"])))
-        left, steps = _run(hub, place, folder)
+        plan = StudyPlace.of(Path(str(config["study"]))).plan
+        study, names = plan.project.study, dict(enumerate(plan.project.study.ordered))
+        coordinator = Coordinator(names, study.least, SecureSums(hub, study.least))
+        compare = Comparison(hub, names, introduction(plan, time.time(), stated=asdict(Stated.of(plan))))
+        kept = KeptState(folder / STATE, study_digest(plan))
+        conversation = Conversation(hub, coordinator, study.wait, kept, compare)
+        greet(compare, {code: name for code, name in names.items() if code not in conversation.left})
+        left = conversation.run()
     except UserError as error:
         write_text(folder / OUTCOME, json.dumps({"error": str(error)}) + "\n")
         raise
-    names = dict(enumerate(place.plan.project.study.ordered))
     scores = {names[code]: packet.about.get("scores", []) for code, packet in sorted(left.items())}
-    write_text(folder / OUTCOME, json.dumps({"steps": steps, "scores": scores}, indent=1) + "\n")
-
-
-def _run(hub: Hub, place: StudyPlace, folder: Path) -> tuple[dict[int, Packet], int]:
-    """The last words of all sites, and the number of rounds and sums."""
-    study = place.plan.project.study
-    names = dict(enumerate(study.ordered))
-    coordinator = Coordinator(names, study.least, SecureSums(hub, study.least))
-    kept = KeptState(folder / STATE, study_digest(place.plan))
-    compare = Comparison(hub, names, introduction(place.plan, time.time(), stated=asdict(Stated.of(place.plan))))
-    conversation = Conversation(hub, coordinator, study.wait, kept, compare)
-    greet(compare, {code: name for code, name in names.items() if code not in conversation.left})
-    return conversation.run(), coordinator.rounds
+    write_text(folder / OUTCOME, json.dumps({"steps": coordinator.rounds, "scores": scores}, indent=1) + "\n")

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from brainfed.cohort.splits import require_own
 from brainfed.federation import Arrays, EveryRound, Link, Message, Pace
-from brainfed.federation.strategies import EndingStrategy, Strategy
+from brainfed.federation.strategies import Strategy
 from brainfed.runtime import UserError
 from brainfed.sites._ipc import SECRET, SITE_SOCKET, Answer, ask_client
 from brainfed.sites._packet import LARGEST, OPEN, PUBLISHED, REFUSED, REPLY, SUM, TENSOR, TOTAL, Packet
@@ -49,9 +49,8 @@ class Home:
         """The coordinator in the place of `strategy`, which it runs."""
         return RemoteServer(self, self._key(), recipe_of(strategy), rounds)
 
-    def ending_server(self, strategy: EndingStrategy, rounds: int) -> "RemoteServer":
-        """The coordinator in the place of a strategy that ends by itself."""
-        return self.server(strategy, rounds)
+    ending_server = server
+    """The same in the place of a strategy that ends by itself."""
 
     def pace(self, usual: Pace) -> Pace:
         """A checkpoint after every round."""
@@ -93,14 +92,7 @@ def types_of(arrays: Mapping[str, NDArray[Any]]) -> dict[str, str]:
 
 
 class RemoteServer:
-    """The coordinator's strategy, as the loop of a training sees it from one institution.
-
-    Args:
-        home: the institution's link.
-        key: of the training.
-        recipe: of the strategy.
-        rounds: largest number of rounds.
-    """
+    """The coordinator's strategy, as the loop of a training sees it from one institution."""
 
     def __init__(self, home: Home, key: str, recipe: Recipe, rounds: int) -> None:
         self._home, self._key, self._recipe, self._rounds = home, key, recipe, rounds
@@ -172,9 +164,7 @@ Samples = TypeVar("Samples")
 class SiteJob:
     """A job that trains with the other sites (`scripting._joint.JointJob`).
 
-    Attributes:
-        study: `sites`, `site`, `noise` and `secure_sums`.
-        link: to the others.
+    `study` has `sites`, `site`, `noise` and `secure_sums`.
     """
 
     study: Mapping[str, Any]

@@ -45,7 +45,7 @@ from brainfed.sites.study import (
     study_digest,
 )
 
-# What a site keeps of its leave: of which study, when, and with which results.
+# The record that a site finished a study.
 
 LEFT = "left.json"
 """Name of the note."""
@@ -53,7 +53,7 @@ LEFT = "left.json"
 
 @dataclass(frozen=True)
 class PastLeave:
-    """The note of a leave that the coordinator has answered.
+    """The record that this site finished a study, and with which results; the coordinator has answered its leave.
 
     A site that is started again with the same results has nothing to do; with others, or none, the study goes on.
 
@@ -158,7 +158,7 @@ def _join(place: StudyPlace, folder: FlowerFolder, cores: str, gpus: int) -> Non
         for number, file in enumerate(files, start=1):
             print(f"job {number} of {len(files)} with the other sites: {file}", file=sys.stderr)
             run([file], environment, connect)
-        _leave(client, Packet(LEAVE, {"scores": _scores(all_predictions(layout, place.cohort))}), connect)
+        _leave(client, all_predictions(layout, place.cohort), connect)
         past.write()
         time.sleep(FAREWELL_S)
     print(f"{study.site} has left the study; all that left this site: {LEDGER}", file=sys.stderr)
@@ -189,11 +189,7 @@ def _say_left(when: datetime, place: StudyPlace) -> None:
 class _Snakemake:
     """Runs of this site's workflow.
 
-    Args:
-        config: the site's.
-        cores: of a run.
-        gpus: of a run.
-        client: of the jobs; it is closed before they are interrupted, so that one that waits goes on to its end.
+    The client of its jobs is closed before they are interrupted, so that one that waits goes on to its end.
     """
 
     def __init__(self, config: Path, cores: str, gpus: int, client: SiteClient) -> None:
@@ -203,12 +199,7 @@ class _Snakemake:
         self._options += ["--resources", f"gpu={gpus}"] if gpus else []
 
     def __call__(self, files: Sequence[str], environment: Mapping[str, str], watch: Callable[[], None]) -> None:
-        """Make files; those that are there and up to date are kept.
-
-        Args:
-            files: or targets.
-            environment: additions to this process's.
-            watch: called every second meanwhile.
+        """Make files or targets; `environment` is added to this process's, and `watch` is called every second.
 
         Raises:
             UserError: the coordinator refuses the site, or Snakemake fails.
@@ -273,12 +264,15 @@ def _require_keys(folder: FlowerFolder, site: str) -> None:
     require_certificate(folder.certificate)
 
 
-def _leave(client: SiteClient, last: Packet, connect: Callable[[], None]) -> None:
-    """Say the last words, however long it takes until the coordinator hears them.
+def _leave(client: SiteClient, predictions: Mapping[tuple[str, int], str], connect: Callable[[], None]) -> None:
+    """Send the scores of all variants and repeats, however long it takes until the coordinator hears them.
 
     Raises:
         UserError: the coordinator refuses.
     """
+    from brainfed.sites._scores import site_scores  # Scores are of the end alone, and import scikit-learn.
+
+    last = Packet(LEAVE, {"scores": site_scores(list(predictions), list(predictions.values()))})
     answers: list[Packet] = []
     asking = Thread(target=lambda: answers.append(client.of_job(last)), daemon=True)
     asking.start()
@@ -309,10 +303,3 @@ def _open(client: SiteClient, outward: Answer) -> Iterator[tuple[Path, Path]]:
             stop.set()
             for each in threads:
                 each.join(1.0)
-
-
-def _scores(files: Mapping[tuple[str, int], str]) -> list[dict[str, object]]:
-    """Of the predictions of all variants and repeats."""
-    from brainfed.sites._scores import site_scores  # Scores are of the end alone, and import scikit-learn.
-
-    return site_scores(list(files), list(files.values()))

@@ -143,12 +143,7 @@ def _joined(kinds: Iterable[Steps]) -> tuple[Steps, ...]:
 
 
 def require_accepted(where: str, stated: Mapping[str, Any], found: Mapping[str, Any]) -> None:
-    """Refuse a study that would release more of a site's subjects than its file states.
-
-    Args:
-        where: the site.
-        stated: words of `Stated`.
-        found: words of `Released`, of the site.
+    """Refuse a study that would release more of a site's subjects (words of `Released`) than its file states.
 
     Raises:
         UserError: with so few subjects exact sums may suffice to compute single ones, or epsilon is above its bound.

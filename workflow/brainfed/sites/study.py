@@ -30,12 +30,7 @@ LEDGER = FOLDER / "left-this-site.tsv"
 
 @dataclass(frozen=True)
 class StudyPlace:
-    """A config with `study`.
-
-    Attributes:
-        config: its path.
-        plan: what it plans.
-    """
+    """A config with `study`, by its path, and what it plans."""
 
     config: Path
     plan: Plan
@@ -71,16 +66,6 @@ class StudyPlace:
         """
         settings = self.plan.project.cohorts[self.cohort]
         return Layout(self.plan, {self.cohort: list_cohort(self.cohort, settings)})
-
-    @property
-    def port(self) -> int:
-        """The coordinator's port."""
-        return int(self.plan.project.study.address.rpartition(":")[2])
-
-    @property
-    def host(self) -> str:
-        """The coordinator's name or address."""
-        return self.plan.project.study.address.rpartition(":")[0]
 
 
 # What the coordinator compares before it begins: versions, and everything that decides a result.
@@ -159,12 +144,7 @@ def settings_of(plan: Plan) -> dict[str, Any]:
 
 
 def check_introduction(name: str, found: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
-    """Refuse a site that would compute something else.
-
-    Args:
-        name: of the site.
-        found: its `introduction`.
-        expected: the coordinator's.
+    """Refuse a site whose `introduction` says that it would compute something else.
 
     Raises:
         UserError: the name, a version or a setting differs; the first that does is named.
@@ -182,12 +162,7 @@ def check_introduction(name: str, found: Mapping[str, Any], expected: Mapping[st
 
 
 def require_same_settings(where: str, found: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
-    """Refuse settings that are not the study's.
-
-    Args:
-        where: whose they are.
-        found: `settings_of` its plan.
-        expected: those of the study.
+    """Refuse settings (`settings_of` a plan) that are not the study's; `where` says whose they are.
 
     Raises:
         UserError: a setting differs; the first that does is named.
@@ -230,10 +205,6 @@ def require_study_of(config: Path, plan: Plan) -> None:
 
     A config that extends no study is left to the coordinator.
 
-    Args:
-        config: the file of the site.
-        plan: what it plans.
-
     Raises:
         UserError: a setting of the study differs, or the study's file is not valid by itself.
     """
@@ -249,8 +220,7 @@ def require_study_of(config: Path, plan: Plan) -> None:
 def require_extended_study(config: Path) -> None:
     """Refuse a site's config that extends no study, or has a cohort of another name: all that follows would mislead.
 
-    Args:
-        config: the file of the site; one of a coordinator passes.
+    A coordinator's config passes.
 
     Raises:
         UserError: as above, or a file does not exist or is no YAML.

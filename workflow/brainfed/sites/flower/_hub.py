@@ -65,7 +65,7 @@ class SiteRegistry:
 
         Args:
             connection: of the node.
-            reply: a packet whose `about` has the name under `site`.
+            reply: has the name under `site`.
             connected: all nodes that are connected now.
 
         Raises:
@@ -138,11 +138,7 @@ class Hub:
     again, with the same number, when its node reconnected, could not be reached or has no training process yet; a site
     that had answered it gives the same reply again.
 
-    Args:
-        grid: of the ServerApp.
-        sites: code -> name.
-        keys: name -> public key, PEM; see `SiteRegistry`.
-        signer: signs the requests.
+    Its arguments are the grid of the ServerApp, sites and keys as of `SiteRegistry`, and who signs the requests.
     """
 
     def __init__(self, grid: Grid, sites: Mapping[int, str], keys: Mapping[str, bytes], signer: Signer) -> None:
@@ -153,15 +149,12 @@ class Hub:
         self._largest = 0
 
     def ask(self, requests: Mapping[int, Packet], timeout: float) -> dict[int, Packet]:
-        """The replies that came in time.
+        """Site code -> reply, of the replies that came in time, in the order of the requests.
 
         Args:
             requests: site code -> request.
             timeout: seconds to wait for all replies, beside those that packets take on their way; a request that no
                 site has taken up by then is dropped.
-
-        Returns:
-            Site code -> reply, in the order of `requests`; a site that did not answer is missing.
 
         Raises:
             SiteError: a reply cannot be read.

@@ -19,7 +19,6 @@ from types import FrameType
 from typing import Final
 
 from brainfed.runtime import UserError
-from brainfed.sites import PATIENCE_S
 from brainfed.sites.flower._certificates import fingerprint, site_key, write_private
 
 # The files of Flower in a coordinator's or a site's folder; nothing is written in the user's home.
@@ -193,15 +192,7 @@ def start(
     log: Path,
     ending: signal.Signals = signal.SIGTERM,
 ) -> Running:
-    """Start a command that ends with us; see `lifetime`.
-
-    Args:
-        name: for people.
-        command: program and arguments.
-        environment: all of it.
-        log: to which its output is appended.
-        ending: the signal that it receives when we are killed.
-    """
+    """Start a command that ends with us, also by the signal `ending` when we are killed; see `lifetime`."""
     log.parent.mkdir(parents=True, exist_ok=True)
     bound = [sys.executable, "-m", "brainfed.sites.flower.lifetime", str(os.getpid()), str(int(ending)), *command]
     with log.open("ab") as output:
@@ -262,8 +253,8 @@ def start_superlink(
     On return it is ready, and knows the sites' keys.
 
     Args:
-        folder: with the certificate, its key, and the sites' public keys. The secret of our processes is made there.
-        sites: names.
+        folder: with the certificate, its key, and the public keys of the named sites. The secret of our processes is
+            made there.
         host: the address to listen on.
         port: the only one that sites reach.
         database: file that keeps registered sites and runs, at up to three times the processor time; None: in memory.
@@ -296,9 +287,7 @@ def start_superlink(
     return superlink
 
 
-def start_supernode(
-    folder: FlowerFolder, site: str, superlink: str, socket_path: Path, patience_s: float = PATIENCE_S
-) -> Running:
+def start_supernode(folder: FlowerFolder, site: str, superlink: str, socket_path: Path) -> Running:
     """Start a site's SuperNode. It has connected on return.
 
     A SuperNode that was killed, or whose machine lost power, is held for connected for up to 60 s, in which Flower lets
@@ -309,7 +298,6 @@ def start_supernode(
         site: its name.
         superlink: host:port of the coordinator.
         socket_path: of the training process; see `serve`.
-        patience_s: how long a request waits for a training process that does not listen yet.
 
     Raises:
         NotReadyError: nobody answered it in a minute.
@@ -317,7 +305,7 @@ def start_supernode(
     """
     command = [
         *(sys.executable, "-m", "brainfed.sites.flower.node", "--folder", str(folder.root), "--site", site),
-        *("--superlink", superlink, "--socket", str(socket_path), "--patience", str(patience_s)),
+        *("--superlink", superlink, "--socket", str(socket_path)),
     ]
     log = folder.log(f"supernode-{site}")
     deadline = time.monotonic() + _HELD_S
@@ -357,13 +345,6 @@ def start_run(folder: FlowerFolder) -> Running:
         *("flwr", "run", str(folder.app), CONNECTION, "--stream"),
     ]
     return start("the study's run", command, folder.environment(), folder.log("run"))
-
-
-def free_port() -> int:
-    """A port of 127.0.0.1 that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _says(log: Path, start: int, words: bytes) -> bool:

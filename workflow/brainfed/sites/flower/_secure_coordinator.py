@@ -49,11 +49,7 @@ _BROKEN: Final = (LookupError, ValueError, TypeError, AttributeError, Unsupporte
 
 @dataclass(frozen=True)
 class Replies:
-    """Reads the replies of one sum.
-
-    Attributes:
-        names: site -> name.
-    """
+    """Reads the replies of one sum; `names` has those of the sites, by code."""
 
     names: Mapping[int, str]
 
@@ -86,12 +82,7 @@ class Replies:
         return found
 
     def masked(self, replies: Mapping[int, Packet], names: set[str]) -> tuple[NDArray[np.uint64], dict[str, list[int]]]:
-        """The sum of the masked numbers, and the shapes that it is made of.
-
-        Args:
-            replies: of the sites in the sum.
-            names: of the arrays.
-        """
+        """The sum of the masked numbers of the sites in the sum, and the shapes of its arrays of these names."""
         lead = min(replies)
         first: dict[str, list[int]] = {}
         total = np.zeros(0, np.uint64)
@@ -161,11 +152,6 @@ class Replies:
         )
 
 
-def is_seed(secret: bytes) -> bool:
-    """Whether bytes can be the seed of a mask."""
-    return len(secret) == SEED
-
-
 def is_private_key_of(public: str) -> Callable[[bytes], bool]:
     """Whether bytes are the private key that belongs to a public one."""
 
@@ -201,12 +187,7 @@ STEP_S: Final = 30.0
 
 
 class SecureSums:
-    """Adds up the numbers that sites hold back; see `sites._coordinator.SecureSums`.
-
-    Args:
-        hub: with a `Summand` at every site.
-        fewest: sites of a sum.
-    """
+    """Adds up the numbers that sites hold back, over `fewest` sites or more; see `sites._coordinator.SecureSums`."""
 
     def __init__(self, hub: Hub, fewest: int) -> None:
         self._hub, self._fewest = hub, fewest
@@ -281,7 +262,7 @@ def secure_sum(
     answers = ask(dict.fromkeys(alive, unmask), threshold)
 
     for code in alive:
-        total = total - mask(read.secret(answers, SEEDS, code, threshold, is_seed), total.size)
+        total = total - mask(read.secret(answers, SEEDS, code, threshold, lambda seed: len(seed) == SEED), total.size)
     for code in gone:
         fits = is_private_key_of(public[str(code)][0])
         private = bytes_to_private_key(read.secret(answers, PRIVATE_KEYS, code, threshold, fits))

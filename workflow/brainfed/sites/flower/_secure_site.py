@@ -79,9 +79,7 @@ def decode(steps: NDArray[np.uint64], bound: float) -> NDArray[np.float64]:
 def mask(seed: bytes, count: int) -> NDArray[np.uint64]:
     """The key stream of AES-256 in counter mode, (count,), under a key that is derived from all of the seed.
 
-    Args:
-        seed: of one sum alone; the same seed gives the same mask.
-        count: numbers wanted.
+    The same seed gives the same mask: it is of one sum alone.
     """
     key = HKDF(algorithm=SHA256(), length=32, salt=None, info=b"brainfed secure sum").derive(seed)
     encryptor = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()

@@ -28,7 +28,7 @@ from flwr.supernode.runtime.run_clientapp import pull_task_input, push_message, 
 from flwr.supernode.servicer.runtime import runtime_handlers
 from flwr.supernode.start_client_internal import start_client_internal
 
-from brainfed.sites import NOBODY, NobodyThereError, Packet, ask_here
+from brainfed.sites import NOBODY, PATIENCE_S, NobodyThereError, Packet, ask_here
 from brainfed.sites.flower._certificates import site_key
 from brainfed.sites.flower._messages import Pauses, Verifier, addressed, shorten_node, to_records
 from brainfed.sites.flower._processes import FlowerFolder
@@ -40,14 +40,10 @@ from brainfed.sites.flower._processes import FlowerFolder
 
 @dataclass(frozen=True)
 class Relay:
-    """Passes requests to the training process at a socket and its replies back, and knows no more.
-
-    A process that does not listen yet is waited for, `patience` seconds.
-    """
+    """Passes requests that the coordinator signed to the training process at a socket, and its replies back."""
 
     verifier: Verifier
     socket: Path
-    patience: float
 
     def __call__(self, message: Message) -> Message:
         """The training process's reply to a message, or a packet of kind `nobody`.
@@ -57,7 +53,7 @@ class Relay:
         """
         request = addressed(self.verifier.verified(message.content), message)
         try:
-            reply = ask_here(self.socket, request, self.patience)
+            reply = ask_here(self.socket, request, PATIENCE_S)
         except NobodyThereError as error:
             reply = Packet(NOBODY, {"sentence": str(error)}, number=request.number)
         return Message(to_records(reply), reply_to=message)
@@ -160,13 +156,12 @@ def main() -> None:
     parser.add_argument("--site", required=True, help="its name")
     parser.add_argument("--superlink", required=True, help="host:port of the coordinator")
     parser.add_argument("--socket", type=Path, required=True, help="of the training process")
-    parser.add_argument("--patience", type=float, required=True, help="seconds to wait for the training process")
+
     given = parser.parse_args()
     folder = FlowerFolder(given.folder)
     private, certificate = site_key(folder.private_key(given.site)), folder.certificate.read_bytes()
     last = folder.root / f"last-request-{given.site}"
-    verifier = Verifier(certificate, public_key_to_bytes(private.public_key()), last)
-    relay = Relay(verifier, given.socket, given.patience)
+    relay = Relay(Verifier(certificate, public_key_to_bytes(private.public_key()), last), given.socket)
     pauses, states = shorten_node(), NodeStateFactory(objectstore_factory=ObjectStoreFactory())
     threading.Thread(target=answer_tasks, args=(states.state(), pauses, relay), daemon=True).start()
     start_client_internal(

@@ -15,7 +15,6 @@ import threading
 import time
 from base64 import b64decode
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from logging import getLogger
 from pathlib import Path
 from typing import Final
@@ -70,50 +69,6 @@ _OLDEST_S: Final = TIMESTAMP_TOLERANCE + SYSTEM_TIME_TOLERANCE
 _REFUSAL: Final = b"not found\n"
 
 
-@dataclass(frozen=True)
-class _Signed:
-    """What a request shows of who sent it.
-
-    Attributes:
-        key: public key, PEM, as written; of anybody.
-        signature: of the time.
-        time: as written.
-        age: seconds since that time.
-    """
-
-    key: bytes
-    signature: bytes
-    time: bytes
-    age: float
-
-    @staticmethod
-    def of(scope: Scope) -> "_Signed | None":
-        """Of a request whose headers can be read."""
-        shown = [_only(scope, name) for name in (FLEET_HTTP_PUBLIC_KEY_HEADER, FLEET_HTTP_SIGNATURE_HEADER)]
-        time = _only(scope, TIMESTAMP_HEADER) or b""
-        try:
-            key, signature = (b64decode(value or b"", validate=True) for value in shown)
-            moment = datetime.datetime.fromisoformat(time.decode("ascii"))
-            age = (datetime.datetime.now(datetime.UTC) - moment).total_seconds()
-        except (ValueError, TypeError):
-            return None
-        return _Signed(key, signature, time, age)
-
-    @property
-    def is_timely(self) -> bool:
-        """Whether Flower would take the time for its own."""
-        return -SYSTEM_TIME_TOLERANCE < self.age < _OLDEST_S
-
-    @property
-    def holds(self) -> bool:
-        """Whether the key is one of Flower's kind, and has signed the time, as Flower's SuperNode does."""
-        try:
-            key = bytes_to_public_key(self.key)
-        except (ValueError, UnsupportedAlgorithm):
-            return False
-        return isinstance(key, ec.EllipticCurvePublicKey) and verify_signature(key, self.time, self.signature)
-
-
 class Guard:
     """Passes on the requests of sites and of the coordinator's own processes, and refuses all others.
 
@@ -154,7 +109,6 @@ class Guard:
 
     def _is_of_a_site(self, scope: Scope) -> bool:
         path = scope.get("path", "")
-        signed = _Signed.of(scope)
         if (
             scope["type"] != "http"
             or scope["method"] != "POST"
@@ -162,15 +116,33 @@ class Guard:
             or scope.get("raw_path") != path.encode()
             or scope.get("root_path")
             or scope.get("query_string")
-            or signed is None
-            or not signed.holds
+            or (signed := _signed(scope)) is None
         ):
             return False
-        if signed.key in self._sites and signed.is_timely:
+        key, age = signed
+        if key in self._sites and -SYSTEM_TIME_TOLERANCE < age < _OLDEST_S:
             return True
         host, _ = scope.get("client") or ("an unknown address", 0)
-        self._refused(signed.key, host, -signed.age)
+        self._refused(key, host, -age)
         return False
+
+
+def _signed(scope: Scope) -> tuple[bytes, float] | None:
+    """Public key (PEM, of anybody) that signed the time of a request as Flower's SuperNode does, and seconds since.
+
+    None: no key of Flower's kind has.
+    """
+    shown = [_only(scope, name) for name in (FLEET_HTTP_PUBLIC_KEY_HEADER, FLEET_HTTP_SIGNATURE_HEADER)]
+    written = _only(scope, TIMESTAMP_HEADER) or b""
+    try:
+        key, signature = (b64decode(value or b"", validate=True) for value in shown)
+        moment = datetime.datetime.fromisoformat(written.decode("ascii"))
+        age = (datetime.datetime.now(datetime.UTC) - moment).total_seconds()
+        public = bytes_to_public_key(key)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        return None
+    holds = isinstance(public, ec.EllipticCurvePublicKey) and verify_signature(public, written, signature)
+    return (key, age) if holds else None
 
 
 def _only(scope: Scope, name: str) -> bytes | None:
@@ -205,25 +177,14 @@ logger = getLogger("brainfed.sites.flower.superlink")
 
 
 class Refusals:
-    """Warns of sites that signed their request and were refused.
-
-    Args:
-        sites: public key, PEM -> name, of the study's sites.
-        clock: seconds.
-    """
+    """Warns of sites that signed their request and were refused; `sites` has the study's, public key (PEM) -> name."""
 
     def __init__(self, sites: Mapping[bytes, str], clock: Callable[[], float] = time.monotonic) -> None:
         self._sites, self._clock = sites, clock
         self._said: dict[bytes, float] = {}
 
     def __call__(self, key: bytes, address: str, ahead: float) -> None:
-        """Note a refusal.
-
-        Args:
-            key: public key of the site, PEM, which signed the request.
-            address: where the request came from.
-            ahead: seconds that the site's clock is ahead of the coordinator's.
-        """
+        """Note a refusal; arguments as of the guard's `refused`."""
         now = self._clock()
         self._said = {each: said for each, said in self._said.items() if now - said < AGAIN_S}
         strangers = sum(each not in self._sites for each in self._said)
@@ -251,12 +212,7 @@ _LOOK_S: Final = 0.2
 
 
 def register(states: LinkStateFactory, sites: Mapping[bytes, str]) -> None:
-    """Make the sites' keys known to Flower, as `flwr supernode register` does; a known key is passed over.
-
-    Args:
-        states: of the SuperLink.
-        sites: public key, PEM -> name.
-    """
+    """Make the sites' keys known to Flower, as `flwr supernode register` does; a known key is passed over."""
     account = AccountInfo(NOOP_FLWR_AID, NOOP_ACCOUNT_NAME)
     for key, name in sites.items():
         try:

@@ -11,7 +11,6 @@ import numpy as np
 
 from brainfed.cohort import class_words
 from brainfed.configuration import shown_variant
-
 from brainfed.reporting import (
     FEWEST,
     Picture,

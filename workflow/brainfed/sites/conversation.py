@@ -281,7 +281,8 @@ class Conversation:
                 self.left[code] = self._leaving.pop(code)
                 self._answers.pop(code)
                 logger.info("site %s has left; %s", self._coordinator.names[code], self._waited_for())
-        self._save()
+        if self._progress() != self._saved:
+            self._save()
 
     def _answer(self) -> None:
         late = self._since is not None and self._clock() - self._since > self._wait
@@ -305,7 +306,8 @@ class Conversation:
             self._since = self._clock()
         last = f", the last of {', '.join(jobs)}" if jobs else ""
         logger.info("%s%s; %s", _steps(self._coordinator.rounds), last, self._waited_for())
-        self._save()
+        if self._progress() != self._saved:
+            self._save()
 
     def _progress(self) -> tuple[int, int]:
         """Steps and leaves so far; a site that asks again changes nothing."""
@@ -320,7 +322,7 @@ class Conversation:
         return f"waiting for {', '.join(names[:NAMED] + more)}" if names else "all sites have left"
 
     def _save(self) -> None:
-        if self._progress() != self._saved and self._kept is not None:
+        if self._kept is not None:
             self._kept.save(self._coordinator, self.left)
         self._saved = self._progress()
 

@@ -103,7 +103,7 @@ class StandIn:
         """One training a size, then the leave."""
         for size in sizes:
             start = {"weights": torch.zeros(1, size)}
-            home = Home(self._code, self, str(size), secure=self._masked)
+            home = Home(self._code, self.ask, str(size), secure=self._masked)
             server = home.server(FedAvg((self._code,), start), rounds)
             own = torch.randn(1, size, generator=torch.Generator().manual_seed(self._code))
             for number in range(rounds):

@@ -16,6 +16,7 @@ import argparse
 import itertools
 import json
 import os
+import socket
 import statistics
 import sys
 import tempfile
@@ -33,7 +34,6 @@ import brainfed
 from brainfed.sites.flower import (
     FlowerFolder,
     Running,
-    free_port,
     make_certificate,
     make_key_pair,
     start,
@@ -110,7 +110,9 @@ def begin(
     make_certificate(folder.certificate, folder.certificate_key, ["localhost"])
     for name in names:
         make_key_pair(folder.private_key(name), folder.public_key(name))
-    port = free_port()
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = int(probe.getsockname()[1])
     folder.write_connection(f"127.0.0.1:{port}")
     folder.write_app("site_ends:coordinate", names, {"masked": sums == "masked"})
     superlink = start_superlink(folder, names, "127.0.0.1", port, folder.root / "superlink.db" if disk else None)

@@ -22,7 +22,6 @@ from brainfed.runtime import UserError
 from brainfed.sites.flower import (
     FlowerFolder,
     Running,
-    free_port,
     make_certificate,
     make_key_pair,
     site_key,
@@ -38,6 +37,7 @@ from brainfed.sites.flower._processes import SECRET_HEADER, stop
 from support.processes.awaited import until_true
 from support.sites.flower_sites import SITES, numbers, tensors
 from support.sites.flower_strangers import PROTOBUF, ask_another_site, private_key, raw, routes, signed, stranger
+from support.sites.free_port import free_port
 
 pytestmark = pytest.mark.full("Processes of several sites over Flower take minutes.")
 

@@ -14,7 +14,8 @@ import pandas as pd
 import yaml
 
 from brainfed.configuration import load_plan, read_config
-from brainfed.sites.flower import FlowerFolder, free_port, make_certificate, make_key_pair
+from brainfed.sites.flower import FlowerFolder, make_certificate, make_key_pair
+from support.sites.free_port import free_port
 from workflow.project import ALONE, Project, copy_workflow
 
 SITES = ("east", "north", "south")

@@ -2,6 +2,7 @@
 
 import threading
 from dataclasses import replace
+from functools import partial
 from queue import Queue
 
 import numpy as np
@@ -29,13 +30,13 @@ class Threads:
         self._baton = threading.Lock()
 
     def run(self, work):
-        """(code -> result) of `work(code, exchange)` at all sites; raises the first error of any."""
+        """(code -> result) of `work(code, ask)` at all sites; raises the first error of any."""
         results = {}
 
         def at_site(code):
             with self._baton:
                 try:
-                    results[code] = work(code, _Exchange(self, code))
+                    results[code] = work(code, partial(self.ask, code))
                 except BaseException as error:
                     self.stop(error)
                     results.setdefault("error", error)
@@ -71,21 +72,13 @@ class Threads:
             answers.put(error)
 
 
-class _Exchange:
-    def __init__(self, threads, code):
-        self._threads, self._code = threads, code
-
-    def ask(self, request):
-        return self._threads.ask(self._code, request)
-
-
 def trained_apart(train, inputs, only, job="job"):
     """(code -> outcome, threads) of `train(inputs)` at every institution of `inputs`, each with `only` its subjects."""
     threads = Threads(dict(enumerate(inputs.institutions)))
 
-    def work(code, exchange):
+    def work(code, ask):
         name = inputs.institutions[code]
-        return train(at_home(only(inputs, code), inputs.institutions, name, Home(code, exchange, job)))
+        return train(at_home(only(inputs, code), inputs.institutions, name, Home(code, ask, job)))
 
     return threads.run(work), threads
 

@@ -30,12 +30,12 @@ class Grid:
     """Sites, and the messages to them.
 
     Args:
-        answer: (site's name, packet) -> its reply, or bytes or an error of Flower's in its place; a site says its name
-            by itself.
+        answer: (site's name, packet) -> its reply, or bytes or an error of Flower's in its place.
+        introduced: site's name -> the same in the place of its introduction; None: it says its name.
     """
 
-    def __init__(self, answer=echo):
-        self.sent, self._answer = [], answer
+    def __init__(self, answer=echo, introduced=lambda name: None):
+        self.sent, self._answer, self._introduced = [], answer, introduced
 
     def get_node_ids(self):
         return [code + 1 for code in NAMES]
@@ -50,7 +50,10 @@ class Grid:
         for number in numbers:
             asked = received(self.sent[int(number)])
             name = NAMES[self.sent[int(number)].metadata.dst_node_id - 1]
-            reply = Packet(INTRODUCE, {"site": name}) if asked.kind == INTRODUCE else self._answer(name, asked)
+            if asked.kind == INTRODUCE:
+                reply = self._introduced(name) or Packet(INTRODUCE, {"site": name})
+            else:
+                reply = self._answer(name, asked)
             metadata = SimpleNamespace(reply_to_message_id=number)
             if isinstance(reply, Error):
                 replies.append(SimpleNamespace(metadata=metadata, has_error=lambda: True, error=reply))

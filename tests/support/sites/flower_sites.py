@@ -76,8 +76,8 @@ def coordinate(hub: Hub, config: Mapping[str, Any]) -> None:
     result["refused"] = [[reply.kind, dict(reply.about)] for reply in hub.ask({0: Packet("refuse")}, 30).values()]
 
     requests = {code: Packet("numbers") for code in hub.sites}
-    total = secure_sum(hub, requests, {"numbers": BOUND}, 30)
-    np.save(place / "sum.npy", total.tensors["numbers"])
+    total, _ = secure_sum(hub, requests, {"numbers": BOUND}, 30)
+    np.save(place / "sum.npy", total["numbers"])
 
     _tell_and_wait(place, "stop-east")
     result["without east"] = list(hub.ask(echo, 4))

@@ -61,21 +61,18 @@ class SiteClients:
             time.sleep(min(timeout, PATIENCE))
         return found
 
-    def exchange(self, code):
-        """What a job of a site asks."""
-        return _Exchange(self, code)
+    def job_of(self, code):
+        """What a job of a site asks; it lets the other sites compute meanwhile."""
+        client = self.clients[code]
 
+        def ask(request):
+            BATON.release()
+            try:
+                return client.of_job(request)
+            finally:
+                BATON.acquire()
 
-class _Exchange:
-    def __init__(self, clients, code):
-        self._client = clients.clients[code]
-
-    def ask(self, request):
-        BATON.release()
-        try:
-            return self._client.of_job(request)
-        finally:
-            BATON.acquire()
+        return ask
 
 
 class Site(threading.Thread):
@@ -89,14 +86,14 @@ class Site(threading.Thread):
 
     def run(self):
         """Train with the other sites."""
-        exchange, names = self._clients.exchange(self._code), self._inputs.institutions
+        ask, names = self._clients.job_of(self._code), self._inputs.institutions
         with BATON:
             try:
-                home = Home(self._code, exchange, "job", secure=self._secure)
+                home = Home(self._code, ask, "job", secure=self._secure)
                 self.outcome = self._train(
                     at_home(self._only(self._inputs, self._code), names, names[self._code], home)
                 )
-                exchange.ask(Packet(LEAVE, {"scores": []}))
+                ask(Packet(LEAVE, {"scores": []}))
             except Exception as error:
                 self.error = error
 

@@ -6,7 +6,7 @@ from importlib.resources import files
 
 import pytest
 
-from brainfed.sites._outcome_page import write_outcome
+from brainfed.sites._outcome_page import render_outcome
 from support.reports.browser import CHROMIUM, Browser
 from support.reports.report_project import shared_project, subject_ids, write_page
 from support.sites.study_outcome import SITES, outline_of
@@ -134,7 +134,7 @@ def outcome(tmp_path_factory):
     """The page of a study of three sites, one of which tests no controls."""
     folder = tmp_path_factory.mktemp("outcome")
     page = folder / "outcome.html"
-    write_outcome(outline_of(folder, {**SITES, "madrid": (0, 22)}), page)
+    page.write_text(render_outcome(outline_of(folder, {**SITES, "madrid": (0, 22)})), encoding="utf-8")
     return page
 
 

@@ -12,10 +12,11 @@ pytest.importorskip("flwr", reason="flwr is not installed: make install-sites")
 from brainfed.configuration import StudySettings
 from brainfed.runtime import UserError
 from brainfed.sites import REFUSED, Packet, SiteClient
-from brainfed.sites.flower import Connection, FlowerFolder, Outward, free_port, make_certificate
+from brainfed.sites.flower import Connection, FlowerFolder, Outward, make_certificate
 from brainfed.sites.flower import _connection as connection
 from brainfed.sites.flower._connection import QUIET_S, why_unreached
 from brainfed.sites.flower._processes import NotReadyError
+from support.sites.free_port import free_port
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from scipy import stats
 
 from brainfed.reporting import Interval, places
 from brainfed.reporting.charts import IntervalRow, by_site_chart
-from brainfed.sites._outcome import read_results
-from brainfed.sites._outcome_page import outcome_screen, render_outcome, score_table, site_table
+from brainfed.sites._outcome import read_results, score_table, site_table
+from brainfed.sites._outcome_page import outcome_screen, render_outcome
 from brainfed.sites._scores import by_run, of_all
 from support.reports.chart_rows import rows_of
 from support.reports.report_project import words_of

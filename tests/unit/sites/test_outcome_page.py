@@ -24,7 +24,7 @@ def test_the_outline_has_the_sites_variants_and_reference_of_the_config(tmp_path
     assert [variant.name for variant in experiment.variants] == list(VARIANTS)
     assert [variant.place for variant in experiment.variants] == ["local", "federated", "federated"]
     assert (experiment.reference, experiment.folds, experiment.repeats) == ("ridge-local", 5, 2)
-    assert outline.study.masked and outline.study.secret_noise
+    assert outline.study.secure_sums and outline.study.noise == "secret"
 
 
 def test_a_study_that_ends_leaves_the_page_and_names_it(tmp_path, monkeypatch, capsys):

@@ -218,7 +218,8 @@ def ended():
     talk = conversation(clients)
     talk.run()
     (key,) = talk._coordinator.index()["sessions"]
-    return talk._coordinator, {"key": key, "request": "1-1", **talk._coordinator.steps.session(key).stated}
+    session = talk._coordinator.steps.session(key)
+    return talk._coordinator, {"key": key, "request": "1-1", **session.recipe.stated(session.rounds)}
 
 
 def test_a_site_that_has_lost_its_state_is_refused(ended):
@@ -286,7 +287,7 @@ def test_a_site_that_asks_again_does_not_put_off_the_end_of_the_wait():
 
     coordinator = Coordinator(NAMES, 2)
     given = {"0": fingerprint(Packet(TOTAL, {}, {"x": np.ones(1)}))}
-    coordinator.steps.keep_total("a/1", Total(given, {"x": np.ones(1)}))
+    coordinator.steps.keep("a/1", Total(given, {"x": np.ones(1)}))
     with pytest.raises(UserError, match="expected every site"):
         Conversation(Hub(), coordinator, 5.0, None, clock=lambda: float(next(clock))).run()
 

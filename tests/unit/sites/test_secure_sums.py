@@ -15,7 +15,7 @@ from brainfed.methods.logistic_federated.train import train as train_logistic
 from brainfed.runtime import UserError
 from brainfed.runtime.jobs import Run
 from brainfed.sites import ABSENT, LEAVE, REPLY, SEALED, Coordinator, Packet, SiteClient, SiteError
-from brainfed.sites._packet import LARGEST, NEXT, OPEN, TOTAL
+from brainfed.sites._packet import LARGEST, NEXT, OPEN, TOTAL, bounds_of, seal
 from brainfed.sites.conversation import Conversation
 from brainfed.sites.flower import Outward, SecureSums
 from brainfed.sites.flower._secure_site import KEYS, MASKED, UNMASK
@@ -175,8 +175,16 @@ def test_a_site_that_starts_again_with_other_numbers_is_refused():
         coordinator.answers({1: sealed(clients, 1, key, 3)})
 
 
+def test_a_site_whose_masked_numbers_have_another_shape_is_named_with_what_differs():
+    def request(code):
+        arrays = {"w": np.ones(3 if code == 2 else 2), **({"more": np.ones(1)} if code == 2 else {})}
+        return seal(Packet(TOTAL, {"key": "a/1", "sum": {}}, arrays), "secret")
+
+    with pytest.raises(SiteError, match=r"expected w of shape \(2,\) as at site .* found w of shape \(3,\), more of"):
+        bounds_of({code: request(code) for code in NAMES}, NAMES)
+
+
 def sealed(clients, code, about, count):
-    from brainfed.sites._packet import seal
 
     return seal(Packet(TOTAL, about, {"count": np.array(count)}), f"secret-{code}")
 

@@ -32,7 +32,7 @@ def sizes_of(institution: IntArray) -> dict[int, int]:
 
 
 def crossings_of_files(
-    files: Sequence[Path | str], sizes: Mapping[int, int], *, apart: bool = False
+    files: Sequence[Path | str], sizes: Mapping[int, int], *, remote: bool = False
 ) -> tuple[Row, ...]:
     """Rows that the features or the graph of a run sent between institutions, in the first fold with any.
 
@@ -42,10 +42,10 @@ def crossings_of_files(
     Args:
         files: of the features or the graph, one for all folds or one a fold.
         sizes: institution -> number of subjects.
-        apart: whether other institutions are outside this run.
+        remote: whether other institutions are outside this run.
     """
     for file in files:
-        rows = of_institutions(read_arrays(file, []).metadata["crossings"], sizes, apart=apart)
+        rows = of_institutions(read_arrays(file, []).metadata["crossings"], sizes, remote=remote)
         if rows:
             return rows
     return ()

@@ -62,7 +62,7 @@ class Link(Protocol):
     """The interface of a training to the rest of its federation."""
 
     @property
-    def apart(self) -> bool:
+    def remote(self) -> bool:
         """Whether other institutions are outside this process."""
 
     def server(self, strategy: "Strategy", rounds: int) -> "Strategy":
@@ -84,7 +84,7 @@ class Link(Protocol):
 class Together:
     """The link of a simulation, whose institutions share one process."""
 
-    apart = False
+    remote = False
 
     def server(self, strategy: "Strategy", rounds: int) -> "Strategy":
         """The strategy."""

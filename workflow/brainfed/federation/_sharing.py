@@ -247,17 +247,17 @@ def record_help(ledger: Ledger, helpers: Mapping[int, int], helped: Mapping[int,
 
 
 def of_institutions(
-    rows: Iterable[Mapping[str, Any]], sizes: Mapping[int, int], *, apart: bool = False
+    rows: Iterable[Mapping[str, Any]], sizes: Mapping[int, int], *, remote: bool = False
 ) -> tuple[dict[str, int | str], ...]:
     """Rows of a ledger, those of `EVERY` institution recorded anew for each of a run's split.
 
-    A single institution sends nothing, unless others are `apart`, outside this run.
+    A single institution sends nothing, unless others are `remote`, outside this run.
     """
     split: list[dict[str, int | str]] = []
     for row in rows:
         if row["institutions"] != str(EVERY):
             split.append(dict(row))
-        elif apart or len(sizes) > 1:
+        elif remote or len(sizes) > 1:
             split += _recorded_anew(row, sizes)
     return tuple(split)
 

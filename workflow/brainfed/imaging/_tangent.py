@@ -310,7 +310,7 @@ def whitening_of_fold(
     names = list(institutions) or np.unique(where).tolist()
     every = {name: log_sum(logarithms[training & (where == name)]) for name in names if name in where}
     sums = {name: part for name, part in every.items() if part.subjects}
-    if not (sums or link.apart):
+    if not (sums or link.remote):
         raise ValueError("expected at least one training subject, found none")
     for name, part in sums.items():
         logger.info("tangent reference: %d training subjects of %s", part.subjects, name)

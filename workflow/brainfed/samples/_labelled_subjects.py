@@ -105,7 +105,7 @@ def require_training_subjects(inputs: LabelledSubjects, fold: int) -> BoolArray:
         UserError: there is none, and no other institution may have one.
     """
     training = inputs.training(fold)
-    if not (training.any() or inputs.link.apart):
+    if not (training.any() or inputs.link.remote):
         raise UserError(
             f"Fold {fold}: expected training subjects with a diagnosis, found none; "
             "leave-one-site-out needs at least two sites, other splits at least two folds."

@@ -175,7 +175,7 @@ def fit_scaling(
     Raises:
         ValueError: a row is no training subject of the fold, or there is no row here or elsewhere.
     """
-    if not (rows.any() or link.apart) or (rows & ~inputs.training(fold)).any():
+    if not (rows.any() or link.remote) or (rows & ~inputs.training(fold)).any():
         raise ValueError("expected training subjects of the fold for its scaling, found none, or others")
     everybody, columns = np.ones(len(inputs.subjects), dtype=np.bool_), slice(0, inputs.fold_features(fold).shape[1])
     views = inputs.views or (View("features", columns, 1.0, "all", "own", standardise, None, everybody),)

@@ -70,7 +70,7 @@ def train_method(running: Job, files: NamedFiles, outputs: NamedFiles) -> None:
     write_json(outputs.privacy, list(outcome.privacy))
     features = files.get("features", [])
     write_arrays(outputs.patterns, *named_patterns(outcome, features, params.classes, inputs.subjects))
-    cost = {"counts": outcome.counts, "crossings": _crossings(files, inputs, outcome, apart=joint.link.apart)}
+    cost = {"counts": outcome.counts, "crossings": _crossings(files, inputs, outcome, remote=joint.link.remote)}
     write_json(outputs.cost, cost)
     write_json(outputs.timing, running.timing())
     if params.kept:
@@ -99,12 +99,12 @@ def samples_of(params: SimpleNamespace, files: NamedFiles) -> tuple[Samples, Int
     return assemble(**rows, **people)
 
 
-def _crossings(files: NamedFiles, inputs: Samples, outcome: Outcome, *, apart: bool) -> list[Row]:
+def _crossings(files: NamedFiles, inputs: Samples, outcome: Outcome, *, remote: bool) -> list[Row]:
     """What crossed institutions in the stages of the samples, in the graphs, and in the training."""
     sizes = sizes_of(inputs.institution)
 
     def of_stages(*names: str) -> Sequence[Row]:
-        return crossings_of_files([file for name in names for file in files.get(name, [])], sizes, apart=apart)
+        return crossings_of_files([file for name in names for file in files.get(name, [])], sizes, remote=remote)
 
     return in_order(of_stages("features", "connectomes", "series"), of_stages("graphs", "fused"), outcome.crossings)
 

@@ -37,10 +37,11 @@ from brainfed.sites._sessions import Arrays, Part, Session, Steps, Total
 
 STATED = ("strategy", "settings", "tensors", "rounds")
 """What all institutions must state alike when they open a training."""
+SAME_STUDY = "run the same study with the same version of brainfed at all sites."
 
 
 def require_nobody_gone(requests: Mapping[int, Packet], gone: Collection[int], names: Mapping[int, str]) -> None:
-    """All sites have the same joint jobs: one that has left before a new step has results of another study.
+    """Refuse a step if a site has already left: its results belong to another study.
 
     Raises:
         UserError: a site has left.
@@ -86,8 +87,8 @@ def require_stated(
         if request.about[what] != stated[what]:
             raise error(
                 code,
-                f"site {name!r}: expected the same {what} as {by}, found another for {request.about['key']}; run the "
-                "same study with the same version of brainfed at all sites.",
+                f"site {name!r}: expected the same {what} as {by}, found another for {request.about['key']}; "
+                f"{SAME_STUDY}",
             )
 
 
@@ -95,8 +96,7 @@ def require_like_trainings(requests: Mapping[int, Packet], names: Mapping[int, s
     """Sites that open a training together state the same of it; what they state, by the names `STATED`.
 
     Raises:
-        SiteError: a site states something else than more than half of the sites.
-        DifferingSitesError: sites state different things, and no more than half of them the same.
+        SiteError: a site states something else (see `usual`).
     """
     every = {code: {name: request.about[name] for name in STATED} for code, request in requests.items()}
     lead, error = usual(every, len(names))
@@ -124,8 +124,7 @@ def require_like_tensors(requests: Mapping[int, Packet], names: Mapping[int, str
     """Open numbers of one step have the same names at all sites that send some, and samples of as many folds.
 
     Raises:
-        SiteError: a site has others than more than half of the sites.
-        DifferingSitesError: sites have different ones, and no more than half of them the same.
+        SiteError: a site has others (see `usual`).
     """
     sent = {
         code: _described(request)
@@ -140,16 +139,15 @@ def require_like_tensors(requests: Mapping[int, Packet], names: Mapping[int, str
             raise error(
                 code,
                 f"site {names[code]!r}: expected {sent[lead]} for {requests[code].about['key']} as of site "
-                f"{names[lead]!r}, found {found}; run the same study with the same version of brainfed at all sites.",
+                f"{names[lead]!r}, found {found}; {SAME_STUDY}",
             )
 
 
 def require_like_sums(requests: Mapping[int, Packet], names: Mapping[int, str]) -> None:
-    """Numbers that are added up unseen have the same names and types at all sites; none is open beside them.
+    """Refuse masked sums whose names or types differ between sites, or that one site sends in the clear.
 
     Raises:
-        SiteError: a site has others than more than half of the sites.
-        DifferingSitesError: sites have different ones, and no more than half of them the same.
+        SiteError: a site has others (see `usual`).
     """
     sums = {code: request.about.get(SUM) for code, request in requests.items()}
     lead, error = usual(sums, len(names))
@@ -158,8 +156,7 @@ def require_like_sums(requests: Mapping[int, Packet], names: Mapping[int, str]) 
             raise error(
                 code,
                 f"site {names[code]!r}: expected numbers to add up for {request.about['key']} as those of site "
-                f"{names[lead]!r}, in names, types and `study.secure_sums`, found others; run the same study with the "
-                "same version of brainfed at all sites.",
+                f"{names[lead]!r}, in names, types and `study.secure_sums`, found others; {SAME_STUDY}",
             )
 
 
@@ -168,7 +165,7 @@ def _described(request: Packet) -> str:
     return (", ".join(sorted(request.tensors)) or "no tensors") + (f" and samples of {folds} folds" if folds else "")
 
 
-# The coordinator: it waits until all institutions ask the same, and answers.
+# Answers to the requests of all institutions.
 
 SecureSums = Callable[[Mapping[int, Packet], Mapping[str, float], bool], tuple[Arrays, Collection[int]]]
 """(sealed requests, bound of each name, whether all are needed) -> sums, and whose numbers are in them.
@@ -237,10 +234,6 @@ class Coordinator:
         """A site has done all that it does with others: no new step may come."""
         self._gone.add(code)
 
-    def missing(self, requests: Mapping[int, Packet]) -> list[str]:
-        """Names of the institutions without a request."""
-        return [name for code, name in self.names.items() if code not in requests]
-
     def index(self) -> dict[str, Any]:
         """JSON values that name what `steps.changed` gave, and hold the rest."""
         return {"numbers": self.numbers, "rounds": self.rounds, **self.steps.index()}
@@ -275,7 +268,7 @@ class Coordinator:
                 f"site {self.names[code]!r}: expected it from the start of the training; it began without it."
             )
         if request.kind == OPEN:
-            require_stated(code, request, session.stated, self.names[code])
+            require_stated(code, request, session.recipe.stated(session.rounds), self.names[code])
             require_state(code, request, session, self.names[code])
             return session.answer(code, int(request.about["round"]))
         if session.over or int(request.about["round"]) < session.number:
@@ -286,26 +279,28 @@ class Coordinator:
         first = next(iter(requests.values()))
         key = first.about["key"]
         if first.kind == REPLY:
-            return self._end_round(key, self._begun(first), requests, late)
+            session = self.steps.session(key)
+            if session is None:
+                raise UserError(
+                    f"{key}: expected the state of a training that has begun, found none; restore "
+                    "`federation/coordinator`, or begin a new study at all sites."
+                )
+            return self._end_round(key, session, requests, late)
         if first.kind == OPEN:
             answers = self._open(key, requests)
         elif first.kind == LARGEST:
             self.numbers[key] = max(int(request.about["number"]) for request in requests.values())
             answers = dict.fromkeys(requests, Packet(ANSWER, {"number": self.numbers[key]}))
         else:
-            sums = self._total(requests)
+            if is_sum(first):
+                sums = typed(self._add_up(requests, needs_all=True)[0], first.about[SUM])
+            else:
+                sums = added(requests, self.names)
             given = {str(code): fingerprint(request) for code, request in requests.items()}
-            self.steps.keep_total(key, Total(given, sums))
+            self.steps.keep(key, Total(given, sums))
             answers = dict.fromkeys(requests, Packet(ANSWER, {}, sums))
         self.rounds += 1
         return answers
-
-    def _total(self, requests: Mapping[int, Packet]) -> Arrays:
-        first = next(iter(requests.values()))
-        if not is_sum(first):
-            return added(requests, self.names)
-        sums, _ = self._add_up(requests, needs_all=True)
-        return typed(sums, first.about[SUM])
 
     def _add_up(self, sealed: Mapping[int, Packet], *, needs_all: bool) -> tuple[Arrays, Collection[int]]:
         if self._secure is None:
@@ -329,27 +324,13 @@ class Coordinator:
             )
         recipe = Recipe(stated["strategy"], stated["settings"], tensors)
         session = Session(recipe, tuple(sorted(requests)), int(stated["rounds"]))
-        self.steps.keep_session(key, session)
+        self.steps.keep(key, session)
         return {code: session.answer(code, int(request.about["round"])) for code, request in requests.items()}
-
-    def _begun(self, reply: Packet) -> Session:
-        """The training of a reply.
-
-        Raises:
-            UserError: there is none.
-        """
-        session = self.steps.session(reply.about["key"])
-        if session is None:
-            raise UserError(
-                f"{reply.about['key']}: expected the state of a training that has begun, found none; restore "
-                "`federation/coordinator`, or begin a new study at all sites."
-            )
-        return session
 
     def _end_round(self, key: str, session: Session, requests: Mapping[int, Packet], late: bool) -> dict[int, Packet]:
         """Aggregate; until it is late, a site that is lost in a secure sum is waited for, as one without a reply."""
         session.aggregate(requests, self.names, partial(self._add_up, needs_all=session.needs_all or not late))
-        self.steps.keep_session(key, session)
+        self.steps.keep(key, session)
         self.rounds += 1
         return {code: session.answer(code, -1) for code in requests}
 
@@ -360,20 +341,20 @@ class Coordinator:
             UserError: all are needed, or too few have answered.
         """
         first = next(iter(requests.values()))
-        absent = ", ".join(map(repr, self.missing(requests)))
-        session = self._sparing(first)
+        key, session = first.about["key"], self._sparing(first)
+        absent = ", ".join(repr(name) for code, name in self.names.items() if code not in requests)
         if session is None:
             raise UserError(
-                f"{first.about['key']}: expected every site, as this step adds up numbers of all, found none of "
-                f"{absent} in time; start the coordinator again when they are back, it goes on from here."
+                f"{key}: expected every site, as this step adds up numbers of all, found none of {absent} in time; "
+                "start the coordinator again when they are back, it goes on from here."
             )
         if len(requests) < self.least:
             raise UserError(
-                f"{first.about['key']}, round {session.number + 1}: expected at least {self.least} sites in time, "
-                f"found {len(requests)} (none of {absent}); start the coordinator again when they are back, it goes on "
-                "from here."
+                f"{key}, round {session.number + 1}: expected at least {self.least} sites in time, found "
+                f"{len(requests)} (none of {absent}); start the coordinator again when they are back, it goes on from "
+                "here."
             )
-        return self._end_round(first.about["key"], session, requests, late=True)
+        return self._end_round(key, session, requests, late=True)
 
     def _sparing(self, first: Packet) -> Session | None:
         """The training whose round can do without some institutions; None: this step needs all."""
@@ -407,12 +388,7 @@ INDEX = "index.json"
 
 
 class KeptState:
-    """A folder.
-
-    Args:
-        folder: where the files lie.
-        study: digest of the study, which the state belongs to.
-    """
+    """The folder of the state of a study, which its digest names."""
 
     def __init__(self, folder: Path, study: str) -> None:
         self._folder, self._study = folder, study

@@ -6,8 +6,8 @@ import struct
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from logging import getLogger
 from pathlib import Path
@@ -75,7 +75,8 @@ def serve(socket_path: Path, answer: Answer, stop: Event) -> None:
         stop: ends the loop within 0.2 s once the current request is answered.
 
     Raises:
-        UserError: the path is too long for a socket, or another training process listens there.
+        UserError: the path is too long for a socket.
+        OSError: something is there already.
     """
     number, last = "", b""
 
@@ -91,26 +92,34 @@ def serve(socket_path: Path, answer: Answer, stop: Event) -> None:
 
 def _connections(path: Path, stop: Event) -> Iterator[socket.socket]:
     """Connections to a socket as they come, until `stop` is set."""
-    with _listening(path) as listener:
-        while not stop.is_set():
-            try:
-                connection, _ = listener.accept()
-            except TimeoutError:
-                continue
-            connection.settimeout(None)
-            yield connection
+    if len(os.fsencode(path)) > LONGEST_PATH:
+        raise UserError(
+            f"{path}: expected a path of at most {LONGEST_PATH} bytes for a socket; choose a shorter folder"
+        )
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path.parent.chmod(0o700)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        listener.bind(str(path))
+        try:
+            path.chmod(0o600)
+            listener.listen(4)
+            listener.settimeout(_STEP_S)
+            while not stop.is_set():
+                try:
+                    connection, _ = listener.accept()
+                except TimeoutError:
+                    continue
+                connection.settimeout(None)
+                yield connection
+        finally:
+            path.unlink(missing_ok=True)
 
 
 def ask_here(socket_path: Path, request: Packet, patience_s: float) -> Packet:
-    """The training process's reply, however long it takes.
-
-    Args:
-        socket_path: of the socket that `serve` listens on.
-        request: the packet to pass.
-        patience_s: how long to wait for a training process that does not listen yet.
+    """The reply of the training process that answers at a socket (see `serve`), however long it takes.
 
     Raises:
-        NobodyThereError: none listens after that time, or it ended before it answered.
+        NobodyThereError: none listens after `patience_s` seconds, or it ended before it answered.
     """
     deadline = time.monotonic() + patience_s
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
@@ -139,63 +148,25 @@ def _answered(answer: Answer, request: Packet) -> bytes:
 
 
 def _refusal(error: Exception, request: Packet) -> Packet:
+    """The sentence of a `UserError`; of another error its type alone, for its words may hold data of a subject."""
+    kind, name = request.kind, type(error).__name__
     if isinstance(error, UserError):
         sentence = str(error)
-    else:
-        _log(error, request.kind)
-        sentence = _without_its_words(error, request.kind)
-    return Packet(REFUSED, {"sentence": sentence}, number=request.number)
-
-
-def _log(error: Exception, kind: str) -> None:
-    """The type of an error and its place in the program; its words may hold data of a subject."""
-    lines = "".join(traceback.format_tb(error.__traceback__))
-    _logger.error("a request of kind %r ended in %s at\n%s", kind, type(error).__name__, lines)
-
-
-def _without_its_words(error: Exception, kind: str) -> str:
-    if isinstance(error, OSError):
-        return (
+    elif isinstance(error, OSError):
+        sentence = (
             f"a request of kind {kind!r}: expected to read and write the files of this site, found: "
-            f"{error.strerror or type(error).__name__}; make room on the disk of `federation` or mend its rights, and "
-            "start again: the job goes on from here."
+            f"{error.strerror or name}; make room on the disk of `federation` or mend its rights, and start again: the "
+            "job goes on from here."
         )
-    return (
-        f"expected a reply, found a mistake in the program at a request of kind {kind!r} ({type(error).__name__}); the "
-        "site's terminal shows its place: send that to the developers."
-    )
-
-
-@contextmanager
-def _listening(path: Path) -> Iterator[socket.socket]:
-    if len(os.fsencode(path)) > LONGEST_PATH:
-        raise UserError(
-            f"{path}: expected a path of at most {LONGEST_PATH} bytes for a socket; choose a shorter folder"
+    else:
+        sentence = (
+            f"expected a reply, found a mistake in the program at a request of kind {kind!r} ({name}); the site's "
+            "terminal shows its place: send that to the developers."
         )
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    path.parent.chmod(0o700)
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
-        if path.exists():
-            _refuse_second(path)
-            path.unlink()
-        listener.bind(str(path))
-        path.chmod(0o600)
-        listener.listen(4)
-        listener.settimeout(_STEP_S)
-        try:
-            yield listener
-        finally:
-            path.unlink(missing_ok=True)
-
-
-def _refuse_second(path: Path) -> None:
-    """A socket that a killed process left refuses connections; one that accepts has an owner."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        try:
-            probe.connect(str(path))
-        except OSError:
-            return
-    raise UserError(f"{path}: another training process of this site listens there; stop it first")
+    if not isinstance(error, UserError):
+        lines = "".join(traceback.format_tb(error.__traceback__))
+        _logger.error("a request of kind %r ended in %s at\n%s", kind, name, lines)
+    return Packet(REFUSED, {"sentence": sentence}, number=request.number)
 
 
 def _send(connection: socket.socket, content: bytes) -> None:
@@ -219,29 +190,16 @@ def _exactly(connection: socket.socket, size: int) -> bytearray:
     return content
 
 
-# A job's end of the socket to its site's client.
+def ask_client(socket_path: Path, request: Packet) -> Packet:
+    """The coordinator's answer to a joint job, which the site's client passes on, however long it takes.
 
-
-@dataclass(frozen=True)
-class JobClient:
-    """Asks the client at a socket.
-
-    Attributes:
-        path: of the socket.
+    Raises:
+        UserError: `brainfed join` ends meanwhile.
     """
-
-    path: Path
-
-    def ask(self, request: Packet) -> Packet:
-        """The coordinator's answer, however long it takes.
-
-        Raises:
-            UserError: `brainfed join` ends meanwhile.
-        """
-        try:
-            return ask_here(self.path, request, PATIENCE_S)
-        except NobodyThereError as error:
-            raise UserError(
-                f"expected `brainfed join` to pass this job's requests on, found it gone ({error}); run it again, the "
-                "job goes on from its last round."
-            ) from error
+    try:
+        return ask_here(socket_path, request, PATIENCE_S)
+    except NobodyThereError as error:
+        raise UserError(
+            f"expected `brainfed join` to pass this job's requests on, found it gone ({error}); run it again, the job "
+            "goes on from its last round."
+        ) from error

@@ -1,4 +1,4 @@
-"""What the page on a study between sites shows: the sites' counts, and what the study's config says."""
+"""What the page on a study between sites shows: the study's config, the sites' counts, the numbers and their tables."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,9 @@ import numpy as np
 import pandas as pd
 
 from brainfed.cohort import ClassWords
-from brainfed.reporting import Interval, ShownVariant
+from brainfed.configuration import StudySettings
+from brainfed.reporting import NONE, Interval, ShownVariant, rounded, signed
+from brainfed.reporting.tables import Cell, Row
 from brainfed.reporting.text import TestedPeople, count_tested
 from brainfed.sites._scores import (
     MORE_CLASSES,
@@ -22,6 +24,7 @@ from brainfed.sites._scores import (
     over_sites,
     subjects,
 )
+from brainfed.sites.released import Stated
 
 
 @dataclass(frozen=True)
@@ -53,34 +56,6 @@ class OutcomeExperiment:
 
 
 @dataclass(frozen=True)
-class StudyFacts:
-    """How a study ran.
-
-    Attributes:
-        digest: of the study, as the coordinator prints it.
-        steps: rounds and sums.
-        masked: whether the coordinator saw only sums where a method needs no more.
-        sets: number of different sets of each site's subjects of which exact numbers were added up.
-        epsilon: bound for one subject over all private trainings, as the study's file states it; 0 without private
-            variants.
-        secret_noise: whether protective noise was keyed by secrets of the sites.
-        ended: day and time.
-        ledger: file at each site that lists what left it.
-        config: the study's file.
-    """
-
-    digest: str
-    steps: int
-    masked: bool
-    sets: int
-    epsilon: float
-    secret_noise: bool
-    ended: str
-    ledger: str
-    config: str
-
-
-@dataclass(frozen=True)
 class OutcomeOutline:
     """The whole page.
 
@@ -93,7 +68,12 @@ class OutcomeOutline:
         fewest: tested subjects of a fold below which a site sends no row.
         experiments: in the order of the config; the first has the first screen.
         counts: variant -> what all sites say of it.
-        study: how it ran.
+        study: its settings.
+        stated: what its file says that it releases.
+        digest: of the study, as the coordinator prints it.
+        config: name of the study's file.
+        steps: number of rounds and sums.
+        ended: day and time.
     """
 
     project: str
@@ -104,7 +84,12 @@ class OutcomeOutline:
     fewest: int
     experiments: tuple[OutcomeExperiment, ...]
     counts: Mapping[str, list[TestedFold]]
-    study: StudyFacts
+    study: StudySettings
+    stated: Stated
+    digest: str
+    config: str
+    steps: int
+    ended: str
 
     @property
     def noun(self) -> str:
@@ -142,21 +127,10 @@ class VariantResult:
         """Its balanced accuracy."""
         return self.values[METRIC]
 
-    @property
-    def has_rows(self) -> bool:
-        """Whether a site sent a row."""
-        return bool(self.folds)
-
 
 @dataclass(frozen=True)
 class SiteResult:
-    """One site.
-
-    Attributes:
-        name: its name.
-        people: tested subjects by class code.
-        rows: folds that it sent a row of.
-    """
+    """One site: its tested subjects by class code, and the number of folds that it sent a row of."""
 
     name: str
     people: Mapping[int, int]
@@ -259,3 +233,108 @@ def _tested(folds: Sequence[TestedFold], noun: str) -> TestedPeople | None:
         columns=["repeat", "fold", "institution"],
     )
     return count_tested(rows, noun)
+
+
+# The page on a study between sites as tables of text: scores of all sites together, and scores by site.
+
+
+@dataclass(frozen=True)
+class Head:
+    """A column's head: its title, and a second, smaller line."""
+
+    title: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the page: the heads of all columns but the first, and a row a variant."""
+
+    heads: Sequence[Head]
+    rows: Sequence[Row]
+
+
+def score_table(result: ExperimentResult, words: ClassWords) -> Table:
+    """Measures of all sites together, below each its interval over runs."""
+    titles = {
+        "accuracy": Head("accuracy", "all sites together"),
+        "recall": Head("sensitivity", f"of {words.many[1]}"),
+        "specificity": Head("specificity", f"of {words.many[0]}"),
+    }
+    metrics = (TWO_CLASSES if words.count == 2 else MORE_CLASSES)[1:]
+    heads = [
+        Head("balanced accuracy", "all sites together"),
+        Head("balanced accuracy", "mean of the sites"),
+        *(titles[metric] for metric in metrics),
+        Head("AUC", "mean of the sites"),
+    ]
+    best = max((one.score.mean for one in result.variants if np.isfinite(one.score.mean)), default=np.nan)
+    rows = []
+    for one in result.variants:
+        first = _cell(one.score, marked=one.score.mean == best) if one.folds else Cell(NONE, note="no row")
+        cells = [first, _across(one.across), *(_cell(one.values[metric]) for metric in (*metrics, AUC))]
+        rows.append(Row(one.variant, tuple(cells)))
+    return Table(heads, rows)
+
+
+def site_table(result: ExperimentResult, words: ClassWords) -> Table:
+    """Balanced accuracy at each site and of all together, below each the difference from the reference."""
+    heads = [Head(site.name, by_class(site.people, words)) for site in result.sites]
+    rows = [Row(one.variant, tuple(_site_cells(result, one, words))) for one in result.variants]
+    return Table([Head("all sites together"), *heads], rows)
+
+
+def by_class(people: Mapping[int, int], words: ClassWords) -> str:
+    """`20 patients, 25 controls`; `20 CN, 25 MCI, 9 AD`."""
+    names = words.many if words.count == 2 else words.short
+    return ", ".join(f"{people[code]:,} {names[code]}" for code in words.shown)
+
+
+def undefined(result: ExperimentResult) -> list[str]:
+    """Sites without a balanced accuracy, though they sent rows."""
+    return [
+        site.name
+        for site in result.sites
+        if site.rows and not any(np.isfinite(one.at_sites[site.name]) for one in result.variants)
+    ]
+
+
+def _site_cells(result: ExperimentResult, one: VariantResult, words: ClassWords) -> list[Cell]:
+    reference = result.reference
+    cells = []
+    for site in result.sites:
+        value = one.at_sites[site.name]
+        if not np.isfinite(value):
+            cells.append(Cell(NONE, note=_why(one, site.name, site.people, words)))
+            continue
+        difference = value - reference.at_sites[site.name]
+        shown = one is not reference and np.isfinite(difference)
+        cells.append(Cell(rounded(value, 2), value, signed(difference, 2) if shown else ""))
+    note = ""
+    if one is not reference and reference.folds:
+        difference_of_all = result.difference(one, reference)
+        note = difference_of_all.as_difference() if np.isfinite(difference_of_all.mean) else ""
+    return [Cell(rounded(one.score.mean, 2), one.score.mean, note), *cells]
+
+
+def _why(one: VariantResult, site: str, people: Mapping[int, int], words: ClassWords) -> str:
+    """Reason for a dash."""
+    if not at_site(one.folds, site):
+        return "no row"
+    absent = [(words.many if words.count == 2 else words.short)[code] for code in words.shown if not people[code]]
+    return f"no {' or '.join(absent)}" if absent else "a class is missing"
+
+
+def _cell(found: Interval, *, marked: bool = False) -> Cell:
+    if not np.isfinite(found.mean):
+        return Cell(NONE)
+    bounds = f"{rounded(found.low, found.digits)} to {rounded(found.high, found.digits)}"
+    return Cell(found.text, found.mean, bounds if found.known and not found.few else "", marked)
+
+
+def _across(found: Interval) -> Cell:
+    """Of sites, few as they are: its width is the message."""
+    if not np.isfinite(found.mean):
+        return Cell(NONE)
+    bounds = f"{rounded(found.low, 2)} to {rounded(found.high, 2)}" if found.known else ""
+    return Cell(rounded(found.mean, 2), found.mean, bounds)

@@ -9,13 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from brainfed.cohort import ClassWords, class_words
+from brainfed.cohort import class_words
 from brainfed.configuration import shown_variant
-from brainfed.configuration.planning import Experiment
 from brainfed.reporting import (
     FEWEST,
-    NONE,
-    Interval,
     Picture,
     chart_styles,
     environment,
@@ -23,141 +20,26 @@ from brainfed.reporting import (
     read_pictures,
     read_variant,
     rounded,
-    signed,
     vega,
 )
 from brainfed.reporting.charts import SHAPES, IntervalRow, by_site_chart, save_chart
-from brainfed.reporting.tables import Cell, Row
 from brainfed.reporting.text import NUMERALS, Fact, FirstScreen, question
 from brainfed.runtime import versions, write_text
 from brainfed.sites._outcome import (
-    AUC,
     ExperimentResult,
     OutcomeExperiment,
     OutcomeOutline,
-    StudyFacts,
+    Table,
     VariantResult,
+    by_class,
     read_results,
+    score_table,
+    site_table,
+    undefined,
 )
-from brainfed.sites._scores import FEWEST_TESTED, MORE_CLASSES, TWO_CLASSES, at_site, read_counts, standard_errors
+from brainfed.sites._scores import FEWEST_TESTED, read_counts, standard_errors
 from brainfed.sites.released import Stated
-from brainfed.sites.study import FOLDER, StudyPlace, study_digest
-
-# The page on a study between sites as tables of text: scores of all sites together, and scores by site.
-
-
-@dataclass(frozen=True)
-class Head:
-    """A column's head.
-
-    Attributes:
-        title: its words.
-        note: a second, smaller line.
-    """
-
-    title: str
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table of the page.
-
-    Attributes:
-        heads: of the columns after the first.
-        rows: a variant each.
-    """
-
-    heads: Sequence[Head]
-    rows: Sequence[Row]
-
-
-def score_table(result: ExperimentResult, words: ClassWords) -> Table:
-    """Measures of all sites together, below each its interval over runs."""
-    titles = {
-        "accuracy": Head("accuracy", "all sites together"),
-        "recall": Head("sensitivity", f"of {words.many[1]}"),
-        "specificity": Head("specificity", f"of {words.many[0]}"),
-    }
-    metrics = (TWO_CLASSES if words.count == 2 else MORE_CLASSES)[1:]
-    heads = [
-        Head("balanced accuracy", "all sites together"),
-        Head("balanced accuracy", "mean of the sites"),
-        *(titles[metric] for metric in metrics),
-        Head("AUC", "mean of the sites"),
-    ]
-    best = max((one.score.mean for one in result.variants if np.isfinite(one.score.mean)), default=np.nan)
-    rows = []
-    for one in result.variants:
-        first = _cell(one.score, marked=one.score.mean == best) if one.has_rows else Cell(NONE, note="no row")
-        cells = [first, _across(one.across), *(_cell(one.values[metric]) for metric in (*metrics, AUC))]
-        rows.append(Row(one.variant, tuple(cells)))
-    return Table(heads, rows)
-
-
-def site_table(result: ExperimentResult, words: ClassWords) -> Table:
-    """Balanced accuracy at each site and of all together, below each the difference from the reference."""
-    heads = [Head(site.name, by_class(site.people, words)) for site in result.sites]
-    rows = [Row(one.variant, tuple(_site_cells(result, one, words))) for one in result.variants]
-    return Table([Head("all sites together"), *heads], rows)
-
-
-def by_class(people: Mapping[int, int], words: ClassWords) -> str:
-    """`20 patients, 25 controls`; `20 CN, 25 MCI, 9 AD`."""
-    names = words.many if words.count == 2 else words.short
-    return ", ".join(f"{people[code]:,} {names[code]}" for code in words.shown)
-
-
-def undefined(result: ExperimentResult) -> list[str]:
-    """Sites without a balanced accuracy, though they sent rows."""
-    return [
-        site.name
-        for site in result.sites
-        if site.rows and not any(np.isfinite(one.at_sites[site.name]) for one in result.variants)
-    ]
-
-
-def _site_cells(result: ExperimentResult, one: VariantResult, words: ClassWords) -> list[Cell]:
-    reference = result.reference
-    cells = []
-    for site in result.sites:
-        value = one.at_sites[site.name]
-        if not np.isfinite(value):
-            cells.append(Cell(NONE, note=_why(one, site.name, site.people, words)))
-            continue
-        difference = value - reference.at_sites[site.name]
-        shown = one is not reference and np.isfinite(difference)
-        cells.append(Cell(rounded(value, 2), value, signed(difference, 2) if shown else ""))
-    note = "" if one is reference or not reference.has_rows else _difference(result.difference(one, reference))
-    return [Cell(rounded(one.score.mean, 2), one.score.mean, note), *cells]
-
-
-def _why(one: VariantResult, site: str, people: Mapping[int, int], words: ClassWords) -> str:
-    """Reason for a dash."""
-    if not at_site(one.folds, site):
-        return "no row"
-    absent = [(words.many if words.count == 2 else words.short)[code] for code in words.shown if not people[code]]
-    return f"no {' or '.join(absent)}" if absent else "a class is missing"
-
-
-def _difference(found: Interval) -> str:
-    return found.as_difference() if np.isfinite(found.mean) else ""
-
-
-def _cell(found: Interval, *, marked: bool = False) -> Cell:
-    if not np.isfinite(found.mean):
-        return Cell(NONE)
-    bounds = f"{rounded(found.low, found.digits)} to {rounded(found.high, found.digits)}"
-    return Cell(found.text, found.mean, bounds if found.known and not found.few else "", marked)
-
-
-def _across(found: Interval) -> Cell:
-    """Of sites, few as they are: its width is the message."""
-    if not np.isfinite(found.mean):
-        return Cell(NONE)
-    bounds = f"{rounded(found.low, 2)} to {rounded(found.high, 2)}" if found.known else ""
-    return Cell(rounded(found.mean, 2), found.mean, bounds)
-
+from brainfed.sites.study import LEDGER, StudyPlace, study_digest
 
 # The first screen of the page on a study between sites: question, answer, and how sure it is, from counts alone.
 
@@ -371,17 +253,13 @@ class OutcomeSection:
         return self.experiment.unseen or self.experiment.tests_of_site < FEWEST
 
 
-def write_outcome(outline: OutcomeOutline, path: Path) -> None:
-    """Render the page into a file."""
-    write_text(path, render_outcome(outline))
-
-
 def render_outcome(outline: OutcomeOutline) -> str:
     """The page as text."""
     return environment().get_template("outcome.html.j2").render(
         outline=outline,
         sections=[_section(outline, experiment) for experiment in outline.experiments],
         places=places(outline.words),
+        ledger=LEDGER,
         versions=versions(),
         vega=vega(),
         chart_styles=chart_styles(),
@@ -432,24 +310,15 @@ def _caption(outline: OutcomeOutline, *, bars: bool) -> str:
     )
 
 
-# The coordinator's page at the end of a study: `federation/outcome.html`.
-
-LEDGER = FOLDER / "left-this-site.tsv"
-"""What left a site, at the site."""
+# The page from the study's config and what its sites sent.
 
 
 def write_outcome_page(
     place: StudyPlace, scores: Mapping[str, Sequence[Mapping[str, Any]]], steps: int, path: Path
 ) -> None:
-    """Write the page.
-
-    Args:
-        place: the study's config.
-        scores: site -> its rows.
-        steps: number of rounds and sums.
-        path: of the page.
-    """
-    write_outcome(outcome_outline(place, scores, steps, said_time(datetime.now().astimezone())), path)
+    """Write the page; `scores` has each site's rows, and `steps` is the number of rounds and sums."""
+    ended = said_time(datetime.now().astimezone())
+    write_text(path, render_outcome(outcome_outline(place, scores, steps, ended)))
 
 
 def said_time(moment: datetime) -> str:
@@ -460,22 +329,10 @@ def said_time(moment: datetime) -> str:
 def outcome_outline(
     place: StudyPlace, scores: Mapping[str, Sequence[Mapping[str, Any]]], steps: int, ended: str
 ) -> OutcomeOutline:
-    """What the page shows; arguments as of `write_outcome_page` and of its `StudyFacts`."""
+    """What the page shows; arguments as of `write_outcome_page`, and day and time of the end."""
     project = place.plan.project
     cohort, study = project.cohorts[place.cohort], project.study
-    stated = Stated.of(place.plan)
     words = replace(class_words(cohort.target, cohort.classes), condition=cohort.condition, modality=cohort.modality)
-    facts = StudyFacts(
-        digest=study_digest(place.plan)[:16],
-        steps=steps,
-        masked=study.secure_sums,
-        sets=stated.sets,
-        epsilon=stated.epsilon,
-        secret_noise=study.noise == "secret",
-        ended=ended,
-        ledger=str(LEDGER),
-        config=place.config.name,
-    )
     return OutcomeOutline(
         project=project.project,
         words=words,
@@ -484,20 +341,23 @@ def outcome_outline(
         sites=study.ordered,
         fewest=FEWEST_TESTED,
         experiments=tuple(
-            _experiment(each, len(study.sites)) for each in place.plan.experiments.values() if each.default
+            OutcomeExperiment(
+                name=each.name,
+                title=each.settings.title or each.name,
+                reference=each.settings.reference,
+                repeats=each.repeats,
+                folds=each.split.test_folds or len(study.sites),
+                variants=tuple(read_variant(shown_variant(variant, each)) for variant in each.variants),
+                unseen=each.regime.unseen,
+            )
+            for each in place.plan.experiments.values()
+            if each.default
         ),
         counts=read_counts(scores, words.count),
-        study=facts,
-    )
-
-
-def _experiment(experiment: Experiment, sites: int) -> OutcomeExperiment:
-    return OutcomeExperiment(
-        name=experiment.name,
-        title=experiment.settings.title or experiment.name,
-        reference=experiment.settings.reference,
-        repeats=experiment.repeats,
-        folds=experiment.split.test_folds or sites,
-        variants=tuple(read_variant(shown_variant(variant, experiment)) for variant in experiment.variants),
-        unseen=experiment.regime.unseen,
+        study=study,
+        stated=Stated.of(place.plan),
+        digest=study_digest(place.plan)[:16],
+        config=place.config.name,
+        steps=steps,
+        ended=ended,
     )

@@ -18,6 +18,7 @@ from brainfed.runtime import UserError
 
 HEADER = "packet"
 """Key of the metadata that hold all but the arrays."""
+SAME_VERSION: Final = "use the same version of brainfed at the coordinator and at all sites."
 
 
 class BrokenPacketError(UserError):
@@ -71,8 +72,7 @@ class Packet:
             return Packet(kind, about, named, number)
         except (SafetensorError, ValueError, KeyError, TypeError) as error:
             raise BrokenPacketError(
-                f"expected a packet, found {len(content)} bytes that are none ({error}); use the same version of "
-                "brainfed at the coordinator and at all sites."
+                f"expected a packet, found {len(content)} bytes that are none ({error}); {SAME_VERSION}"
             ) from error
 
 
@@ -108,16 +108,6 @@ SLOWEST: Final = 1e5
 """Bytes a second of the slowest line that is waited for."""
 
 
-class Exchange(Protocol):
-    """Carries requests of one institution."""
-
-    def ask(self, request: Packet) -> Packet:
-        """The coordinator's answer, which comes when all institutions have asked the same."""
-
-
-# The coordinator's way to the institutions.
-
-
 class Hub(Protocol):
     """Passes packets to sites and collects their replies."""
 
@@ -137,12 +127,7 @@ class Hub(Protocol):
 
 
 class SiteError(UserError):
-    """One site sends what cannot be used.
-
-    Args:
-        code: of the site.
-        sentence: for people at the coordinator and at the site.
-    """
+    """One site sends what cannot be used; the sentence is for people at the coordinator and at the site."""
 
     def __init__(self, code: int, sentence: str) -> None:
         super().__init__(sentence)
@@ -154,14 +139,13 @@ class DifferingSitesError(SiteError):
 
 
 def usual(found: Mapping[int, object], sites: int) -> tuple[int, type[SiteError]]:
-    """What most sites have, and the error of a site that has something else.
+    """The first site that has what most have, and the error of a site that has something else.
+
+    That is `SiteError` where more than half of all sites have the same, and else `DifferingSitesError`.
 
     Args:
         found: site -> what it has, of those that are here.
         sites: number of all sites of the study.
-
-    Returns:
-        The first site that has what most have; `SiteError` where that is more than half of all sites.
     """
     every = [found[code] for code in sorted(found)]
     lead = max(sorted(found), key=lambda code: every.count(found[code]))
@@ -169,11 +153,7 @@ def usual(found: Mapping[int, object], sites: int) -> tuple[int, type[SiteError]
 
 
 class LostSitesError(Exception):
-    """Sites that had asked for a step were not there while their numbers were added up; the step can be tried again.
-
-    Args:
-        codes: of the sites.
-    """
+    """Sites that had asked for a step were not there while their numbers were added up; the step can be tried again."""
 
     def __init__(self, codes: Collection[int]) -> None:
         super().__init__(f"lost sites {sorted(codes)}")
@@ -203,12 +183,7 @@ def is_sum(request: Packet) -> bool:
 
 
 def seal(request: Packet, key: str) -> Packet:
-    """The request without its arrays.
-
-    Args:
-        request: with arrays to add up.
-        key: of the fingerprint, a secret of the site.
-    """
+    """The request without its arrays; `key`, a secret of the site, is that of their fingerprint."""
     digest = hmac.new(key.encode(), arrays_digest(request.tensors).encode(), "sha256").hexdigest()
     held = {"arrays": shapes_and_bounds(request), "fingerprint": digest}
     return Packet(request.kind, {**request.about, SEALED: held})
@@ -245,50 +220,38 @@ def fingerprint(request: Packet) -> str:
 
 
 def bounds_of(requests: Mapping[int, Packet], names: Mapping[int, str]) -> dict[str, float]:
-    """Name of an array -> bound at all sites.
-
-    Args:
-        requests: site -> sealed request, all of one step.
-        names: site -> its name.
+    """Name of an array -> bound at all sites, from their sealed requests of one step.
 
     Raises:
-        SiteError: a site has another array than more than half of the sites, or a number that is not finite.
-        DifferingSitesError: sites have other arrays, and no more than half of them have the same.
+        SiteError: a site has other arrays (see `usual`), or a number that is not finite.
     """
-    shapes = {code: _shapes(requests[code]) for code in sorted(requests)}
+    arrays = {code: request.about[SEALED]["arrays"] for code, request in sorted(requests.items())}
+    shapes = {code: {name: tuple(shape) for name, (shape, _) in own.items()} for code, own in arrays.items()}
     lead, error = usual(shapes, len(names))
-    first = requests[lead].about[SEALED]["arrays"]
+    expected = shapes[lead]
     for code, found in shapes.items():
-        own, expected = requests[code].about[SEALED]["arrays"], shapes[lead]
-        where = f"site {names[code]!r}{_round_of(requests[code])}"
+        about = requests[code].about
+        where = f"site {names[code]!r}" + (f", round {about['round'] + 1}" if "round" in about else "")
         if expected != found:
             raise error(
                 code,
                 f"{where}: expected {_beyond(expected, found)} as at site {names[lead]!r}, found "
                 f"{_beyond(found, expected)}; compare the site's atlas, version and settings with those of the study.",
             )
-        for name, (_, least) in own.items():
+        for name, (_, least) in arrays[code].items():
             if least is None:
                 raise SiteError(
                     code,
                     f"{where}: expected finite numbers in {name}, found NaN or infinite ones; look at the site's "
                     "features and lower learning_rate. The state before this step is kept.",
                 )
-    return {name: max(requests[code].about[SEALED]["arrays"][name][1] for code in requests) for name in first}
-
-
-def _shapes(request: Packet) -> dict[str, tuple[int, ...]]:
-    return {name: tuple(shape) for name, (shape, _) in request.about[SEALED]["arrays"].items()}
-
-
-def _round_of(request: Packet) -> str:
-    return f", round {request.about['round'] + 1}" if "round" in request.about else ""
+    return {name: max(own[name][1] for own in arrays.values()) for name in expected}
 
 
 def _beyond(arrays: Mapping[str, tuple[int, ...]], others: Mapping[str, tuple[int, ...]]) -> str:
     """Those that the others lack, or have in another shape."""
-    apart = [f"{name} of shape {shape}" for name, shape in arrays.items() if others.get(name) != shape]
-    return ", ".join(apart) or "nothing more"
+    beyond = [f"{name} of shape {shape}" for name, shape in arrays.items() if others.get(name) != shape]
+    return ", ".join(beyond) or "nothing more"
 
 
 # The form of what a site says: a packet without the words of its kind is of another version.
@@ -316,26 +279,14 @@ _REQUESTS: Final[Mapping[str, Words]] = {
     LEAVE: _NAMED,
 }
 """Kind of a request -> its words, and their types."""
-_SCORES: Final[Words] = {
-    "variant": str,
-    "repeat": int,
-    "fold": int,
-    "subjects": int,
-    "counts": list,
-    "measures": dict,
-}
+_SCORES: Final[Words] = {"variant": str, "repeat": int, "fold": int, "subjects": int, "counts": list, "measures": dict}
 """Of a row of scores."""
 _OPEN_REPLY: Final[Words] = {"samples": list, "plain": list}
 """Of a reply whose numbers are not masked, besides."""
 
 
 def require_introduction(code: int, said: Packet, name: str) -> None:
-    """Refuse what is no introduction.
-
-    Args:
-        code: of the site.
-        said: by the site.
-        name: of the site.
+    """Refuse what is no introduction of the site of a code and name.
 
     Raises:
         SiteError: a word is missing, or of another type.
@@ -355,8 +306,12 @@ def require_request(code: int, said: Packet, name: str) -> None:
     if said.kind not in _REQUESTS:
         raise _other(code, name, f"a request of one of the kinds {', '.join(_REQUESTS)}", f"the kind {said.kind!r}")
     _require_words(code, said, name, _REQUESTS[said.kind])
-    if said.kind == LEAVE and not _are_scores(said.about.get("scores", [])):
-        raise _other(code, name, "scores as rows of counts and measures", "others")
+    if said.kind == LEAVE:
+        scores = said.about.get("scores", [])
+        if not isinstance(scores, list) or not all(
+            isinstance(row, dict) and _has_words(row, _SCORES) for row in scores
+        ):
+            raise _other(code, name, "scores as rows of counts and measures", "others")
     if is_sum(said):
         if said.tensors or not _is_sealed(said.about):
             raise _other(code, name, "types, shapes, bounds and a fingerprint of numbers to add up", _NONE)
@@ -372,16 +327,12 @@ def _require_words(code: int, said: Packet, name: str, words: Words) -> None:
             raise _other(code, name, f"the word {word!r} in a packet of kind {said.kind!r}", _NONE)
 
 
-def _are_scores(rows: Any) -> bool:
-    return isinstance(rows, list) and all(isinstance(row, dict) and _has_words(row, _SCORES) for row in rows)
-
-
 def _has_words(row: Mapping[str, Any], words: Words) -> bool:
     return all(word in row and isinstance(row[word], kind) for word, kind in words.items())
 
 
 def _is_sealed(words: Mapping[str, Any]) -> bool:
-    """Whether a request has the words of `sealed.seal`."""
+    """Whether a request has the words of `seal`."""
     try:
         types = {str(name): np.dtype(kind) for name, kind in words[SUM].items()}
         arrays, fingerprint = words[SEALED]["arrays"], words[SEALED]["fingerprint"]
@@ -393,8 +344,4 @@ def _is_sealed(words: Mapping[str, Any]) -> bool:
 
 
 def _other(code: int, name: str, expected: str, found: str) -> SiteError:
-    return SiteError(
-        code,
-        f"site {name!r}: expected {expected}, found {found}; use the same version of brainfed at the coordinator and "
-        "at all sites.",
-    )
+    return SiteError(code, f"site {name!r}: expected {expected}, found {found}; {SAME_VERSION}")

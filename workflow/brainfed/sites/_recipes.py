@@ -5,7 +5,7 @@ study decide, and the coordinator refuses recipes that differ.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,9 +28,11 @@ from brainfed.federation.strategies import (
     UpdateCosine,
 )
 from brainfed.runtime import Streams, UserError
-from brainfed.sites._packet import Packet, SiteError, usual
+from brainfed.sites._packet import SAME_VERSION, Packet, SiteError, arrays_digest, usual
 
 Codes = tuple[int, ...]
+Stated = tuple[dict[str, Any], Arrays]
+"""Settings and tensors of a recipe."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +46,17 @@ class Recipe:
     """
 
     strategy: str
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    tensors: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    settings: Mapping[str, Any]
+    tensors: Mapping[str, NDArray[Any]]
+
+    def stated(self, rounds: int) -> dict[str, Any]:
+        """What all institutions state alike when they open a training of so many rounds."""
+        return {
+            "strategy": self.strategy,
+            "settings": dict(self.settings),
+            "tensors": arrays_digest(self.tensors),
+            "rounds": rounds,
+        }
 
 
 def recipe_of(strategy: Strategy) -> Recipe:
@@ -71,25 +82,24 @@ def made_by(recipe: Recipe, institutions: Codes) -> Strategy:
     """
     if recipe.strategy not in RECIPES:
         raise UserError(
-            f"expected one of the strategies {', '.join(RECIPES)}, found {recipe.strategy!r}; use the same version of "
-            "brainfed at the coordinator and at all sites."
+            f"expected one of the strategies {', '.join(RECIPES)}, found {recipe.strategy!r}; {SAME_VERSION}"
         )
     made: Strategy = RECIPES[recipe.strategy][2](recipe, institutions)
     return made
 
 
-def _fedavg(strategy: FedAvg) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def _fedavg(strategy: FedAvg) -> Stated:
     if strategy.defence is not None:
         raise UserError("a federation between sites: expected `defence: none`, found a defence; it is for simulations.")
     return {"weighting": strategy.weighting, **_selection(strategy)}, _arrays(strategy.tensors)
 
 
 def _made_fedavg(recipe: Recipe, institutions: Codes) -> FedAvg:
-    return FedAvg(institutions, _tensors(recipe), recipe.settings["weighting"], _selected(recipe))
+    return FedAvg(institutions, _tensors(recipe.tensors), recipe.settings["weighting"], _selected(recipe))
 
 
-def _similarity_weighted(strategy: SimilarityWeighted) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    settings = {"tau": strategy.tau, "components": strategy.components, "literal": strategy.literal}
+def _similarity_weighted(strategy: SimilarityWeighted) -> Stated:
+    settings = _named(strategy, "tau", "components", "literal")
     return settings | _selection(strategy), _arrays(strategy.tensors)
 
 
@@ -97,7 +107,7 @@ def _made_similarity_weighted(recipe: Recipe, institutions: Codes) -> Similarity
     settings = recipe.settings
     return SimilarityWeighted(
         institutions,
-        _tensors(recipe),
+        _tensors(recipe.tensors),
         settings["tau"],
         settings["components"],
         literal=settings["literal"],
@@ -105,16 +115,9 @@ def _made_similarity_weighted(recipe: Recipe, institutions: Codes) -> Similarity
     )
 
 
-def _gcfl(strategy: GCFL) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    similarity = strategy.similarity
-    settings = {
-        "eps1": strategy.eps1,
-        "eps2": strategy.eps2,
-        "first_round": strategy.first_round,
-        "clustering": strategy.clustering,
-        "weighting": strategy.weighting,
-        "sequence": similarity.length if isinstance(similarity, GradientNorms) else 0,
-    }
+def _gcfl(strategy: GCFL) -> Stated:
+    settings = _named(strategy, "eps1", "eps2", "first_round", "clustering", "weighting")
+    settings["sequence"] = strategy.similarity.length if isinstance(strategy.similarity, GradientNorms) else 0
     return settings, _arrays({name: tensor[0] for name, tensor in strategy.tensors.items()})
 
 
@@ -122,17 +125,11 @@ def _made_gcfl(recipe: Recipe, institutions: Codes) -> GCFL:
     settings = dict(recipe.settings)
     sequence = settings.pop("sequence")
     similarity = GradientNorms(sequence) if sequence else UpdateCosine()
-    return GCFL(institutions, _tensors(recipe), similarity, **settings)
+    return GCFL(institutions, _tensors(recipe.tensors), similarity, **settings)
 
 
-def _krylov(strategy: Krylov) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    settings = {
-        "models": strategy.models,
-        "penalties": strategy.penalties.tolist(),
-        "rounds": strategy.rounds,
-        "tolerance": strategy.tolerance,
-    }
-    return settings, {}
+def _krylov(strategy: Krylov) -> Stated:
+    return _named(strategy, "models", "rounds", "tolerance") | {"penalties": strategy.penalties.tolist()}, {}
 
 
 def _made_krylov(recipe: Recipe, institutions: Codes) -> Krylov:
@@ -140,33 +137,34 @@ def _made_krylov(recipe: Recipe, institutions: Codes) -> Krylov:
 
 
 def _objective(objective: Objective) -> dict[str, Any]:
-    settings = {name: getattr(objective, name) for name in ("features", "curvature", "tolerance", "rounds", "prefix")}
+    settings = _named(objective, "features", "curvature", "tolerance", "rounds", "prefix")
     return settings | {"dtype": str(objective.dtype).removeprefix("torch.")}
 
 
 def _made_objective(recipe: Recipe) -> Objective:
     settings = dict(recipe.settings["objective"])
     dtype = getattr(torch, settings.pop("dtype"))
-    return Objective(_tensors(recipe)["counts"], dtype=dtype, **settings)
+    return Objective(_tensors(recipe.tensors)["counts"], dtype=dtype, **settings)
 
 
-def _quasi_newton(strategy: QuasiNewton) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def _quasi_newton(strategy: QuasiNewton) -> Stated:
     counts, penalties = strategy.objective.counts, strategy.tensors["penalties"]
     return {"objective": _objective(strategy.objective)}, _arrays({"counts": counts, "penalties": penalties})
 
 
 def _made_quasi_newton(recipe: Recipe, institutions: Codes) -> QuasiNewton:
-    return QuasiNewton(institutions, _made_objective(recipe), _tensors(recipe)["penalties"])
+    return QuasiNewton(institutions, _made_objective(recipe), _tensors(recipe.tensors)["penalties"])
 
 
-def _penalty_path(strategy: PenaltyPath) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def _penalty_path(strategy: PenaltyPath) -> Stated:
     objective = strategy.server.objective
     settings = {"objective": _objective(objective), "costs": strategy.costs.tolist()}
     return settings, _arrays({"counts": objective.counts, "groups": strategy.groups})
 
 
 def _made_penalty_path(recipe: Recipe, institutions: Codes) -> PenaltyPath:
-    return PenaltyPath(institutions, _made_objective(recipe), recipe.settings["costs"], _tensors(recipe)["groups"])
+    groups = _tensors(recipe.tensors)["groups"]
+    return PenaltyPath(institutions, _made_objective(recipe), recipe.settings["costs"], groups)
 
 
 def _selection(strategy: FedAvg) -> dict[str, Any]:
@@ -182,17 +180,19 @@ def _selected(recipe: Recipe) -> Selection | None:
     return None if stated is None else Selection(stated[0], stated[1], Streams(stated[2], stated[3]))
 
 
-def _arrays(tensors: Mapping[str, Tensor]) -> dict[str, NDArray[Any]]:
+def _named(thing: object, *names: str) -> dict[str, Any]:
+    return {name: getattr(thing, name) for name in names}
+
+
+def _arrays(tensors: Mapping[str, Tensor]) -> Arrays:
     return {name: np.array(tensor.detach().cpu().numpy()) for name, tensor in tensors.items()}
 
 
-def _tensors(recipe: Recipe) -> dict[str, Tensor]:
-    return {name: torch.from_numpy(array.copy()) for name, array in recipe.tensors.items()}
+def _tensors(arrays: Mapping[str, NDArray[Any]]) -> dict[str, Tensor]:
+    return {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
 
 
-RECIPES: Mapping[
-    str, tuple[type, Callable[..., tuple[dict[str, Any], dict[str, NDArray[Any]]]], Callable[..., Any]]
-] = {
+RECIPES: Mapping[str, tuple[type, Callable[..., Stated], Callable[..., Any]]] = {
     "fedavg": (FedAvg, _fedavg, _made_fedavg),
     "similarity-weighted": (SimilarityWeighted, _similarity_weighted, _made_similarity_weighted),
     "gcfl": (GCFL, _gcfl, _made_gcfl),
@@ -216,21 +216,15 @@ MEANS = frozenset({"fedavg"})
 """Strategies, by the names of their recipes, that need sums, and weighted means."""
 
 
-def addends(strategy: str, settings: Mapping[str, Any], reply: Message) -> Arrays | None:
-    """What an institution gives to the sum of a round; None: the strategy needs each reply by itself.
-
-    Args:
-        strategy: name of its recipe.
-        settings: of its recipe.
-        reply: of the institution.
-    """
+def addends(recipe: Recipe, reply: Message) -> Arrays | None:
+    """What an institution's reply gives to the sum of a round; None: the strategy needs each reply by itself."""
     arrays = {name: tensor.detach().cpu().numpy() for name, tensor in reply.tensors.items()}
-    if strategy in SUMS:
+    if recipe.strategy in SUMS:
         return arrays
-    if strategy not in MEANS:
+    if recipe.strategy not in MEANS:
         return None
     samples = reply.samples.cpu().numpy()
-    weight = (samples if settings["weighting"] == "subjects" else samples > 0).astype(np.float64)
+    weight = (samples if recipe.settings["weighting"] == "subjects" else samples > 0).astype(np.float64)
     # A fold without training subjects adds nothing, whatever its model is.
     inside = {name: np.where(_wide(weight > 0, array), array, 0.0) for name, array in arrays.items()}
     return {**{name: _wide(weight, array) * array for name, array in inside.items()}, SAMPLES: weight}
@@ -239,17 +233,14 @@ def addends(strategy: str, settings: Mapping[str, Any], reply: Message) -> Array
 def reply_of_sum(strategy: str, sums: Mapping[str, NDArray[Any]], types: Mapping[str, str]) -> Message:
     """One reply in the place of all: for sums their sum, for means their mean with the sum of all weights.
 
-    Args:
-        strategy: name of its recipe.
-        sums: name -> sum of `addends`.
-        types: name -> numpy's name of the type that the strategy's tensors have.
+    `sums` are those of `addends`; `types` has numpy's name of the type of each of the strategy's tensors.
     """
     if strategy in SUMS:
-        return Message(_sum_tensors(typed(sums, types)), summed=True)
+        return Message(_tensors(typed(sums, types)), summed=True)
     weight = sums[SAMPLES]
     divisor = np.where(weight > 0, weight, 1.0)
     means = {name: array / _wide(divisor, array) for name, array in sums.items() if name != SAMPLES}
-    return Message(_sum_tensors(typed(means, types)), torch.from_numpy(np.rint(weight).astype(np.int64)))
+    return Message(_tensors(typed(means, types)), torch.from_numpy(np.rint(weight).astype(np.int64)))
 
 
 def typed(sums: Mapping[str, NDArray[Any]], types: Mapping[str, str]) -> Arrays:
@@ -262,8 +253,7 @@ def added(requests: Mapping[int, Packet], names: Mapping[int, str]) -> Arrays:
     """Sums by name, in the order of the institutions.
 
     Raises:
-        SiteError: a number is not finite, or a site has another shape than more than half of the sites.
-        DifferingSitesError: sites have different shapes, and no more than half of them the same.
+        SiteError: a number is not finite, or a site has another shape (see `usual`).
     """
     found: Arrays = {}
     shapes = {code: {name: array.shape for name, array in each.tensors.items()} for code, each in requests.items()}
@@ -284,10 +274,6 @@ def added(requests: Mapping[int, Packet], names: Mapping[int, str]) -> Arrays:
                 )
             found[name] = found[name] + array if name in found else np.array(array)
     return found
-
-
-def _sum_tensors(arrays: Mapping[str, NDArray[Any]]) -> dict[str, torch.Tensor]:
-    return {name: torch.from_numpy(array) for name, array in arrays.items()}
 
 
 def _wide(each: NDArray[Any], array: NDArray[Any]) -> NDArray[Any]:

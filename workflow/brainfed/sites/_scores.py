@@ -91,7 +91,9 @@ def measures(counts: Counts) -> dict[str, float]:
 
 def of_all(folds: Sequence[TestedFold], metric: str) -> float:
     """The measure of all folds' subjects together, the mean over repeats; NaN where no repeat has one."""
-    return _mean([measures(counts)[metric] for counts in _added(folds, whole_repeats=True).values()])
+    values = [measures(counts)[metric] for counts in _added(folds, whole_repeats=True).values()]
+    defined = [value for value in values if np.isfinite(value)]
+    return float(np.mean(defined)) if defined else np.nan
 
 
 def by_run(folds: Sequence[TestedFold], metric: str) -> dict[Run, float]:
@@ -165,12 +167,6 @@ def _added(folds: Sequence[TestedFold], *, whole_repeats: bool = False) -> dict[
     return dict(sorted(found.items()))
 
 
-def _mean(values: Sequence[float]) -> float:
-    """Mean of the defined values; NaN if there is none."""
-    defined = [value for value in values if np.isfinite(value)]
-    return float(np.mean(defined)) if defined else np.nan
-
-
 # What a site says of its scores at the end: counts and measures of its test folds, of no single person.
 
 FEWEST_TESTED = 5
@@ -180,9 +176,7 @@ FEWEST_TESTED = 5
 def site_scores(runs: Sequence[tuple[str, int]], files: Sequence[str]) -> list[dict[str, Any]]:
     """A row a variant, repeat and fold: numbers of tested subjects by true and predicted class, and the measures.
 
-    Args:
-        runs: variant and repeat of each file.
-        files: predictions of this site's subjects.
+    They come from this site's predictions, a file a run (variant and repeat).
     """
     predictions = read_predictions(runs, files)
     names = class_names(predictions)

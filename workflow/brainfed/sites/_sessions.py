@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from brainfed.federation import Message
 from brainfed.runtime import ArrayFile, UserError
-from brainfed.sites._packet import ANSWER, PUBLISHED, SUM, TENSOR, Packet, SiteError, arrays_digest, is_sum, usual
+from brainfed.sites._packet import ANSWER, PUBLISHED, SAME_VERSION, SUM, TENSOR, Packet, SiteError, is_sum, usual
 from brainfed.sites._recipes import WITHOUT_SOME, Recipe, made_by, reply_of_sum
 
 Arrays = dict[str, NDArray[Any]]
@@ -44,16 +44,6 @@ class Session:
         self.replied = {code: self.replied.get(code, -1) for code in self.institutions}
 
     @property
-    def stated(self) -> dict[str, Any]:
-        """What all institutions state alike when they open the training."""
-        return {
-            "strategy": self.recipe.strategy,
-            "settings": dict(self.recipe.settings),
-            "tensors": arrays_digest(self.recipe.tensors),
-            "rounds": self.rounds,
-        }
-
-    @property
     def publishes(self) -> bool:
         """Whether the strategy publishes a result at its end, for which no institution needs a state."""
         return hasattr(self.strategy, "published")
@@ -76,9 +66,8 @@ class Session:
         """End a round with these replies; institutions without one, or lost in the sum, are taken as not chosen.
 
         Raises:
-            SiteError: a reply has other shapes or types than in earlier rounds, or in the first round than more than
-                half of the sites, or a number that is not finite.
-            DifferingSitesError: replies of the first round differ, and no more than half of the sites have the same.
+            SiteError: a reply has other shapes or types than in earlier rounds, or in the first round than other sites
+                (see `usual`), or a number that is not finite.
             UserError: no chosen site has replied.
         """
         sealed = {code: request for code, request in requests.items() if is_sum(request)}
@@ -90,10 +79,16 @@ class Session:
             lost = set(sealed) - set(added)
             replies[min(added)] = reply_of_sum(self.recipe.strategy, sums, first.about[SUM])
         heard = set(requests) - lost
+        sent = {code: requests[code] for code in sorted(heard) if requests[code].tensors}
         for code in sorted(heard):
-            self._require_numbers(code, requests[code], names[code])
-        shapes = self._like_shapes({code: requests[code] for code in heard if requests[code].tensors}, names)
-        replies |= {code: _message(requests[code]) for code in sorted(heard) if requests[code].tensors}
+            if code not in sent and not is_sum(requests[code]) and self.trains(code):
+                raise SiteError(
+                    code,
+                    f"site {names[code]!r}, round {self.number + 1}: expected the numbers that it trained, found none; "
+                    f"{SAME_VERSION}",
+                )
+        shapes = self._like_shapes(sent, names)
+        replies |= {code: _message(request) for code, request in sent.items()}
         if not replies:
             raise UserError(f"round {self.number + 1}: expected replies of the chosen sites, found none of them.")
         self.strategy.aggregate(self.number, replies)
@@ -111,9 +106,12 @@ class Session:
             return Packet(ANSWER, {"round": asked, "trains": trained, "finished": False})
         about = {"round": self.number, "trains": self.trains(code), "finished": self._finished()}
         message = self.strategy.broadcast(self.number).get(code)
-        tensors: Arrays = {} if message is None else _arrays(message)
-        if self.over:
-            tensors |= {f"{PUBLISHED}{name}": array for name, array in self._published().items()}
+        tensors: Arrays = {}
+        if message is not None:
+            tensors = {f"{TENSOR}{name}": tensor.detach().cpu().numpy() for name, tensor in message.tensors.items()}
+        published = getattr(self.strategy, "published", None)
+        if self.over and published is not None:
+            tensors |= {f"{PUBLISHED}{name}": array for name, array in published().items()}
         return Packet(ANSWER, about, tensors)
 
     def state(self) -> tuple[dict[str, Any], Arrays]:
@@ -148,25 +146,13 @@ class Session:
         finished = getattr(self.strategy, "finished", None)
         return bool(finished()) if finished else False
 
-    def _published(self) -> Arrays:
-        published = getattr(self.strategy, "published", None)
-        return dict(published()) if published else {}
-
-    def _require_numbers(self, code: int, request: Packet, name: str) -> None:
-        if not request.tensors and not is_sum(request) and self.trains(code):
-            raise SiteError(
-                code,
-                f"site {name!r}, round {self.number + 1}: expected the numbers that it trained, found none; use the "
-                "same version of brainfed at the coordinator and at all sites.",
-            )
-
     def _like_shapes(
         self, replies: Mapping[int, Packet], names: Mapping[int, str]
     ) -> dict[str, tuple[tuple[int, ...], str]]:
         """The shapes and types so far, with those that are new in these replies."""
         found = {
             code: {key: (tuple(array.shape), array.dtype.str) for key, array in reply.tensors.items()}
-            for code, reply in sorted(replies.items())
+            for code, reply in replies.items()
         }
         if not found:
             return self.shapes
@@ -183,27 +169,21 @@ class Session:
                         f"type {expected[1]}, found shape {shape} and type {kind}; compare the site's version and "
                         "settings with those of the study.",
                     )
-            self._require_finite(code, replies[code], names[code])
+            for key, array in replies[code].tensors.items():
+                if np.issubdtype(array.dtype, np.floating) and not np.isfinite(array).all():
+                    raise SiteError(
+                        code,
+                        f"site {names[code]!r}, round {self.number + 1}: expected finite numbers in {key}, found NaN "
+                        "or infinite ones; look at the site's features and lower learning_rate. The state before this "
+                        "round is kept.",
+                    )
         return known
-
-    def _require_finite(self, code: int, reply: Packet, name: str) -> None:
-        for key, array in reply.tensors.items():
-            if np.issubdtype(array.dtype, np.floating) and not np.isfinite(array).all():
-                raise SiteError(
-                    code,
-                    f"site {name!r}, round {self.number + 1}: expected finite numbers in {key}, found NaN or infinite "
-                    "ones; look at the site's features and lower learning_rate. The state before this round is kept.",
-                )
 
 
 def _message(request: Packet) -> Message:
     tensors = {name: torch.from_numpy(np.array(array)) for name, array in request.tensors.items()}
     samples = torch.tensor(request.about["samples"], dtype=torch.int64)
     return Message(tensors, samples, frozenset(request.about["plain"]))
-
-
-def _arrays(message: Message) -> Arrays:
-    return {f"{TENSOR}{name}": tensor.detach().cpu().numpy() for name, tensor in message.tensors.items()}
 
 
 def _below(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> Arrays:
@@ -227,88 +207,74 @@ class Total:
 
     given: Mapping[str, str]
     arrays: Arrays
+    over: bool = field(default=True, init=False)
+
+    def state(self) -> tuple[dict[str, Any], Arrays]:
+        """JSON values and arrays, for `restored`."""
+        return dict(self.given), self.arrays
+
+    @classmethod
+    def restored(cls, about: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> "Total":
+        """From a `state`."""
+        return cls(dict(about), dict(arrays))
+
+
+KINDS: Mapping[str, type[Session] | type[Total]] = {"sessions": Session, "totals": Total}
+"""By their names in the index."""
 
 
 class Steps:
     """All trainings and sums. Those that are over stay in memory until `put_away`; a late site has them read again."""
 
     def __init__(self) -> None:
-        self._sessions: dict[str, Session] = {}
-        self._totals: dict[str, Total] = {}
-        self._begun: set[str] = set()
-        self._summed: set[str] = set()
+        self._kinds: dict[str, type[Session] | type[Total]] = {}
+        self._held: dict[str, Session | Total] = {}
         self._changed: set[str] = set()
         self._part: Part | None = None
 
     def session(self, key: str) -> Session | None:
         """A training that has begun."""
-        if key in self._begun and key not in self._sessions:
-            return self._read_session(key)
-        return self._sessions.get(key)
+        step = self._step(key)
+        return step if isinstance(step, Session) else None
 
     def total(self, key: str) -> Total | None:
         """A sum that has ended."""
-        if key in self._summed and key not in self._totals:
-            return self._read_total(key)
-        return self._totals.get(key)
+        step = self._step(key)
+        return step if isinstance(step, Total) else None
 
-    def keep_session(self, key: str, session: Session) -> None:
-        """Note a training that has begun or changed."""
-        self._sessions[key] = session
-        self._begun.add(key)
-        self._changed.add(key)
-
-    def keep_total(self, key: str, total: Total) -> None:
-        """Note a sum that has ended."""
-        self._totals[key] = total
-        self._summed.add(key)
+    def keep(self, key: str, step: Session | Total) -> None:
+        """Note a training that has begun or changed, or a sum that has ended."""
+        self._kinds[key], self._held[key] = type(step), step
         self._changed.add(key)
 
     def changed(self) -> dict[str, tuple[dict[str, Any], Arrays]]:
         """Key -> JSON values and arrays of what has changed since the last call."""
-        found: dict[str, tuple[dict[str, Any], Arrays]] = {}
-        for key in sorted(self._changed):
-            total = self._totals.get(key)
-            found[key] = self._sessions[key].state() if total is None else (dict(total.given), total.arrays)
+        states = {key: self._held[key].state() for key in sorted(self._changed)}
         self._changed.clear()
-        return found
+        return states
 
     def put_away(self, part: Part) -> None:
         """Let go of all that is over and has not changed since `changed`: it can be read."""
         self._part = part
-        self._totals = {key: total for key, total in self._totals.items() if key in self._changed}
-        self._sessions = {
-            key: session for key, session in self._sessions.items() if key in self._changed or not session.over
-        }
+        self._held = {key: step for key, step in self._held.items() if key in self._changed or not step.over}
 
     def index(self) -> dict[str, list[str]]:
         """Keys of all trainings and sums, for `load`."""
-        return {"sessions": sorted(self._begun), "totals": sorted(self._summed)}
+        return {name: sorted(key for key, own in self._kinds.items() if own is kind) for name, kind in KINDS.items()}
 
     def load(self, index: Mapping[str, Any], part: Part) -> None:
-        """Take what an earlier process kept. Each file is read, so that a damaged one is found now.
-
-        Args:
-            index: of `index`.
-            part: reads what `changed` gave.
-        """
+        """Take what an earlier process kept. Each file is read, so that a damaged one is found now."""
         self._part = part
-        self._begun, self._summed = set(index["sessions"]), set(index["totals"])
-        for key in sorted(self._begun):
-            session = self._read_session(key)
-            if not session.over:
-                self._sessions[key] = session
-        for key in sorted(self._summed):
-            self._read_total(key)
+        self._kinds = {key: kind for name, kind in KINDS.items() for key in index[name]}
+        for key in sorted(self._kinds):
+            step = self._read(key)
+            if not step.over:
+                self._held[key] = step
 
-    def _read_session(self, key: str) -> Session:
-        held = self._read(key)
-        return Session.restored(held.metadata, held.arrays)
+    def _step(self, key: str) -> Session | Total | None:
+        return self._read(key) if key in self._kinds and key not in self._held else self._held.get(key)
 
-    def _read_total(self, key: str) -> Total:
-        held = self._read(key)
-        return Total(dict(held.metadata), dict(held.arrays))
-
-    def _read(self, key: str) -> ArrayFile:
+    def _read(self, key: str) -> Session | Total:
         assert self._part is not None
-        return self._part(key)
+        file = self._part(key)
+        return self._kinds[key].restored(file.metadata, file.arrays)

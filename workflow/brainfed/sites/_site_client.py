@@ -140,11 +140,7 @@ BYTES = 8
 
 
 class LeftSite:
-    """Appends to a table.
-
-    Args:
-        path: of the table.
-    """
+    """Appends to a table at a path."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._lock = path, Lock()
@@ -156,9 +152,8 @@ class LeftSite:
         lead = (now, about.get("key", ""), request.kind, _round(about))
         masked = is_sum(request)
         kinds = {name: MASKED if masked else array.dtype.name for name, array in request.tensors.items()}
-        rows = [
-            (*lead, name, _shape(array), kinds[name], _bytes(array, masked)) for name, array in request.tensors.items()
-        ]
+        sizes = {name: BYTES * array.size if masked else array.nbytes for name, array in request.tensors.items()}
+        rows = [(*lead, name, _shape(array), kinds[name], sizes[name]) for name, array in request.tensors.items()]
         words = {name: value for name, value in about.items() if name not in ("key", "round", SUM)}
         if masked:
             words |= {"bounds": [about[SUM], shapes_and_bounds(request)], "fingerprint": " " * FINGERPRINT}
@@ -173,9 +168,8 @@ class LeftSite:
         if request.tensors:
             names = ", ".join(f"{name} {_shape(each)}" for name, each in request.tensors.items())
             when = f", round {_round(about)}" if "round" in about else ""
-            size = sum(_bytes(array, masked) for array in request.tensors.values())
             how = "leaves this site masked" if masked else "leaves this site"
-            print(f"{how} ({about.get('key', '')}{when}): {names}; {size:,} bytes", file=sys.stderr)
+            print(f"{how} ({about.get('key', '')}{when}): {names}; {sum(sizes.values()):,} bytes", file=sys.stderr)
 
 
 def _round(about: Mapping[str, Any]) -> int | str:
@@ -185,7 +179,3 @@ def _round(about: Mapping[str, Any]) -> int | str:
 def _shape(array: NDArray[Any]) -> str:
     """`64x91`; `1` for a single number, which has no axis."""
     return "x".join(map(str, array.shape)) or "1"
-
-
-def _bytes(array: NDArray[Any], masked: bool) -> int:
-    return BYTES * array.size if masked else array.nbytes

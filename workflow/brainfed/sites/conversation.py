@@ -53,10 +53,7 @@ logger = getLogger(__name__)
 class Comparison:
     """Compares sites with the study; one that differs is refused alone, and compared again when it comes back.
 
-    Args:
-        hub: to the sites.
-        names: code -> name.
-        expected: the coordinator's `introduction`, with what the study's file states to release.
+    `expected` is the coordinator's `introduction`, with what the study's file states to release.
     """
 
     def __init__(self, hub: Hub, names: Mapping[int, str], expected: Mapping[str, Any]) -> None:
@@ -118,13 +115,8 @@ def greet(
 ) -> None:
     """Wait until all sites are there, however long that takes: nothing has begun, so nothing can be lost.
 
-    Sites that are there are asked again meanwhile; one that hears nothing takes its connection for lost.
-
-    Args:
-        compare: codes -> those of sites that answered and compute what the study does.
-        names: code -> name.
-        clock: seconds.
-        sleep: waits for seconds.
+    Sites that are there are asked again meanwhile; one that hears nothing takes its connection for lost. `compare`
+    gives those of the asked sites that answered and compute what the study does.
     """
     heard: dict[int, float] = {}
     here: set[int] = set()
@@ -253,9 +245,9 @@ class Conversation:
             self._called = now
         else:
             here = [code for code in here if code not in self._requests]
-        held = {code: request.about["request"] for code, request in self._requests.items()}
-        answers = {code: answer for code, answer in self._answers.items() if code not in resting}
-        questions = {code: Packet(NEXT, {HELD: held[code]} if code in held else {}) for code in here} | answers
+        held = {code: {HELD: request.about["request"]} for code, request in self._requests.items()}
+        questions = {code: Packet(NEXT, held.get(code, {})) for code in here}
+        questions |= {code: answer for code, answer in self._answers.items() if code not in resting}
         if not questions:
             time.sleep(IDLE_S)
         replies = self._hub.ask(questions, min(REPLY_S, max(self._wait, 1.0))) if questions else {}
@@ -288,8 +280,7 @@ class Conversation:
             if code in heard or self._farewells[code] == FAREWELLS:
                 self.left[code] = self._leaving.pop(code)
                 self._answers.pop(code)
-                name = self._coordinator.names[code]
-                logger.info("site %s has left; %s", name, self._waited_for())
+                logger.info("site %s has left; %s", self._coordinator.names[code], self._waited_for())
         if self._progress() != self._saved:
             self._save()
 
@@ -299,7 +290,9 @@ class Conversation:
         self._requests = {code: held for code, held in self._requests.items() if code not in self._coordinator.lost}
         if not found:
             return
-        jobs = sorted({_job_of(self._requests[code]) for code in found} - {""})
+        # A key is that of a job and the number of its request.
+        keys = (str(self._requests[code].about.get("key", "")) for code in found)
+        jobs = sorted({key.rpartition("/")[0] for key in keys} - {""})
         for code, packet in found.items():
             request = self._requests[code]
             self._answers[code] = self._addressed(code, packet)
@@ -334,16 +327,11 @@ class Conversation:
         self._saved = self._progress()
 
 
-def _job_of(request: Packet) -> str:
-    """Name of the sites' training that a request is from; empty: of none."""
-    return str(request.about.get("key", "")).rpartition("/")[0]
-
-
 def _steps(number: int) -> str:
     return f"{number} step{'' if number == 1 else 's'}"
 
 
-# What the coordinator's ServerApp does: it greets the sites, compares them, and answers until all have left.
+# The whole study.
 
 STATE = "coordinator"
 
@@ -361,23 +349,16 @@ def converse(hub: Hub, config: Mapping[str, Any]) -> None:
     folder = Path(str(config["folder"]))
     os.chdir(str(config["place"]))
     try:
-        place = StudyPlace.of(Path(str(config["study"])))
-        left, steps = _run(hub, place, folder)
+        plan = StudyPlace.of(Path(str(config["study"]))).plan
+        study, names = plan.project.study, dict(enumerate(plan.project.study.ordered))
+        coordinator = Coordinator(names, study.least, SecureSums(hub, study.least))
+        compare = Comparison(hub, names, introduction(plan, time.time(), stated=asdict(Stated.of(plan))))
+        kept = KeptState(folder / STATE, study_digest(plan))
+        conversation = Conversation(hub, coordinator, study.wait, kept, compare)
+        greet(compare, {code: name for code, name in names.items() if code not in conversation.left})
+        left = conversation.run()
     except UserError as error:
         write_text(folder / OUTCOME, json.dumps({"error": str(error)}) + "\n")
         raise
-    names = dict(enumerate(place.plan.project.study.ordered))
     scores = {names[code]: packet.about.get("scores", []) for code, packet in sorted(left.items())}
-    write_text(folder / OUTCOME, json.dumps({"steps": steps, "scores": scores}, indent=1) + "\n")
-
-
-def _run(hub: Hub, place: StudyPlace, folder: Path) -> tuple[dict[int, Packet], int]:
-    """The last words of all sites, and the number of rounds and sums."""
-    study = place.plan.project.study
-    names = dict(enumerate(study.ordered))
-    coordinator = Coordinator(names, study.least, SecureSums(hub, study.least))
-    kept = KeptState(folder / STATE, study_digest(place.plan))
-    compare = Comparison(hub, names, introduction(place.plan, time.time(), stated=asdict(Stated.of(place.plan))))
-    conversation = Conversation(hub, coordinator, study.wait, kept, compare)
-    greet(compare, {code: name for code, name in names.items() if code not in conversation.left})
-    return conversation.run(), coordinator.rounds
+    write_text(folder / OUTCOME, json.dumps({"steps": coordinator.rounds, "scores": scores}, indent=1) + "\n")

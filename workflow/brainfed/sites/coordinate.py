@@ -29,8 +29,9 @@ def coordinate(config: Path) -> None:
             f"{config}: expected the study's own file, found the config of site {study.site!r}; name that file, or run "
             "`brainfed join` with this one."
         )
+    host, _, port = study.address.rpartition(":")
     folder.make()
-    make_or_check(folder.certificate, folder.certificate_key, place.host)
+    make_or_check(folder.certificate, folder.certificate_key, host)
     missing = [name for name in study.ordered if not folder.public_key(name).exists()]
     if missing:
         raise UserError(
@@ -42,15 +43,15 @@ def coordinate(config: Path) -> None:
     outcome = folder.root / OUTCOME
     outcome.unlink(missing_ok=True)
     (folder.root / PAGE).unlink(missing_ok=True)
-    folder.write_connection(f"127.0.0.1:{place.port}")
+    folder.write_connection(f"127.0.0.1:{port}")
     folder.write_app(ENTRY, study.ordered, {"study": str(config.resolve()), "place": str(Path.cwd())})
     log = folder.log("coordinator")
     said = log.stat().st_size if log.exists() else 0
     with together() as running:
         print(_fewest_subjects(Stated.of(place.plan)), file=sys.stderr)
-        running.append(start_superlink(folder, study.ordered, "0.0.0.0", place.port))
+        running.append(start_superlink(folder, study.ordered, "0.0.0.0", int(port)))
         print(
-            f"study {study_digest(place.plan)[:16]} at port {place.port}, waits for {', '.join(study.ordered)}",
+            f"study {study_digest(place.plan)[:16]} at port {port}, waits for {', '.join(study.ordered)}",
             file=sys.stderr,
         )
         running.append(start_run(folder))
@@ -83,13 +84,9 @@ def _follow(folder: FlowerFolder, place: int, ended: Callable[[], bool]) -> None
         if log.exists():
             with log.open(encoding="utf-8", errors="replace") as file:
                 file.seek(place)
-                sys.stderr.writelines(line for line in file if _level(line) != "ERROR")
+                # A line has date, time, level and message.
+                sys.stderr.writelines(line for line in file if line.split(maxsplit=3)[2:3] != ["ERROR"])
                 place = file.tell()
         if done:
             return
         time.sleep(LOOK_S)
-
-
-def _level(line: str) -> str:
-    """The level of a line of the log, its third word: date, time, level, message."""
-    return "".join(line.split(maxsplit=3)[2:3])

@@ -8,33 +8,21 @@ and the coordinator gives the answers of what is over once more.
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from brainfed.cohort.splits import require_own
 from brainfed.federation import Arrays, EveryRound, Link, Message, Pace
-from brainfed.federation.strategies import EndingStrategy, Strategy
+from brainfed.federation.strategies import Strategy
 from brainfed.runtime import UserError
-from brainfed.sites._ipc import SECRET, SITE_SOCKET, JobClient
-from brainfed.sites._packet import (
-    LARGEST,
-    OPEN,
-    PUBLISHED,
-    REFUSED,
-    REPLY,
-    SUM,
-    TENSOR,
-    TOTAL,
-    Exchange,
-    Packet,
-    arrays_digest,
-)
-from brainfed.sites._recipes import addends, recipe_of
+from brainfed.sites._ipc import SECRET, SITE_SOCKET, Answer, ask_client
+from brainfed.sites._packet import LARGEST, OPEN, PUBLISHED, REFUSED, REPLY, SUM, TENSOR, TOTAL, Packet
+from brainfed.sites._recipes import Recipe, addends, recipe_of
 
 
 @dataclass
@@ -43,34 +31,26 @@ class Home:
 
     Attributes:
         institution: its code.
-        exchange: carries its requests.
+        coordinator: answers a request when all institutions have asked the same.
         job: name of the training, equal at all sites.
         device: where tensors of answers go.
         secure: whether numbers of which the coordinator needs the sum alone are masked on their way.
     """
 
     institution: int
-    exchange: Exchange
+    coordinator: Answer
     job: str
     device: str = "cpu"
     secure: bool = False
-    apart: bool = field(default=True, init=False)
+    remote: bool = field(default=True, init=False)
     _asked: int = field(default=0, init=False)
 
     def server(self, strategy: Strategy, rounds: int) -> "RemoteServer":
         """The coordinator in the place of `strategy`, which it runs."""
-        recipe = recipe_of(strategy)
-        stated = {
-            "strategy": recipe.strategy,
-            "settings": dict(recipe.settings),
-            "tensors": arrays_digest(recipe.tensors),
-            "rounds": rounds,
-        }
-        return RemoteServer(self, self._key(), stated, recipe.tensors)
+        return RemoteServer(self, self._key(), recipe_of(strategy), rounds)
 
-    def ending_server(self, strategy: EndingStrategy, rounds: int) -> "RemoteServer":
-        """The coordinator in the place of a strategy that ends by itself."""
-        return self.server(strategy, rounds)
+    ending_server = server
+    """The same in the place of a strategy that ends by itself."""
 
     def pace(self, usual: Pace) -> Pace:
         """A checkpoint after every round."""
@@ -96,7 +76,7 @@ class Home:
         Raises:
             UserError: the coordinator refuses.
         """
-        answer = self.exchange.ask(request)
+        answer = self.coordinator(request)
         if answer.kind == REFUSED:
             raise UserError(answer.about["sentence"])
         return answer
@@ -112,25 +92,17 @@ def types_of(arrays: Mapping[str, NDArray[Any]]) -> dict[str, str]:
 
 
 class RemoteServer:
-    """The coordinator's strategy, as the loop of a training sees it from one institution.
+    """The coordinator's strategy, as the loop of a training sees it from one institution."""
 
-    Args:
-        home: the institution's link.
-        key: of the training.
-        stated: name, settings and digest of the recipe.
-        tensors: of the recipe.
-    """
-
-    def __init__(self, home: Home, key: str, stated: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]) -> None:
-        self._home, self._key, self._stated, self._tensors = home, key, stated, tensors
+    def __init__(self, home: Home, key: str, recipe: Recipe, rounds: int) -> None:
+        self._home, self._key, self._recipe, self._rounds = home, key, recipe, rounds
         self._answer: Packet | None = None
 
     def broadcast(self, number: int) -> Mapping[int, Message]:
         """The coordinator's last message, if it is the one before round `number` or a later one."""
-        answer = self._opened(number)
         tensors = {
-            name.removeprefix(TENSOR): self._tensor(array)
-            for name, array in answer.tensors.items()
+            name.removeprefix(TENSOR): torch.from_numpy(np.array(array)).to(self._home.device)
+            for name, array in self._opened(number).tensors.items()
             if name.startswith(TENSOR)
         }
         return {self._home.institution: Message(tensors)} if tensors else {}
@@ -148,7 +120,7 @@ class RemoteServer:
         tensors: dict[str, NDArray[Any]] = {}
         for reply in replies.values():
             tensors = {name: tensor.detach().cpu().numpy() for name, tensor in reply.tensors.items()}
-            parts = addends(self._stated["strategy"], self._stated["settings"], reply) if self._home.secure else None
+            parts = addends(self._recipe, reply) if self._home.secure else None
             if parts is None:
                 about |= {"samples": reply.samples.tolist(), "plain": sorted(reply.plain)}
             else:
@@ -161,10 +133,8 @@ class RemoteServer:
 
     def published(self) -> dict[str, NDArray[Any]]:
         """What the strategy publishes at its end."""
-        answer = self._opened(0)
-        return {
-            name.removeprefix(PUBLISHED): array for name, array in answer.tensors.items() if name.startswith(PUBLISHED)
-        }
+        tensors = self._opened(0).tensors
+        return {name.removeprefix(PUBLISHED): array for name, array in tensors.items() if name.startswith(PUBLISHED)}
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Nothing: the coordinator keeps its own."""
@@ -176,12 +146,9 @@ class RemoteServer:
     def _opened(self, number: int) -> Packet:
         """The last answer; the first one opens the training at round `number`."""
         if self._answer is None:
-            request = {"key": self._key, "round": number, **self._stated}
-            self._answer = self._home.ask(Packet(OPEN, request, self._tensors))
+            about = {"key": self._key, "round": number, **self._recipe.stated(self._rounds)}
+            self._answer = self._home.ask(Packet(OPEN, about, self._recipe.tensors))
         return self._answer
-
-    def _tensor(self, array: NDArray[Any]) -> Tensor:
-        return torch.from_numpy(np.array(array)).to(self._home.device)
 
 
 # A joint job at its site.
@@ -197,9 +164,7 @@ Samples = TypeVar("Samples")
 class SiteJob:
     """A job that trains with the other sites (`scripting._joint.JointJob`).
 
-    Attributes:
-        study: `sites`, `site`, `noise` and `secure_sums`.
-        link: to the others.
+    `study` has `sites`, `site`, `noise` and `secure_sums`.
     """
 
     study: Mapping[str, Any]
@@ -233,8 +198,8 @@ def site_job(study: Mapping[str, Any], output: str, device: str) -> SiteJob:
         )
     _, _, job = output.partition("results/")
     place = list(study["sites"]).index(study["site"])
-    client = JobClient(Path(os.environ[SITE_SOCKET]))
-    return SiteJob(study, Home(place, client, job.partition("/")[2], device, bool(study["secure_sums"])))
+    ask = partial(ask_client, Path(os.environ[SITE_SOCKET]))
+    return SiteJob(study, Home(place, ask, job.partition("/")[2], device, bool(study["secure_sums"])))
 
 
 def at_home(given: Samples, sites: Sequence[str], site: str, link: Link, secret: str = "") -> Samples:

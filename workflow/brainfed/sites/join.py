@@ -37,6 +37,7 @@ from brainfed.sites.flower import (
 from brainfed.sites.released import Released, Stated, released_by, require_accepted, sentence_of
 from brainfed.sites.study import (
     FOLDER,
+    LEDGER,
     StudyPlace,
     introduction,
     require_extended_study,
@@ -44,7 +45,7 @@ from brainfed.sites.study import (
     study_digest,
 )
 
-# What a site keeps of its leave: of which study, when, and with which results.
+# The record that a site finished a study.
 
 LEFT = "left.json"
 """Name of the note."""
@@ -52,7 +53,7 @@ LEFT = "left.json"
 
 @dataclass(frozen=True)
 class PastLeave:
-    """The note of a leave that the coordinator has answered.
+    """The record that this site finished a study, and with which results; the coordinator has answered its leave.
 
     A site that is started again with the same results has nothing to do; with others, or none, the study goes on.
 
@@ -92,7 +93,7 @@ class PastLeave:
         return {file: hashlib.sha256(Path(file).read_bytes()).hexdigest() for file in self.files}
 
 
-# `brainfed join CONFIG`: a site trains with the others. Its scans stay; what leaves is listed before it leaves.
+# The command.
 
 FAREWELL_S = 2.0
 """For the last reply to reach the coordinator before Flower ends."""
@@ -139,7 +140,7 @@ def _join(place: StudyPlace, folder: FlowerFolder, cores: str, gpus: int) -> Non
         return
     past.remove()
     secret = folder.root / "secret"
-    leaving = LeftSite(FOLDER / "left-this-site.tsv")
+    leaving = LeftSite(LEDGER)
     # The subjects are known once they are prepared, which is before the coordinator can ask.
     released = cache(lambda: released_by(place))
     client = SiteClient(
@@ -157,10 +158,10 @@ def _join(place: StudyPlace, folder: FlowerFolder, cores: str, gpus: int) -> Non
         for number, file in enumerate(files, start=1):
             print(f"job {number} of {len(files)} with the other sites: {file}", file=sys.stderr)
             run([file], environment, connect)
-        _leave(client, Packet(LEAVE, {"scores": _scores(all_predictions(layout, place.cohort))}), connect)
+        _leave(client, all_predictions(layout, place.cohort), connect)
         past.write()
         time.sleep(FAREWELL_S)
-    print(f"{study.site} has left the study; all that left this site: {FOLDER / 'left-this-site.tsv'}", file=sys.stderr)
+    print(f"{study.site} has left the study; all that left this site: {LEDGER}", file=sys.stderr)
 
 
 def _accept(place: StudyPlace, released: Released) -> None:
@@ -188,11 +189,7 @@ def _say_left(when: datetime, place: StudyPlace) -> None:
 class _Snakemake:
     """Runs of this site's workflow.
 
-    Args:
-        config: the site's.
-        cores: of a run.
-        gpus: of a run.
-        client: of the jobs; it is closed before they are interrupted, so that one that waits goes on to its end.
+    The client of its jobs is closed before they are interrupted, so that one that waits goes on to its end.
     """
 
     def __init__(self, config: Path, cores: str, gpus: int, client: SiteClient) -> None:
@@ -202,12 +199,7 @@ class _Snakemake:
         self._options += ["--resources", f"gpu={gpus}"] if gpus else []
 
     def __call__(self, files: Sequence[str], environment: Mapping[str, str], watch: Callable[[], None]) -> None:
-        """Make files; those that are there and up to date are kept.
-
-        Args:
-            files: or targets.
-            environment: additions to this process's.
-            watch: called every second meanwhile.
+        """Make files or targets; `environment` is added to this process's, and `watch` is called every second.
 
         Raises:
             UserError: the coordinator refuses the site, or Snakemake fails.
@@ -216,7 +208,10 @@ class _Snakemake:
         # A group of its own: Ctrl-C and SIGTERM reach us alone, and we end Snakemake and its jobs together.
         process = subprocess.Popen(command, env={**os.environ, **environment}, process_group=0)
         try:
-            while (code := self._ended(process)) is None:
+            while True:
+                with suppress(subprocess.TimeoutExpired):
+                    code = process.wait(1.0)
+                    break
                 watch()
         except BaseException:
             self._client.close()
@@ -242,13 +237,6 @@ class _Snakemake:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
-
-    @staticmethod
-    def _ended(process: "subprocess.Popen[bytes]") -> int | None:
-        try:
-            return process.wait(1.0)
-        except subprocess.TimeoutExpired:
-            return None
 
 
 def _require_keys(folder: FlowerFolder, site: str) -> None:
@@ -276,12 +264,15 @@ def _require_keys(folder: FlowerFolder, site: str) -> None:
     require_certificate(folder.certificate)
 
 
-def _leave(client: SiteClient, last: Packet, connect: Callable[[], None]) -> None:
-    """Say the last words, however long it takes until the coordinator hears them.
+def _leave(client: SiteClient, predictions: Mapping[tuple[str, int], str], connect: Callable[[], None]) -> None:
+    """Send the scores of all variants and repeats, however long it takes until the coordinator hears them.
 
     Raises:
         UserError: the coordinator refuses.
     """
+    from brainfed.sites._scores import site_scores  # Scores are of the end alone, and import scikit-learn.
+
+    last = Packet(LEAVE, {"scores": site_scores(list(predictions), list(predictions.values()))})
     answers: list[Packet] = []
     asking = Thread(target=lambda: answers.append(client.of_job(last)), daemon=True)
     asking.start()
@@ -312,10 +303,3 @@ def _open(client: SiteClient, outward: Answer) -> Iterator[tuple[Path, Path]]:
             stop.set()
             for each in threads:
                 each.join(1.0)
-
-
-def _scores(files: Mapping[tuple[str, int], str]) -> list[dict[str, object]]:
-    """Of the predictions of all variants and repeats."""
-    from brainfed.sites._scores import site_scores  # Scores are of the end alone, and import scikit-learn.
-
-    return site_scores(list(files), list(files.values()))

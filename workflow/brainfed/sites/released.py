@@ -82,8 +82,8 @@ def released_by(place: StudyPlace) -> Released:
         for repeat in range(experiment.repeats)
         if experiment.default
     }
-    files = {(split, repeat): split_file(place.cohort, split, repeat) for split, repeat in splits}
-    return released_of(place.plan, {one: read_table(file, ("fold",))["fold"].to_numpy() for one, file in files.items()})
+    tables = {run: read_table(split_file(place.cohort, *run), ("fold",)) for run in splits}
+    return released_of(place.plan, {run: table["fold"].to_numpy() for run, table in tables.items()})
 
 
 def released_of(plan: Plan, folds: Mapping[tuple[str, int], IntArray]) -> Released:
@@ -143,12 +143,7 @@ def _joined(kinds: Iterable[Steps]) -> tuple[Steps, ...]:
 
 
 def require_accepted(where: str, stated: Mapping[str, Any], found: Mapping[str, Any]) -> None:
-    """Refuse a study that would release more of a site's subjects than its file states.
-
-    Args:
-        where: the site.
-        stated: words of `Stated`.
-        found: words of `Released`, of the site.
+    """Refuse a study that would release more of a site's subjects (words of `Released`) than its file states.
 
     Raises:
         UserError: with so few subjects exact sums may suffice to compute single ones, or epsilon is above its bound.

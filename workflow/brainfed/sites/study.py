@@ -24,16 +24,13 @@ OUTCOME = "outcome.json"
 """What came of a study: the sites' scores, or the sentence of an error."""
 PAGE = "outcome.html"
 """The same scores, to be read."""
+LEDGER = FOLDER / "left-this-site.tsv"
+"""What left a site, at the site."""
 
 
 @dataclass(frozen=True)
 class StudyPlace:
-    """A config with `study`.
-
-    Attributes:
-        config: its path.
-        plan: what it plans.
-    """
+    """A config with `study`, by its path, and what it plans."""
 
     config: Path
     plan: Plan
@@ -70,16 +67,6 @@ class StudyPlace:
         settings = self.plan.project.cohorts[self.cohort]
         return Layout(self.plan, {self.cohort: list_cohort(self.cohort, settings)})
 
-    @property
-    def port(self) -> int:
-        """The coordinator's port."""
-        return int(self.plan.project.study.address.rpartition(":")[2])
-
-    @property
-    def host(self) -> str:
-        """The coordinator's name or address."""
-        return self.plan.project.study.address.rpartition(":")[0]
-
 
 # What the coordinator compares before it begins: versions, and everything that decides a result.
 
@@ -91,35 +78,12 @@ CODE = ("*.py", "*.smk", "Snakefile")
 """Files that decide a result."""
 A_SITES_OWN = frozenset(
     {
-        "phenotype",
-        "rows",
-        "columns",
-        "codes",
-        "missing",
-        "series",
-        "header",
-        "transposed",
-        "variable",
-        "confounds",
-        "tr",
-        "parcellation",
-        "labels",
-        "bids.derivatives",
-        "bids.resolution",
-        "bids.reconstruction",
-        "bids.task",
-        "bids.sessions",
-        "bids.run_numbers",
-        "bids.export",
-        "freesurfer.tables",
-        "freesurfer.subjects_dir",
-        "freesurfer.id",
-        "freesurfer.subject",
-        "freesurfer.rows",
-        "tudataset.folder",
-        "tudataset.names",
-        "fetch",
-        "shards",
+        *("phenotype", "rows", "columns", "codes", "missing"),
+        *("series", "header", "transposed", "variable", "confounds", "tr", "parcellation", "labels"),
+        *("bids.derivatives", "bids.resolution", "bids.reconstruction", "bids.task", "bids.sessions"),
+        *("bids.run_numbers", "bids.export"),
+        *("freesurfer.tables", "freesurfer.subjects_dir", "freesurfer.id", "freesurfer.subject", "freesurfer.rows"),
+        *("tudataset.folder", "tudataset.names", "fetch", "shards"),
     }
 )
 """Settings of a cohort that say where a site's files lie, how they are written and named, or how they are stored.
@@ -154,14 +118,22 @@ def study_digest(plan: Plan) -> str:
 
 def settings_of(plan: Plan) -> dict[str, Any]:
     """Dotted key -> value as JSON has it, of all settings that sites must share."""
-    project = plan.project
-    shared: dict[str, Any] = {"seed": project.seed, "protocol": project.protocol}
-    shared["study.sites"] = project.study.ordered
-    study = project.study
-    shared |= {"study.noise": study.noise, "study.secure_sums": study.secure_sums}
-    shared |= {"study.accept_reconstruction": study.accept_reconstruction, "study.epsilon": study.epsilon}
+    project, study = plan.project, plan.project.study
+    shared: dict[str, Any] = {
+        "seed": project.seed,
+        "protocol": project.protocol,
+        "study.sites": study.ordered,
+        "study.noise": study.noise,
+        "study.secure_sums": study.secure_sums,
+        "study.accept_reconstruction": study.accept_reconstruction,
+        "study.epsilon": study.epsilon,
+    }
     for name, cohort in project.cohorts.items():
-        shared[f"cohorts.{name}"] = {key: value for key, value in _flat(asdict(cohort)) if not _a_sites_own(key)}
+        shared[f"cohorts.{name}"] = {
+            key: value
+            for key, value in _flat(asdict(cohort))
+            if not any(f"{key}.".startswith(f"{own}.") for own in A_SITES_OWN)
+        }
     for experiment in (each for each in plan.experiments.values() if each.default):
         shared[f"experiments.{experiment.group}.split"] = asdict(experiment.split)
         for variant in experiment.variants:
@@ -172,12 +144,7 @@ def settings_of(plan: Plan) -> dict[str, Any]:
 
 
 def check_introduction(name: str, found: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
-    """Refuse a site that would compute something else.
-
-    Args:
-        name: of the site.
-        found: its `introduction`.
-        expected: the coordinator's.
+    """Refuse a site whose `introduction` says that it would compute something else.
 
     Raises:
         UserError: the name, a version or a setting differs; the first that does is named.
@@ -188,22 +155,14 @@ def check_introduction(name: str, found: Mapping[str, Any], expected: Mapping[st
             "site's config, or put each site's own key under its name into `federation/keys` of the coordinator."
         )
     for package, own in expected["versions"].items():
-        if found.get("versions", {}).get(package) != own:
+        if (other := found["versions"].get(package, "none")) != own:
             remedy = "check out the same commit" if package == "brainfed" else "install its requirements.lock"
-            raise UserError(
-                f"site {name!r}: expected {package} {own}, as at the coordinator, found "
-                f"{found.get('versions', {}).get(package, 'none')}; {remedy}."
-            )
+            raise UserError(f"site {name!r}: expected {package} {own}, as at the coordinator, found {other}; {remedy}.")
     require_same_settings(f"site {name!r}", found["settings"], expected["settings"])
 
 
 def require_same_settings(where: str, found: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
-    """Refuse settings that are not the study's.
-
-    Args:
-        where: whose they are.
-        found: `settings_of` its plan.
-        expected: those of the study.
+    """Refuse settings (`settings_of` a plan) that are not the study's; `where` says whose they are.
 
     Raises:
         UserError: a setting differs; the first that does is named.
@@ -220,12 +179,6 @@ def require_same_settings(where: str, found: Mapping[str, Any], expected: Mappin
 def _written(value: Any) -> str:
     """A value as YAML writes it, on one line."""
     return str(yaml.safe_dump(value, default_flow_style=True, width=inf)).removesuffix("...\n").strip()
-
-
-def _a_sites_own(key: str) -> bool:
-    """Whether a dotted key of a cohort, or a group of keys that it is in, is a site's own."""
-    parts = key.split(".")
-    return any(".".join(parts[:length]) in A_SITES_OWN for length in range(1, len(parts) + 1))
 
 
 def _flat(values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
@@ -252,10 +205,6 @@ def require_study_of(config: Path, plan: Plan) -> None:
 
     A config that extends no study is left to the coordinator.
 
-    Args:
-        config: the file of the site.
-        plan: what it plans.
-
     Raises:
         UserError: a setting of the study differs, or the study's file is not valid by itself.
     """
@@ -271,8 +220,7 @@ def require_study_of(config: Path, plan: Plan) -> None:
 def require_extended_study(config: Path) -> None:
     """Refuse a site's config that extends no study, or has a cohort of another name: all that follows would mislead.
 
-    Args:
-        config: the file of the site; one of a coordinator passes.
+    A coordinator's config passes.
 
     Raises:
         UserError: as above, or a file does not exist or is no YAML.

@@ -21,10 +21,10 @@ from support.samples.method_inputs import method_inputs
 FEATURES, FOLDS = 50, 6
 
 
-def stacks(subjects, *, apart):
+def stacks(subjects, *, remote):
     inputs = method_inputs(subjects, FEATURES, folds=FOLDS)
     by_fold = replace(inputs, features=np.repeat(inputs.features[:1], FOLDS, axis=0))
-    placed = replace(by_fold, link=SimpleNamespace(apart=apart))
+    placed = replace(by_fold, link=SimpleNamespace(remote=remote))
     return stacks_of_folds(MLP(FEATURES, (8, 4), 2), placed, torch.float32, pooled=False)
 
 
@@ -35,14 +35,14 @@ def little_memory(monkeypatch):
 
 @pytest.mark.usefixtures("little_memory")
 def test_groups_of_folds_are_smaller_where_there_are_more_subjects():
-    assert len(stacks(60, apart=False)) < len(stacks(600, apart=False))
+    assert len(stacks(60, remote=False)) < len(stacks(600, remote=False))
 
 
 @pytest.mark.usefixtures("little_memory")
 def test_sites_of_different_sizes_have_the_same_groups():
     """Their initial tensors have a fold's axis, and the coordinator refuses a site whose shapes differ."""
-    assert stacks(60, apart=True) == stacks(600, apart=True)
-    assert len(stacks(60, apart=True)) > 1
+    assert stacks(60, remote=True) == stacks(600, remote=True)
+    assert len(stacks(60, remote=True)) > 1
 
 
 class FrozenServer(FedAvg):

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -76,6 +77,22 @@ def test_a_reply_that_cannot_be_read_names_its_site(asked, broken):
     with pytest.raises(SiteError, match=r"site 'south': expected a .* found") as raised:
         asked(lambda name, packet: broken if name == "south" else echo(name, packet))
     assert raised.value.code == 1
+
+
+def test_an_introduction_that_cannot_be_read_is_of_the_site_of_the_nodes_key(monkeypatch):
+    """A site of another version is refused alone; a node whose key is not known ends the study."""
+    monkeypatch.setattr(hub, "Message", message)
+    grid = Grid(introduced=lambda name: b"nonsense" if name == "south" else None)
+    grid.get_nodes = lambda: [SimpleNamespace(node_id=code + 1, last_activated_at="", public_key=name.encode())
+                              for code, name in NAMES.items()]  # fmt: skip
+    signer = Signer(ec.generate_private_key(ec.SECP256R1()))
+    known = hub.Hub(grid, NAMES, {name: name.encode() for name in NAMES.values()}, signer)
+    with pytest.raises(SiteError, match=r"site 'south': expected a packet, found 8 bytes") as raised:
+        known.ask({1: Packet("go")}, 600.0)
+    assert raised.value.code == 1
+    with pytest.raises(UserError, match=r"^a site that has not said its name: expected a packet") as raised:
+        hub.Hub(grid, NAMES, {}, signer).ask({1: Packet("go")}, 600.0)
+    assert not isinstance(raised.value, SiteError)
 
 
 def introduced(name: str, key: bytes, node: int = 1) -> tuple[Connection, Packet]:

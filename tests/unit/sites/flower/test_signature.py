@@ -143,7 +143,7 @@ def test_the_training_process_hears_of_signed_requests_alone(ends, tmp_path, mon
         return Packet(ABSENT)
 
     monkeypatch.setattr("brainfed.sites.flower.node.ask_here", hear)
-    relay = Relay(ends.verifier(), tmp_path / "socket", 0.1)
+    relay = Relay(ends.verifier(), tmp_path / "socket")
 
     with pytest.raises(NotOfTheCoordinatorError):
         relay(request_to(2, to_records(PACKET)))

@@ -414,7 +414,7 @@ def solve_by_conjugate_gradient(fold: FoldTask, design: LinearDesign) -> Curves:
             error,
             task.tolerance,
         )
-    if link.apart:
+    if link.remote:
         # The coordinator alone has what the scores after fewer directions need.
         weights, intercepts = (
             torch.from_numpy(published[name].copy()).to(design.features) for name in ("weights", "intercepts")

@@ -60,7 +60,7 @@ def stacks_of_folds(
     parameters = sum(parameter.numel() for parameter in module.parameters())
     by_fold = {"own": len(inputs.features) > 1, "propagated": len(inputs.features) > 1 or len(inputs.graphs) > 1}
     designs = sum(by_fold[read] for read in set(module.reads.values()))
-    own = 0 if inputs.link.apart else 2 * designs * inputs.features[0].size
+    own = 0 if inputs.link.remote else 2 * designs * inputs.features[0].size
     numbers = (4 * trainers + 2) * parameters + own
     fit = max(1, STACK_BYTES // (numbers * dtype.itemsize))
     stacks = np.array_split(np.arange(inputs.folds), -(-inputs.folds // fit))

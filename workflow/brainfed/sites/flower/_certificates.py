@@ -38,8 +38,8 @@ def make_certificate(certificate: Path, key: Path, hosts: Sequence[str], days: i
     The certificate goes to every site, which trusts it alone; the key stays at the coordinator, mode 0600.
 
     Args:
-        certificate: where to write the certificate, PEM.
-        key: where to write the private key, PEM.
+        certificate: where to write it, PEM.
+        key: where to write its private key, PEM.
         hosts: names and addresses by which sites reach the coordinator. `localhost` and 127.0.0.1 are added, for the
             coordinator's own processes.
         days: of validity.
@@ -117,10 +117,7 @@ def public_pem(public: Path) -> bytes:
 
 
 def require_public_keys(keys: Mapping[str, Path]) -> None:
-    """Refuse public keys that cannot say who a site is.
-
-    Args:
-        keys: site -> file.
+    """Refuse public keys, site -> file, that cannot say who a site is.
 
     Raises:
         UserError: a file has no public key, or two sites have the same.
@@ -231,12 +228,7 @@ def write_private(path: Path, content: bytes) -> None:
 
 
 def make_or_check(certificate: Path, key: Path, host: str) -> None:
-    """Make the certificate and its key, or check those that are there.
-
-    Args:
-        certificate: PEM; every site has a copy.
-        key: its private key, PEM.
-        host: name or address by which the sites reach the coordinator.
+    """Make the certificate and its key, or check those that are there, for the host that the sites reach.
 
     Raises:
         UserError: one of the files is missing or cannot be read, they are of two pairs, or the certificate is for

@@ -121,7 +121,7 @@ class Outward:
         self._leaving(Packet(reply.kind, {**reply.about, **job}))
 
 
-# A site's connection to the coordinator: made, made anew, and why there is none.
+# The connection itself.
 
 AGAIN_S = 5.0
 """Between two tries to reach a coordinator that does not answer yet."""
@@ -137,8 +137,8 @@ class Connection:
     Args:
         running: processes that are stopped at the end.
         folder: of Flower's files.
-        study: names and address.
-        socket: of the client.
+        study: its site and its address.
+        socket: at which the client answers.
         outward: hears the coordinator.
         client: knows whether the coordinator has refused the site.
     """
@@ -219,11 +219,7 @@ class Connection:
 
 
 def why_unreached(certificate: Path, address: str) -> str:
-    """Why nobody answers at an address; empty: the coordinator does, and shows the certificate that the site has.
-
-    Args:
-        certificate: the site's copy.
-        address: of the coordinator, host:port.
+    """Why nobody answers at an address (host:port); empty: one does who shows the certificate that the site has.
 
     Raises:
         UserError: another certificate is shown there, or the site's copy cannot be read.

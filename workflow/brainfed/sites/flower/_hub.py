@@ -52,9 +52,9 @@ class SiteRegistry:
             it gives.
     """
 
-    def __init__(self, sites: Mapping[int, str], keys: Mapping[str, bytes] | None = None) -> None:
-        self.sites, self._keys = dict(sites), dict(keys or {})
-        self._owners = {key.strip(): name for name, key in self._keys.items()}
+    def __init__(self, sites: Mapping[int, str], keys: Mapping[str, bytes]) -> None:
+        self.sites, self._keys = dict(sites), dict(keys)
+        self._owners = {key.strip(): name for name, key in keys.items()}
         self._nodes: dict[int, int] = {}
 
     def enter(self, connection: Connection, reply: Packet, connected: Collection[int]) -> None:
@@ -65,7 +65,7 @@ class SiteRegistry:
 
         Args:
             connection: of the node.
-            reply: a packet whose `about` has the name under `site`.
+            reply: has the name under `site`.
             connected: all nodes that are connected now.
 
         Raises:
@@ -76,30 +76,25 @@ class SiteRegistry:
         if owner is None and reply.kind == REFUSED:
             raise UserError(str(reply.about["sentence"]))
         name = reply.about.get("site") if owner is None else owner
-        codes = [code for code, known in self.sites.items() if known == name]
-        if not codes:
+        code = self._code_of(name)
+        if code is None:
             known_names = ", ".join(self.sites.values())
             raise UserError(f"a hospital calls itself {name!r}: expected one of the study's sites, {known_names}")
         if owner is None and str(name) in self._keys:
             raise UserError(
                 f"a hospital calls itself {name!r} but does not hold that site's key; check `study.site` there"
             )
-        other = self._nodes.get(codes[0])
+        other = self._nodes.get(code)
         if other not in (None, connection.node) and other in connected:
             raise UserError(f"two hospitals call themselves {name!r}: stop one of them, or correct `study.site` there")
-        self._nodes[codes[0]] = connection.node
+        self._nodes[code] = connection.node
 
     def enter_by_key(self, connection: Connection) -> int | None:
         """Take down a node that cannot be understood as the site of its key; its code, None of an unknown key."""
-        owner = self._owners.get(connection.key.strip())
-        code = next((code for code, known in self.sites.items() if known == owner), None)
+        code = self._code_of(self._owners.get(connection.key.strip()))
         if code is not None:
             self._nodes[code] = connection.node
         return code
-
-    def name_by_key(self, connection: Connection) -> str:
-        """The site whose key a node has, before it has said its name."""
-        return self._owners.get(connection.key.strip(), "that has not said its name")
 
     def node_of(self, code: int) -> int | None:
         """The node of a site, or None if it has not introduced itself."""
@@ -109,8 +104,11 @@ class SiteRegistry:
         """Whether a node has introduced itself."""
         return node in self._nodes.values()
 
+    def _code_of(self, name: object) -> int | None:
+        return next((code for code, known in self.sites.items() if known == name), None)
 
-# The coordinator's end: packets to the sites and their replies, over Flower's grid.
+
+# Packets and replies.
 
 SHORTEST_S: Final = 0.03
 LONGEST_S: Final = 0.25
@@ -121,6 +119,7 @@ ROLL_S: Final = 1.0
 SITE_S: Final = 0.5
 """Of the coordinator's SuperLink, one process for all sites, for a message and its reply on a busy machine."""
 
+NAMELESS: Final = "a site that has not said its name"
 _logger = getLogger(__name__)
 
 
@@ -136,14 +135,10 @@ class Hub:
     """Passes packets to the sites of a study and collects their replies.
 
     The requests of one call have one number, so that Flower stores once what all sites are sent. A request is sent
-    again, with the same number, when its node reconnected, could not be reached
-    or has no training process yet; a site that had answered it gives the same reply again.
+    again, with the same number, when its node reconnected, could not be reached or has no training process yet; a site
+    that had answered it gives the same reply again.
 
-    Args:
-        grid: of the ServerApp.
-        sites: code -> name.
-        keys: name -> public key, PEM; see `SiteRegistry`.
-        signer: of the requests.
+    Its arguments are the grid of the ServerApp, sites and keys as of `SiteRegistry`, and who signs the requests.
     """
 
     def __init__(self, grid: Grid, sites: Mapping[int, str], keys: Mapping[str, bytes], signer: Signer) -> None:
@@ -154,15 +149,12 @@ class Hub:
         self._largest = 0
 
     def ask(self, requests: Mapping[int, Packet], timeout: float) -> dict[int, Packet]:
-        """The replies that came in time.
+        """Site code -> reply, of the replies that came in time, in the order of the requests.
 
         Args:
             requests: site code -> request.
             timeout: seconds to wait for all replies, beside those that packets take on their way; a request that no
                 site has taken up by then is dropped.
-
-        Returns:
-            Site code -> reply, in the order of `requests`; a site that did not answer is missing.
 
         Raises:
             SiteError: a reply cannot be read.
@@ -177,7 +169,12 @@ class Hub:
         while len(replies) < len(numbered) and (now := time.monotonic()) < deadline:
             if now >= roll_call:
                 self._present = connections(self._grid)
-                flight = {number: each for number, each in flight.items() if self._holds(each.connection)}
+                # A message to an earlier connection of a node is lost.
+                flight = {
+                    number: each
+                    for number, each in flight.items()
+                    if self._present.get(each.connection.node) == each.connection
+                }
                 roll_call = now + ROLL_S
             waiting = {code: packet for code, packet in numbered.items() if code not in replies}
             flight |= self._send(waiting, flight, resting, now, deadline - now)
@@ -200,10 +197,6 @@ class Hub:
         there = max((request.size for request in requests.values()), default=0)
         return SITE_S * len(requests) + (there + self._largest) / SLOWEST
 
-    def _holds(self, connection: Connection) -> bool:
-        """Whether a node is still connected as it was: a message to an earlier connection is lost."""
-        return self._present.get(connection.node) == connection
-
     def _send(
         self,
         waiting: Mapping[int, Packet],
@@ -219,30 +212,24 @@ class Hub:
             for node, connection in self._present.items()
             if node not in busy and resting.get(node, 0.0) <= now
         }
-        parcels: list[tuple[Connection, int | None, Packet]] = [
-            (free[node], None, Packet(INTRODUCE)) for node in free if not self._registry.knows(node)
-        ]
+        parcels = [(_InFlight(free[node], None), Packet(INTRODUCE)) for node in free if not self._registry.knows(node)]
         for code, packet in waiting.items():
             node = self._registry.node_of(code)
             if node in free:
-                parcels.append((free[node], code, packet))
+                parcels.append((_InFlight(free[node], code), packet))
         messages = [
-            Message(records, dst_node_id=connection.node, message_type=MessageType.TRAIN, ttl=ttl, group_id=group)
-            for (connection, _, _), (records, group) in zip(parcels, self._signed(parcels), strict=True)
+            Message(records, dst_node_id=each.connection.node, message_type=MessageType.TRAIN, ttl=ttl, group_id=group)
+            for (each, _), (records, group) in zip(parcels, self._signed(parcels), strict=True)
         ]
         numbers = list(self._grid.push_messages(messages)) if messages else []
-        return {
-            number: _InFlight(connection, code)
-            for number, (connection, code, _) in zip(numbers, parcels, strict=True)
-            if number
-        }
+        return {number: each for number, (each, _) in zip(numbers, parcels, strict=True) if number}
 
-    def _signed(self, parcels: Sequence[tuple[Connection, int | None, Packet]]) -> list[tuple[RecordDict, str | None]]:
+    def _signed(self, parcels: Sequence[tuple[_InFlight, Packet]]) -> list[tuple[RecordDict, str | None]]:
         """Contents and groups of messages; packets that are the same but for their group are one content."""
-        contents = to_contents([packet for _, _, packet in parcels])
+        contents = to_contents([packet for _, packet in parcels])
         keys: dict[bytes, list[bytes]] = {content: [] for content, _ in contents}
-        for (connection, _, _), (content, _) in zip(parcels, contents, strict=True):
-            keys[content].append(connection.key)
+        for (each, _), (content, _) in zip(parcels, contents, strict=True):
+            keys[content].append(each.connection.key)
         signed = {content: self._signer.sign(content, held) for content, held in keys.items()}
         return [(signed[content], group) for content, group in contents]
 
@@ -256,7 +243,7 @@ class Hub:
             if each is None:
                 continue
             if message.has_error():
-                name = "a site that has not said its name" if each.code is None else f"site {self.sites[each.code]}"
+                name = NAMELESS if each.code is None else f"site {self.sites[each.code]}"
                 lost = message.error.code == ErrorCode.NODE_UNAVAILABLE
                 reason = "its connection was lost" if lost else message.error.reason
                 _logger.warning("%s did not get a message, which is sent again: %s", name, reason)
@@ -266,13 +253,13 @@ class Hub:
         return came
 
     def _read(self, each: _InFlight, content: RecordDict) -> Packet:
-        name = self._registry.name_by_key(each.connection) if each.code is None else self.sites[each.code]
         try:
             packet = from_records(content)
             if packet.kind == REFUSED and not isinstance(packet.about.get("sentence"), str):
                 raise BrokenPacketError("expected a refusal with its sentence, found none.")
         except BrokenPacketError as error:
             code = self._registry.enter_by_key(each.connection) if each.code is None else each.code
-            sentence = f"site {name!r}: {error}"
-            raise (UserError(sentence) if code is None else SiteError(code, sentence)) from error
+            if code is None:
+                raise UserError(f"{NAMELESS}: {error}") from error
+            raise SiteError(code, f"site {self.sites[code]!r}: {error}") from error
         return packet

@@ -106,23 +106,16 @@ class NotOfTheCoordinatorError(UserError):
 
 
 class Signer:
-    """The coordinator's end.
-
-    Args:
-        key: private key of the coordinator's certificate.
-    """
+    """The coordinator's end, with the private key of its certificate."""
 
     def __init__(self, key: ec.EllipticCurvePrivateKey) -> None:
         self._key, self._last = key, 0
 
     def sign(self, content: bytes, keys: Collection[bytes]) -> RecordDict:
-        """A packet as the content of a Flower message, the same for all sites that it is meant for.
+        """A packet's bytes as the content of a Flower message, the same for all sites that it is meant for.
 
-        Flower stores equal contents once, and carries each further record by requests of its own.
-
-        Args:
-            content: the packet's bytes.
-            keys: public keys of these sites, PEM.
+        Flower stores equal contents once, and carries each further record by requests of its own. The public keys (PEM)
+        are those of these sites.
         """
         self._last = max(time.time_ns(), self._last + 1)
         sites = b"".join(sorted(_digest(key) for key in keys))

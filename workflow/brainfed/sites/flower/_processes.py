@@ -19,7 +19,6 @@ from types import FrameType
 from typing import Final
 
 from brainfed.runtime import UserError
-from brainfed.sites import PATIENCE_S
 from brainfed.sites.flower._certificates import fingerprint, site_key, write_private
 
 # The files of Flower in a coordinator's or a site's folder; nothing is written in the user's home.
@@ -60,46 +59,31 @@ clientapp = "brainfed.sites.flower.server_app:app"
 """
 
 
-@dataclass(frozen=True)
 class FlowerFolder:
     """Paths under one folder of a study.
 
-    Attributes:
+    Args:
         root: an absolute path.
+
+    Attributes:
+        certificate: the coordinator's, the same at coordinator and sites.
+        certificate_key: its private key; at the coordinator alone.
+        control_secret: what the coordinator's own processes show to its SuperLink; at the coordinator alone, anew at
+            every start.
+        home: FLWR_HOME.
+        app: the app that `flwr run` is given.
     """
 
-    root: Path
-
-    @property
-    def certificate(self) -> Path:
-        """The coordinator's certificate, the same at coordinator and sites."""
-        return self.root / "certificate.pem"
-
-    @property
-    def certificate_key(self) -> Path:
-        """Its private key; at the coordinator alone."""
-        return self.root / "certificate-key.pem"
+    def __init__(self, root: Path) -> None:
+        self.root, self.home, self.app = root, root / "home", root / "app"
+        self.certificate, self.certificate_key = root / "certificate.pem", root / "certificate-key.pem"
+        self.control_secret = root / "control-secret"
 
     def make(self) -> None:
         """Make the folder for its owner alone: it has keys, and what sites sent."""
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.root.chmod(0o700)
         (self.root / "keys").mkdir(exist_ok=True)
-
-    @property
-    def control_secret(self) -> Path:
-        """What the coordinator's own processes show to its SuperLink; at the coordinator alone, anew at every start."""
-        return self.root / "control-secret"
-
-    @property
-    def home(self) -> Path:
-        """FLWR_HOME."""
-        return self.root / "home"
-
-    @property
-    def app(self) -> Path:
-        """The app that `flwr run` is given."""
-        return self.root / "app"
 
     def log(self, name: str) -> Path:
         """Of a process."""
@@ -154,7 +138,7 @@ class FlowerFolder:
         (self.app / "pyproject.toml").write_text(_APP + lines, encoding="utf-8")
 
 
-# Flower's processes: started with their logs in files, awaited until ready, and stopped together.
+# The processes.
 
 GRACE_S: Final = 8.0
 """Between asking a process to end and killing it; a SuperNode takes leave of the SuperLink in that time."""
@@ -208,15 +192,7 @@ def start(
     log: Path,
     ending: signal.Signals = signal.SIGTERM,
 ) -> Running:
-    """Start a command that ends with us; see `lifetime`.
-
-    Args:
-        name: for people.
-        command: program and arguments.
-        environment: all of it.
-        log: to which its output is appended.
-        ending: the signal that it receives when we are killed.
-    """
+    """Start a command that ends with us, also by the signal `ending` when we are killed; see `lifetime`."""
     log.parent.mkdir(parents=True, exist_ok=True)
     bound = [sys.executable, "-m", "brainfed.sites.flower.lifetime", str(os.getpid()), str(int(ending)), *command]
     with log.open("ab") as output:
@@ -277,8 +253,8 @@ def start_superlink(
     On return it is ready, and knows the sites' keys.
 
     Args:
-        folder: with the certificate, its key, and the sites' public keys. The secret of our processes is made there.
-        sites: names.
+        folder: with the certificate, its key, and the public keys of the named sites. The secret of our processes is
+            made there.
         host: the address to listen on.
         port: the only one that sites reach.
         database: file that keeps registered sites and runs, at up to three times the processor time; None: in memory.
@@ -297,10 +273,8 @@ def start_superlink(
             ) from error
     write_private(folder.control_secret, secrets.token_hex(32).encode())
     command = [
-        *(sys.executable, "-m", "brainfed.sites.flower.superlink", "--host", host, "--port", str(port)),
-        *("--certificate", str(folder.certificate), "--certificate-key", str(folder.certificate_key)),
-        *("--secret", str(folder.control_secret), "--keys", *(str(folder.public_key(site)) for site in sites)),
-        *("--log", str(folder.log("coordinator"))),
+        *(sys.executable, "-m", "brainfed.sites.flower.superlink", "--folder", str(folder.root)),
+        *("--host", host, "--port", str(port), "--sites", *sites),
         *(("--database", str(database)) if database else ()),
     ]
     # Asked to end while a run is followed, a SuperLink waits for the follower; nobody would be left to kill it.
@@ -313,9 +287,7 @@ def start_superlink(
     return superlink
 
 
-def start_supernode(
-    folder: FlowerFolder, site: str, superlink: str, socket_path: Path, patience_s: float = PATIENCE_S
-) -> Running:
+def start_supernode(folder: FlowerFolder, site: str, superlink: str, socket_path: Path) -> Running:
     """Start a site's SuperNode. It has connected on return.
 
     A SuperNode that was killed, or whose machine lost power, is held for connected for up to 60 s, in which Flower lets
@@ -325,17 +297,15 @@ def start_supernode(
         folder: with the coordinator's certificate and the site's private key.
         site: its name.
         superlink: host:port of the coordinator.
-        socket_path: of the training process; see `doorway.serve`.
-        patience_s: how long a request waits for a training process that does not listen yet.
+        socket_path: of the training process; see `serve`.
 
     Raises:
         NotReadyError: nobody answered it in a minute.
         UserError: it did not connect.
     """
     command = [
-        *(sys.executable, "-m", "brainfed.sites.flower.node", "--superlink", superlink),
-        *("--certificate", str(folder.certificate), "--key", str(folder.private_key(site))),
-        *("--socket", str(socket_path), "--patience", str(patience_s)),
+        *(sys.executable, "-m", "brainfed.sites.flower.node", "--folder", str(folder.root), "--site", site),
+        *("--superlink", superlink, "--socket", str(socket_path)),
     ]
     log = folder.log(f"supernode-{site}")
     deadline = time.monotonic() + _HELD_S
@@ -375,13 +345,6 @@ def start_run(folder: FlowerFolder) -> Running:
         *("flwr", "run", str(folder.app), CONNECTION, "--stream"),
     ]
     return start("the study's run", command, folder.environment(), folder.log("run"))
-
-
-def free_port() -> int:
-    """A port of 127.0.0.1 that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _says(log: Path, start: int, words: bytes) -> bool:

@@ -1,7 +1,7 @@
 """Sums over sites of which the coordinator sees no part: SecAgg+ (Bell et al. 2020) over the hub.
 
 Flower 1.41 has the protocol for its own strategies (`secaggplus_mod`, `SecAggPlusWorkflow`). Its key agreement, its
-encryption of shares and its secret sharing are used; its masks are not (`masks`).
+encryption of shares and its secret sharing are used; its masks are not (`_secure_site.mask`).
 
 The coordinator is taken to follow the protocol and to be curious. One that invents sites, or keys in their names, is
 not held off: sites do not know each other's keys beforehand.
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -24,18 +24,19 @@ from flwr.supercore.primitives.asymmetric import bytes_to_private_key, bytes_to_
 from numpy.typing import NDArray
 
 from brainfed.runtime import UserError
-from brainfed.sites import ABSENT, REFUSED, SEALED, SLOWEST, DifferingSitesError, Hub, LostSitesError, Packet, SiteError
-from brainfed.sites.flower._secure_site import (
-    KEYS,
-    MASKED,
-    MOST_SITES,
+from brainfed.sites import (
+    ABSENT,
+    REFUSED,
     SAME_VERSION,
-    SHARES,
-    UNMASK,
-    decode,
-    mask,
-    pair_sign,
+    SEALED,
+    SLOWEST,
+    DifferingSitesError,
+    Hub,
+    LostSitesError,
+    Packet,
+    SiteError,
 )
+from brainfed.sites.flower._secure_site import KEYS, MASKED, MOST_SITES, SHARES, UNMASK, decode, mask, pair_sign
 
 # What sites reply in a secure sum, as the coordinator reads it: a reply that cannot be read names its site.
 
@@ -48,11 +49,7 @@ _BROKEN: Final = (LookupError, ValueError, TypeError, AttributeError, Unsupporte
 
 @dataclass(frozen=True)
 class Replies:
-    """Reads the replies of one sum.
-
-    Attributes:
-        names: site -> name.
-    """
+    """Reads the replies of one sum; `names` has those of the sites, by code."""
 
     names: Mapping[int, str]
 
@@ -85,12 +82,7 @@ class Replies:
         return found
 
     def masked(self, replies: Mapping[int, Packet], names: set[str]) -> tuple[NDArray[np.uint64], dict[str, list[int]]]:
-        """The sum of the masked numbers, and the shapes that it is made of.
-
-        Args:
-            replies: of the sites in the sum.
-            names: of the arrays.
-        """
+        """The sum of the masked numbers of the sites in the sum, and the shapes of its arrays of these names."""
         lead = min(replies)
         first: dict[str, list[int]] = {}
         total = np.zeros(0, np.uint64)
@@ -160,11 +152,6 @@ class Replies:
         )
 
 
-def is_seed(secret: bytes) -> bool:
-    """Whether bytes can be the seed of a mask."""
-    return len(secret) == SEED
-
-
 def is_private_key_of(public: str) -> Callable[[bytes], bool]:
     """Whether bytes are the private key that belongs to a public one."""
 
@@ -191,7 +178,7 @@ def _combined(shares: list[bytes], fits: Callable[[bytes], bool]) -> bytes | Non
     return secret if fits(secret) else None
 
 
-# Sums over sites of which the coordinator sees no part: SecAgg+ (Bell et al. 2020) over the hub.
+# The sum.
 
 ADDENDS: Final = "addends"
 """Kind of the request that a sum asks a site for."""
@@ -199,33 +186,15 @@ STEP_S: Final = 30.0
 """Seconds for a site to take up and answer one of the four requests, beside the time that its bytes take."""
 
 
-@dataclass(frozen=True)
-class SecureSum:
-    """A sum over sites.
-
-    Attributes:
-        tensors: name -> float64, the sum of the sites' tensors; exact to 2^-51 of the bound a site.
-        codes: the sites in the sum.
-    """
-
-    tensors: Mapping[str, NDArray[np.float64]]
-    codes: tuple[int, ...]
-
-
 class SecureSums:
-    """Adds up the numbers that sites hold back; see `sites._coordinator.SecureSums`.
-
-    Args:
-        hub: with a `site.Summand` at every site.
-        fewest: sites of a sum.
-    """
+    """Adds up the numbers that sites hold back, over `fewest` sites or more; see `sites._coordinator.SecureSums`."""
 
     def __init__(self, hub: Hub, fewest: int) -> None:
         self._hub, self._fewest = hub, fewest
 
     def __call__(
         self, sealed: Mapping[int, Packet], bounds: Mapping[str, float], needs_all: bool
-    ) -> tuple[dict[str, NDArray[Any]], tuple[int, ...]]:
+    ) -> tuple[dict[str, NDArray[np.float64]], tuple[int, ...]]:
         """Sums by name, and the sites in them.
 
         Raises:
@@ -236,22 +205,23 @@ class SecureSums:
         arrays = next(iter(sealed.values())).about[SEALED]["arrays"]
         size = 8 * sum(prod(shape) for shape, _ in arrays.values())
         fewest = len(asked) if needs_all else self._fewest
-        found = secure_sum(self._hub, asked, bounds, STEP_S + size / SLOWEST, fewest)
-        return dict(found.tensors), found.codes
+        return secure_sum(self._hub, asked, bounds, STEP_S + size / SLOWEST, fewest)
 
 
 def secure_sum(
     hub: Hub, requests: Mapping[int, Packet], bounds: Mapping[str, float], timeout: float, fewest: int = 2
-) -> SecureSum:
-    """The sum of the tensors that the sites reply, without any site's own.
+) -> tuple[dict[str, NDArray[np.float64]], tuple[int, ...]]:
+    """The sums of the tensors that the sites reply, by name, and the sites in them; no site's own is seen.
+
+    A sum is exact to 2^-51 of the bound a site.
 
     Four requests to each site: keys, shares, the masked reply, unmasking. A site that is lost after it sent shares is
     left out of the sum, and its masks are taken off with the others' shares.
 
     Args:
-        hub: with a `site.Summand` at every site.
+        hub: with a `Summand` at every site.
         requests: site code -> request for its addends; all of one step.
-        bounds: name of a reply's tensor -> largest `sealed.bound` of the sites.
+        bounds: name of a reply's tensor -> largest `brainfed.sites.bound` of the sites.
         timeout: seconds for each of the four.
         fewest: sites of the sum; more than half of those asked are needed in any case, also to take the masks off.
 
@@ -266,7 +236,8 @@ def secure_sum(
     session = secrets.token_hex(8)
 
     def ask(packets: Mapping[int, Packet], needed: int) -> dict[int, Packet]:
-        came = hub.ask({code: _of(session, packet) for code, packet in packets.items()}, timeout)
+        of_sum = {code: Packet(packet.kind, {**packet.about, "session": session}) for code, packet in packets.items()}
+        came = hub.ask(of_sum, timeout)
         replies = {code: reply for code, reply in came.items() if reply.kind != ABSENT}
         for code, reply in replies.items():
             if reply.kind == REFUSED:
@@ -278,7 +249,9 @@ def secure_sum(
 
     needed = max(threshold, fewest)
     begin = {"threshold": threshold, "bounds": dict(bounds)}
-    keys = ask({code: _bound_to(request, {**begin, "code": code}) for code, request in requests.items()}, needed)
+    # A sum begins with its request, which it keeps to.
+    asked = {code: {"kind": request.kind, "about": dict(request.about)} for code, request in requests.items()}
+    keys = ask({code: Packet(KEYS, {**begin, "code": code, **bound_to}) for code, bound_to in asked.items()}, needed)
     public = read.keys(keys)
     shares = ask({code: Packet(SHARES, {"keys": public}) for code in keys}, needed)
     masked = ask({code: Packet(MASKED, {"shares": read.shares_for(code, shares)}) for code in shares}, needed)
@@ -289,7 +262,7 @@ def secure_sum(
     answers = ask(dict.fromkeys(alive, unmask), threshold)
 
     for code in alive:
-        total = total - mask(read.secret(answers, SEEDS, code, threshold, is_seed), total.size)
+        total = total - mask(read.secret(answers, SEEDS, code, threshold, lambda seed: len(seed) == SEED), total.size)
     for code in gone:
         fits = is_private_key_of(public[str(code)][0])
         private = bytes_to_private_key(read.secret(answers, PRIVATE_KEYS, code, threshold, fits))
@@ -301,13 +274,4 @@ def secure_sum(
     for name, shape in shapes.items():
         tensors[name] = decode(total[start : start + prod(shape)], bounds[name]).reshape(shape)
         start += prod(shape)
-    return SecureSum(tensors, tuple(alive))
-
-
-def _of(session: str, packet: Packet) -> Packet:
-    return Packet(packet.kind, {**packet.about, "session": session}, packet.tensors)
-
-
-def _bound_to(request: Packet, begin: Mapping[str, Any]) -> Packet:
-    """A sum begins: with its request, which it keeps to."""
-    return Packet(KEYS, {**begin, "kind": request.kind, "about": dict(request.about)})
+    return tensors, tuple(alive)

@@ -28,7 +28,7 @@ from flwr.supercore.primitives.asymmetric import (
 from numpy.typing import NDArray
 
 from brainfed.runtime import UserError
-from brainfed.sites import ABSENT, Packet, fingerprint, is_bound
+from brainfed.sites import ABSENT, SAME_VERSION, Packet, fingerprint, is_bound
 from brainfed.sites import bound as bound_of
 
 # Real numbers as integers modulo 2^64, whose sum is the same in any order.
@@ -47,7 +47,7 @@ def encode(values: NDArray[Any], bound: float, name: str) -> NDArray[np.uint64]:
         name: of the tensor, for the error, which names no value.
 
     Raises:
-        UserError: a value is not finite; or the bound is none of `sealed.bound`, or below that of the values.
+        UserError: a value is not finite; or the bound is none of `brainfed.sites.bound`, or below that of the values.
     """
     real = np.asarray(values, dtype=np.float64)
     own = bound_of(real)
@@ -59,7 +59,7 @@ def encode(values: NDArray[Any], bound: float, name: str) -> NDArray[np.uint64]:
     if not is_bound(bound) or bound < own:
         raise UserError(
             f"{name}: expected a bound for a secure sum that is a power of 256 and not below this site's, found "
-            "another; run the same version of brainfed at the coordinator and at all sites."
+            f"another; {SAME_VERSION}"
         )
     return np.rint(real * (2.0**BITS / bound)).astype(np.int64).view(np.uint64)
 
@@ -79,9 +79,7 @@ def decode(steps: NDArray[np.uint64], bound: float) -> NDArray[np.float64]:
 def mask(seed: bytes, count: int) -> NDArray[np.uint64]:
     """The key stream of AES-256 in counter mode, (count,), under a key that is derived from all of the seed.
 
-    Args:
-        seed: of one sum alone; the same seed gives the same mask.
-        count: numbers wanted.
+    The same seed gives the same mask: it is of one sum alone.
     """
     key = HKDF(algorithm=SHA256(), length=32, salt=None, info=b"brainfed secure sum").derive(seed)
     encryptor = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
@@ -179,7 +177,7 @@ def _append(path: Path, line: bytes) -> None:
             os.close(folder)
 
 
-# A site's part in a secure sum: keys, shares of its secrets for the others, masked numbers, shares for unmasking.
+# The four steps of a sum.
 
 KEYS: Final = "secure-keys"
 SHARES: Final = "secure-shares"
@@ -189,7 +187,6 @@ STEPS: Final = (KEYS, SHARES, MASKED, UNMASK)
 """Kinds of requests of a sum, and of the replies."""
 DUE: Final = {KEYS: SHARES, SHARES: MASKED, MASKED: UNMASK}
 """What a sum asks for next."""
-SAME_VERSION: Final = "run the same version of brainfed at the coordinator and at all sites."
 
 
 @dataclass

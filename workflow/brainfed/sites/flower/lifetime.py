@@ -15,11 +15,8 @@ _PR_SET_PDEATHSIG: Final = 1
 def die_with_parent(parent: int, ending: signal.Signals = signal.SIGTERM) -> None:
     """Have the kernel send this process a signal when its parent ends. Linux alone; elsewhere it does nothing.
 
-    The kernel means the thread that started this process: start from a thread that lives as long as it should.
-
-    Args:
-        parent: the process expected as parent; if it has ended already, this process ends now.
-        ending: the signal.
+    The kernel means the thread that started this process: start from a thread that lives as long as it should. If the
+    expected parent has ended already, this process ends now.
     """
     if sys.platform != "linux":
         return

@@ -1,7 +1,9 @@
 """A hospital's SuperNode: `python -m brainfed.sites.flower.node`. It opens no port and runs no code from outside.
 
-It is Flower's SuperNode loop with shorter waits (`pauses`), and a thread that answers its tasks (`tasks`).
+It is Flower's SuperNode loop with shorter waits, and a thread that answers its tasks.
 """
+
+# ruff: noqa: N802 (names of Flower's methods)
 
 import argparse
 import threading
@@ -11,34 +13,15 @@ from logging import getLogger
 from pathlib import Path
 from typing import cast
 
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_ssh_private_key
 from flwr.app import Message
 from flwr.app.error import Error
 from flwr.common.constant import ErrorCode, SubStatus
-from flwr.proto.message_pb2 import (
-    ConfirmMessageReceivedRequest,
-    ConfirmMessageReceivedResponse,
-    PullObjectRequest,
-    PullObjectResponse,
-    PushObjectRequest,
-    PushObjectResponse,
-)
-from flwr.proto.runtime_pb2 import (
-    AcquireTaskRequest,
-    PullAppMessagesRequest,
-    PullAppMessagesResponse,
-    PullTaskInputRequest,
-    PullTaskInputResponse,
-    PushAppMessagesRequest,
-    PushAppMessagesResponse,
-    PushTaskOutputRequest,
-    PushTaskOutputResponse,
-)
+from flwr.proto import message_pb2, runtime_pb2
 from flwr.proto.task_pb2 import Task
 from flwr.supercore.constant import TaskType
 from flwr.supercore.heartbeat import HeartbeatSender
 from flwr.supercore.object_store import ObjectStoreFactory
+from flwr.supercore.primitives.asymmetric import public_key_to_bytes
 from flwr.supercore.runtime import RuntimeHttpClient
 from flwr.supernode.nodestate import NodeState, NodeStateFactory
 from flwr.supernode.runtime.run_clientapp import pull_task_input, push_message, push_task_output
@@ -46,7 +29,9 @@ from flwr.supernode.servicer.runtime import runtime_handlers
 from flwr.supernode.start_client_internal import start_client_internal
 
 from brainfed.sites import NOBODY, PATIENCE_S, NobodyThereError, Packet, ask_here
+from brainfed.sites.flower._certificates import site_key
 from brainfed.sites.flower._messages import Pauses, Verifier, addressed, shorten_node, to_records
+from brainfed.sites.flower._processes import FlowerFolder
 
 # A hospital's answer to a message of Flower's: the training process's reply, if the coordinator signed the request.
 #
@@ -55,17 +40,10 @@ from brainfed.sites.flower._messages import Pauses, Verifier, addressed, shorten
 
 @dataclass(frozen=True)
 class Relay:
-    """Passes requests to the training process and its replies back, and knows no more.
-
-    Attributes:
-        verifier: of the coordinator's signature.
-        socket: of the training process.
-        patience: seconds to wait for a training process that does not listen yet.
-    """
+    """Passes requests that the coordinator signed to the training process at a socket, and its replies back."""
 
     verifier: Verifier
     socket: Path
-    patience: float
 
     def __call__(self, message: Message) -> Message:
         """The training process's reply to a message, or a packet of kind `nobody`.
@@ -75,7 +53,7 @@ class Relay:
         """
         request = addressed(self.verifier.verified(message.content), message)
         try:
-            reply = ask_here(self.socket, request, self.patience)
+            reply = ask_here(self.socket, request, PATIENCE_S)
         except NobodyThereError as error:
             reply = Packet(NOBODY, {"sentence": str(error)}, number=request.number)
         return Message(to_records(reply), reply_to=message)
@@ -99,7 +77,9 @@ def answer_one(state: NodeState, relay: Answer) -> bool:
 
     An exception of the relay reaches the coordinator as Flower's error of a ClientApp.
     """
-    acquired = runtime_handlers.acquire_task(AcquireTaskRequest(supported_task_types=[TaskType.CLIENT_APP]), state)
+    acquired = runtime_handlers.acquire_task(
+        runtime_pb2.AcquireTaskRequest(supported_task_types=[TaskType.CLIENT_APP]), state
+    )
     if not acquired.token:
         return False
     task = acquired.task
@@ -129,31 +109,28 @@ class _Runtime:
     state: NodeState
     task: Task
 
-    def PullTaskInput(self, request: PullTaskInputRequest) -> PullTaskInputResponse:  # noqa: N802
+    def PullTaskInput(self, request: runtime_pb2.PullTaskInputRequest) -> runtime_pb2.PullTaskInputResponse:
         return runtime_handlers.pull_task_input(request, self.state, self.task)
 
-    def PullMessages(self, request: PullAppMessagesRequest) -> PullAppMessagesResponse:  # noqa: N802
+    def PullMessages(self, request: runtime_pb2.PullAppMessagesRequest) -> runtime_pb2.PullAppMessagesResponse:
         return runtime_handlers.pull_messages(request, self.state, self.task)
 
-    def PullObject(self, request: PullObjectRequest) -> PullObjectResponse:  # noqa: N802
+    def PullObject(self, request: message_pb2.PullObjectRequest) -> message_pb2.PullObjectResponse:
         return runtime_handlers.pull_object(request, self.state, self.task)
 
-    def ConfirmMessageReceived(  # noqa: N802
-        self, request: ConfirmMessageReceivedRequest
-    ) -> ConfirmMessageReceivedResponse:
+    def ConfirmMessageReceived(
+        self, request: message_pb2.ConfirmMessageReceivedRequest
+    ) -> message_pb2.ConfirmMessageReceivedResponse:
         return runtime_handlers.confirm_message_received(request, self.state, self.task)
 
-    def PushMessages(self, request: PushAppMessagesRequest) -> PushAppMessagesResponse:  # noqa: N802
+    def PushMessages(self, request: runtime_pb2.PushAppMessagesRequest) -> runtime_pb2.PushAppMessagesResponse:
         return runtime_handlers.push_messages(request, self.state, self.task)
 
-    def PushObject(self, request: PushObjectRequest) -> PushObjectResponse:  # noqa: N802
+    def PushObject(self, request: message_pb2.PushObjectRequest) -> message_pb2.PushObjectResponse:
         return runtime_handlers.push_object(request, self.state, self.task)
 
-    def PushTaskOutput(self, request: PushTaskOutputRequest) -> PushTaskOutputResponse:  # noqa: N802
+    def PushTaskOutput(self, request: runtime_pb2.PushTaskOutputRequest) -> runtime_pb2.PushTaskOutputResponse:
         return runtime_handlers.push_task_output(request, self.state, self.task)
-
-
-# A hospital's SuperNode: `python -m brainfed.sites.flower.node`. It opens no port and runs no code from outside.
 
 
 def answer_tasks(state: NodeState, pauses: Pauses, relay: Relay) -> None:
@@ -175,19 +152,16 @@ def answer_tasks(state: NodeState, pauses: Pauses, relay: Relay) -> None:
 def main() -> None:
     """Run the SuperNode until a signal ends it."""
     parser = argparse.ArgumentParser(description="A hospital's end of a federated study")
+    parser.add_argument("--folder", type=Path, required=True, help="of Flower's files")
+    parser.add_argument("--site", required=True, help="its name")
     parser.add_argument("--superlink", required=True, help="host:port of the coordinator")
-    parser.add_argument("--certificate", type=Path, required=True, help="the coordinator's certificate, PEM")
-    parser.add_argument("--key", type=Path, required=True, help="this site's private key")
     parser.add_argument("--socket", type=Path, required=True, help="of the training process")
-    parser.add_argument("--patience", type=float, default=PATIENCE_S, help="seconds to wait for the training process")
+
     given = parser.parse_args()
-    private = load_ssh_private_key(given.key.read_bytes(), None)
-    if not isinstance(private, ec.EllipticCurvePrivateKey):
-        parser.error(f"{given.key}: expected an ECDSA key")
-    certificate = given.certificate.read_bytes()
-    own = private.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
-    last = given.certificate.with_name(f"last-request-{given.key.name}")
-    relay = Relay(Verifier(certificate, own, last), given.socket, given.patience)
+    folder = FlowerFolder(given.folder)
+    private, certificate = site_key(folder.private_key(given.site)), folder.certificate.read_bytes()
+    last = folder.root / f"last-request-{given.site}"
+    relay = Relay(Verifier(certificate, public_key_to_bytes(private.public_key()), last), given.socket)
     pauses, states = shorten_node(), NodeStateFactory(objectstore_factory=ObjectStoreFactory())
     threading.Thread(target=answer_tasks, args=(states.state(), pauses, relay), daemon=True).start()
     start_client_internal(

@@ -2,31 +2,26 @@
 
 import logging
 import os
-from collections.abc import Callable, Mapping
-from importlib import import_module
 from pathlib import Path
-from typing import cast
 
 from flwr.app import Context
-from flwr.app.user_config import UserConfigValue
 from flwr.serverapp import Grid, ServerApp
 
-from brainfed.runtime import UserError
+from brainfed.runtime import UserError, resolve
 from brainfed.sites.flower._certificates import private_key, public_pem
 from brainfed.sites.flower._hub import Hub
 from brainfed.sites.flower._messages import Signer, shorten_grid
 from brainfed.sites.flower._processes import LINE, FlowerFolder
 from brainfed.sites.flower.lifetime import die_with_parent
 
-Entry = Callable[[Hub, Mapping[str, UserConfigValue]], None]
-"""The coordinator's function: hub and run configuration."""
-
 app = ServerApp()
 
 
 @app.main()
 def main(grid: Grid, context: Context) -> None:
-    """Run the entry; its log, and a `UserError` as one sentence, go to `logs/coordinator.log` of the folder.
+    """Run the entry, a function of the hub and the run's configuration.
+
+    Its log, and a `UserError` as one sentence, go to `logs/coordinator.log` of the folder.
 
     Each site must connect with the key of its name in the folder's `keys`.
     """
@@ -42,8 +37,7 @@ def main(grid: Grid, context: Context) -> None:
     logger.setLevel(logging.INFO)
     sites = str(config["sites"]).split(",")
     keys = {name: public_pem(folder.public_key(name)) for name in sites}
-    module, function = str(config["entry"]).split(":")
-    entry = cast(Entry, getattr(import_module(module), function))
+    entry = resolve(str(config["entry"]))
     try:
         entry(Hub(grid, dict(enumerate(sites)), keys, Signer(private_key(folder.certificate_key))), config)
     except UserError as error:

@@ -1,6 +1,6 @@
 """The coordinator's SuperLink: `python -m brainfed.sites.flower.superlink`.
 
-It is Flower's own application behind a guard (`guard`), at one port. It opens no other, whatever Flower's environment
+It is Flower's own application behind a guard, at one port. It opens no other, whatever Flower's environment
 variables say, and starts the study's ServerApp itself, in the place of `flower-superexec`.
 """
 
@@ -15,7 +15,6 @@ import threading
 import time
 from base64 import b64decode
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from logging import getLogger
 from pathlib import Path
 from typing import Final
@@ -50,7 +49,7 @@ from flwr.superlink.servicer.runtime import runtime_handlers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from brainfed.sites.flower._certificates import fingerprint, public_pem
-from brainfed.sites.flower._processes import LINE, SECRET_HEADER
+from brainfed.sites.flower._processes import LINE, SECRET_HEADER, FlowerFolder
 
 # What the coordinator's only port answers to whom: an ASGI application in front of Flower's.
 #
@@ -68,50 +67,6 @@ SITE_PATHS: Final = frozenset(
 """All that a SuperNode asks for. Flower's other two, `register-node` and `unregister-node`, are for unknown keys."""
 _OLDEST_S: Final = TIMESTAMP_TOLERANCE + SYSTEM_TIME_TOLERANCE
 _REFUSAL: Final = b"not found\n"
-
-
-@dataclass(frozen=True)
-class _Signed:
-    """What a request shows of who sent it.
-
-    Attributes:
-        key: public key, PEM, as written; of anybody.
-        signature: of the time.
-        time: as written.
-        age: seconds since that time.
-    """
-
-    key: bytes
-    signature: bytes
-    time: bytes
-    age: float
-
-    @staticmethod
-    def of(scope: Scope) -> "_Signed | None":
-        """Of a request whose headers can be read."""
-        shown = [_only(scope, name) for name in (FLEET_HTTP_PUBLIC_KEY_HEADER, FLEET_HTTP_SIGNATURE_HEADER)]
-        time = _only(scope, TIMESTAMP_HEADER) or b""
-        try:
-            key, signature = (b64decode(value or b"", validate=True) for value in shown)
-            moment = datetime.datetime.fromisoformat(time.decode("ascii"))
-            age = (datetime.datetime.now(datetime.UTC) - moment).total_seconds()
-        except (ValueError, TypeError):
-            return None
-        return _Signed(key, signature, time, age)
-
-    @property
-    def is_timely(self) -> bool:
-        """Whether Flower would take the time for its own."""
-        return -SYSTEM_TIME_TOLERANCE < self.age < _OLDEST_S
-
-    @property
-    def holds(self) -> bool:
-        """Whether the key is one of Flower's kind, and has signed the time, as Flower's SuperNode does."""
-        try:
-            key = bytes_to_public_key(self.key)
-        except (ValueError, UnsupportedAlgorithm):
-            return False
-        return isinstance(key, ec.EllipticCurvePublicKey) and verify_signature(key, self.time, self.signature)
 
 
 class Guard:
@@ -154,7 +109,6 @@ class Guard:
 
     def _is_of_a_site(self, scope: Scope) -> bool:
         path = scope.get("path", "")
-        signed = _Signed.of(scope)
         if (
             scope["type"] != "http"
             or scope["method"] != "POST"
@@ -162,15 +116,33 @@ class Guard:
             or scope.get("raw_path") != path.encode()
             or scope.get("root_path")
             or scope.get("query_string")
-            or signed is None
-            or not signed.holds
+            or (signed := _signed(scope)) is None
         ):
             return False
-        if signed.key in self._sites and signed.is_timely:
+        key, age = signed
+        if key in self._sites and -SYSTEM_TIME_TOLERANCE < age < _OLDEST_S:
             return True
         host, _ = scope.get("client") or ("an unknown address", 0)
-        self._refused(signed.key, host, -signed.age)
+        self._refused(key, host, -age)
         return False
+
+
+def _signed(scope: Scope) -> tuple[bytes, float] | None:
+    """Public key (PEM, of anybody) that signed the time of a request as Flower's SuperNode does, and seconds since.
+
+    None: no key of Flower's kind has.
+    """
+    shown = [_only(scope, name) for name in (FLEET_HTTP_PUBLIC_KEY_HEADER, FLEET_HTTP_SIGNATURE_HEADER)]
+    written = _only(scope, TIMESTAMP_HEADER) or b""
+    try:
+        key, signature = (b64decode(value or b"", validate=True) for value in shown)
+        moment = datetime.datetime.fromisoformat(written.decode("ascii"))
+        age = (datetime.datetime.now(datetime.UTC) - moment).total_seconds()
+        public = bytes_to_public_key(key)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        return None
+    holds = isinstance(public, ec.EllipticCurvePublicKey) and verify_signature(public, written, signature)
+    return (key, age) if holds else None
 
 
 def _only(scope: Scope, name: str) -> bytes | None:
@@ -205,25 +177,14 @@ logger = getLogger("brainfed.sites.flower.superlink")
 
 
 class Refusals:
-    """Warns of sites that signed their request and were refused.
-
-    Args:
-        sites: public key, PEM -> name, of the study's sites.
-        clock: seconds.
-    """
+    """Warns of sites that signed their request and were refused; `sites` has the study's, public key (PEM) -> name."""
 
     def __init__(self, sites: Mapping[bytes, str], clock: Callable[[], float] = time.monotonic) -> None:
         self._sites, self._clock = sites, clock
         self._said: dict[bytes, float] = {}
 
     def __call__(self, key: bytes, address: str, ahead: float) -> None:
-        """Note a refusal.
-
-        Args:
-            key: public key of the site, PEM, which signed the request.
-            address: where the request came from.
-            ahead: seconds that the site's clock is ahead of the coordinator's.
-        """
+        """Note a refusal; arguments as of the guard's `refused`."""
         now = self._clock()
         self._said = {each: said for each, said in self._said.items() if now - said < AGAIN_S}
         strangers = sum(each not in self._sites for each in self._said)
@@ -244,19 +205,14 @@ class Refusals:
             )
 
 
-# The coordinator's SuperLink: `python -m brainfed.sites.flower.superlink`.
+# The SuperLink itself.
 
 _LOOK_S: Final = 0.2
 """Between two looks for a ServerApp to start."""
 
 
 def register(states: LinkStateFactory, sites: Mapping[bytes, str]) -> None:
-    """Make the sites' keys known to Flower, as `flwr supernode register` does; a known key is passed over.
-
-    Args:
-        states: of the SuperLink.
-        sites: public key, PEM -> name.
-    """
+    """Make the sites' keys known to Flower, as `flwr supernode register` does; a known key is passed over."""
     account = AccountInfo(NOOP_FLWR_AID, NOOP_ACCOUNT_NAME)
     for key, name in sites.items():
         try:
@@ -283,35 +239,33 @@ def start_apps(states: LinkStateFactory, command: Sequence[str]) -> None:
 def main() -> None:
     """Run the SuperLink until a signal ends it."""
     parser = argparse.ArgumentParser(description="The coordinator's end of a federated study")
+    parser.add_argument("--folder", type=Path, required=True, help="of Flower's files")
     parser.add_argument("--host", required=True, help="the address to listen on")
     parser.add_argument("--port", type=int, required=True, help="the only one")
-    parser.add_argument("--certificate", type=Path, required=True, help="PEM")
-    parser.add_argument("--certificate-key", type=Path, required=True, help="its private key, PEM")
-    parser.add_argument("--secret", type=Path, required=True, help="file that the coordinator's processes can read")
-    parser.add_argument("--keys", type=Path, nargs="+", required=True, help="of the study's sites, each NAME.pub")
-    parser.add_argument("--log", type=Path, required=True, help="of what the coordinator's person should know")
+    parser.add_argument("--sites", nargs="+", required=True, help="names of the study's sites")
     parser.add_argument("--database", default=FLWR_IN_MEMORY_DB_NAME, help="file of registered sites and runs")
     given = parser.parse_args()
     os.environ["FLWR_DATABASE"] = given.database
-    sites = {public_pem(path): path.stem for path in given.keys}
-    warnings = logging.FileHandler(given.log, encoding="utf-8")
+    folder = FlowerFolder(given.folder)
+    sites = {public_pem(folder.public_key(name)): name for name in given.sites}
+    warnings = logging.FileHandler(folder.log("coordinator"), encoding="utf-8")
     warnings.setFormatter(logging.Formatter(LINE))
     getLogger("brainfed").addHandler(warnings)
     app = create_app()
     app.state.enable_supernode_auth = True
     command = [
-        *(sys.executable, "-m", "brainfed.sites.flower.program", str(given.secret), "flwr-serverapp"),
-        *("--runtime-api-address", f"127.0.0.1:{given.port}", "--root-certificates", str(given.certificate)),
+        *(sys.executable, "-m", "brainfed.sites.flower.program", str(folder.control_secret), "flwr-serverapp"),
+        *("--runtime-api-address", f"127.0.0.1:{given.port}", "--root-certificates", str(folder.certificate)),
         *("--parent-pid", str(os.getpid())),
     ]
     register(app.state.linkstate_factory, sites)
     threading.Thread(target=start_apps, args=(app.state.linkstate_factory, command), daemon=True).start()
     uvicorn.run(
-        Guard(app, given.secret.read_text(encoding="ascii"), sites, Refusals(sites)),
+        Guard(app, folder.control_secret.read_text(encoding="ascii"), sites, Refusals(sites)),
         host=given.host,
         port=given.port,
-        ssl_certfile=given.certificate,
-        ssl_keyfile=given.certificate_key,
+        ssl_certfile=folder.certificate,
+        ssl_keyfile=folder.certificate_key,
         ws="none",
         proxy_headers=False,
         server_header=False,

@@ -18,6 +18,7 @@ COPY workflow workflow
 COPY config config
 RUN make install
 
-ENV PATH=/brainfed/.venv/bin:$PATH HOME=/tmp
+# Snakemake asks for a name of the user, which a number from outside has not.
+ENV PATH=/brainfed/.venv/bin:$PATH HOME=/tmp USER=study
 WORKDIR /study
 ENTRYPOINT ["snakemake", "--snakefile", "/brainfed/workflow/Snakefile"]

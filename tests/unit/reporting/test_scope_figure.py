@@ -123,8 +123,8 @@ def test_the_piece_is_the_same_at_every_reading_and_hangs_together(folder, own):
 def test_the_subject_is_a_typical_one(folder):
     graphs = read(folder)
     subject = choose_piece(graphs).subject
-    for degrees in (graphs.whole_degrees, graphs.cut_degrees, graphs.own_degrees):
-        assert abs(degrees[subject] - np.median(degrees)) <= 1
+    for panel in graphs.panels:
+        assert abs(panel.degrees[subject] - np.median(panel.degrees)) <= 1
 
 
 def test_many_neighbours_and_institutions_are_drawn_in_part_and_counted_in_full(tmp_path):
@@ -134,7 +134,7 @@ def test_many_neighbours_and_institutions_are_drawn_in_part_and_counted_in_full(
     assert len(piece.members) == SUBJECTS and len(piece.institutions) <= INSTITUTIONS
     with drawing():
         said = scope_figure(graphs, piece).axes[0].texts[0].get_text()
-    count = int(graphs.whole_degrees[piece.subject])
+    count = int(graphs.panels[0].degrees[piece.subject])
     drawn = len(np.union1d(piece.neighbours(graphs.kept), piece.neighbours(graphs.removed)))
     assert drawn < count and said == f"Ringed subject: {count} neighbours ({drawn} drawn)"
 
@@ -173,8 +173,9 @@ def test_the_numbers_of_a_square_are_those_counted_by_hand(tmp_path):
 def test_the_finding_has_the_mean_of_the_own_graphs_if_they_exist(folder):
     graphs = read(folder)
     said = finding(graphs)
-    assert said.endswith(f"in its institution\u2019s own graph it has {graphs.own_degrees.mean():.1f}")
-    assert f"{graphs.cut_degrees.mean():.1f} of its {graphs.whole_degrees.mean():.1f}" in said
+    whole, cut, own = (f"{panel.degrees.mean():.1f}" for panel in graphs.panels)
+    assert said.endswith(f"in its institution\u2019s own graph it has {own}")
+    assert f"{cut} of its {whole}" in said
 
 
 @pytest.mark.parametrize("pairs", [[], [(0, 1)]])

@@ -1,7 +1,7 @@
 """Figures of generated nodes: fidelity, distribution of features, doses."""
 
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import altair as alt
@@ -10,7 +10,7 @@ import pandas as pd
 from sklearn.decomposition import PCA
 
 from brainfed.papers._fedni_figures import cost_chart, readings_chart, surface_chart
-from brainfed.papers._fedni_nodes import AGREEMENT_ROWS, COSINE_ROWS, EDGE_ROWS, ShownFidelity, read_fidelity
+from brainfed.papers._fedni_nodes import MEASURES, ShownFidelity, read_fidelity
 from brainfed.papers._fedni_readings import (
     LOWER,
     UPPER,
@@ -30,7 +30,6 @@ from brainfed.reporting import (
     RULE,
     SERIES,
     ExperimentOutline,
-    Interval,
     Scored,
     ShownVariant,
     read_scored,
@@ -64,7 +63,6 @@ from brainfed.runtime import Float32, Float64, read_arrays
 
 FEWEST_PARENTS = 10
 """Smallest number of parents for a normal interval."""
-Reads = Callable[[ShownFidelity], Mapping[str, Interval]]
 
 
 def fidelity_chart(outline: ExperimentOutline) -> Chart:
@@ -72,17 +70,15 @@ def fidelity_chart(outline: ExperimentOutline) -> Chart:
     shown = read_fidelity(outline.variants)
     if not shown:
         return note_chart("fidelity is known under `graph.scope: global_cut` alone")
-    parts: list[tuple[str, str, Mapping[str, str], Reads]] = [
-        ("Joined to the right subjects?", "F1 of recovered edges", EDGE_ROWS,
-         lambda one: {row: sure(one.edges[row]) for row in EDGE_ROWS}),
-        ("Features like theirs?", "cosine with the true missing neighbours", COSINE_ROWS, lambda one: one.cosine),
-        ("... beyond the institution's mean?", "centred cosine (0: knows that mean alone)", COSINE_ROWS,
-         lambda one: one.centred),
-        ("Of the right sex?", "share of pairs that agree", AGREEMENT_ROWS, lambda one: one.sex),
-        ("Of the right age?", "share of pairs that agree", AGREEMENT_ROWS, lambda one: one.age),
-    ]  # fmt: skip
     panels = [titled(_calibration(shown), "How many are missing?")]
-    panels += [titled(_rows(shown, title, rows, reads), name) for name, title, rows, reads in parts]
+    for question, title, measure in (
+        ("Joined to the right subjects?", "F1 of recovered edges", "edges"),
+        ("Features like theirs?", "cosine with the true missing neighbours", "cosine"),
+        ("... beyond the institution's mean?", "centred cosine (0: knows that mean alone)", "centred"),
+        ("Of the right sex?", "share of pairs that agree", "sex"),
+        ("Of the right age?", "share of pairs that agree", "age"),
+    ):
+        panels.append(titled(_rows(shown, title, measure), question))
     pairs = [alt.hconcat(*panels[start : start + 2], spacing=60) for start in range(0, len(panels), 2)]
     named = next((one for one in shown if one.variant.name == outline.reference), shown[0])
     return headed(
@@ -122,15 +118,15 @@ def _calibration(shown: Sequence[ShownFidelity]) -> Panel:
     return lines_panel(lines, across, "true number", width=280, height=150, domain=(0, top), columns=2, aside=False)
 
 
-def _rows(shown: Sequence[ShownFidelity], title: str, rows: Mapping[str, str], reads: Reads) -> Panel:
+def _rows(shown: Sequence[ShownFidelity], title: str, measure: str) -> Panel:
     table = []
-    for row, words in rows.items():
+    for row, words in MEASURES[measure].items():
         for one in shown:
-            found = reads(one)[row]
+            found = one.measures[measure][row]
             low, high = (found.low, found.high) if found.known else (found.mean, found.mean)
             table.append({
                 "variant": one.variant.name, "method": one.variant.title, "group": one.variant.title,
-                "row": words.removeprefix("baseline: "), "hollow": row != "generated", "mean": round(found.mean, 4),
+                "row": words, "hollow": row != "generated", "mean": round(found.mean, 4),
                 "low": round(low, 4), "high": round(high, 4),
                 "shown": rounded(found.mean, 2) if np.isfinite(found.mean) else "\u2013",
             })  # fmt: skip
@@ -256,7 +252,9 @@ def dose_chart(axis: str, members: Sequence[ExperimentOutline], scored: Mapping[
     """
     doses, variants = read_doses(axis, members, scored), members[0].variants
     columns = by_cap(variants)
-    marks = _marks(columns)
+    # A line without points for each name of new nodes, the same in every column.
+    words = dict.fromkeys(node_words(variant, shown) for shown in columns for variant in shown)
+    marks = {word: numbered(number, word) for number, word in enumerate(words)}
     ticks = {dose.value: f"{dose.value:g}" for dose in doses}
     bounds, others = _bounds(doses, variants), _others(doses, variants)
     key = [*bounds, *marks.values(), *others]
@@ -277,12 +275,6 @@ def dose_chart(axis: str, members: Sequence[ExperimentOutline], scored: Mapping[
         *(alt.hconcat(*(pair[row] for pair in pairs), spacing=40).resolve_scale(y="shared") for row in (0, 1))
     )
     return headed(panels, dose_finding(axis_title(axis), doses, variants))
-
-
-def _marks(columns: Sequence[Sequence[ShownVariant]]) -> dict[str, DrawnLine]:
-    """Name of the new nodes -> its line without points, the same in every column."""
-    words = dict.fromkeys(node_words(variant, shown) for shown in columns for variant in shown)
-    return {word: numbered(number, word) for number, word in enumerate(words)}
 
 
 def _bounds(doses: Sequence[Dose], variants: Sequence[ShownVariant]) -> list[DrawnLine]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from brainfed.reporting import Interval, PageTests, ShownVariant, rounded, significant
-from brainfed.reporting.charts import over_people
+from brainfed.reporting.charts import over_people, sure
 from brainfed.runtime import read_arrays, read_json
 
 METRICS = {"accuracy": "accuracy", "auc": "AUC"}
@@ -79,14 +79,10 @@ def _count(path: str) -> tuple[float, ...]:
 
 
 def count_sentences(generated: Sequence[GeneratedNodes], split: Mapping[str, Any]) -> list[str]:
-    """Sentences on variants without generated nodes, with a limit that decides their number, or with too many.
-
-    Args:
-        generated: generated nodes of the variants; a control shares the numbers of its generator.
-    """
+    """Sentences on variants without generated nodes, with a limit that decides their number, or with too many."""
     said = []
     for nodes in generated:
-        if nodes.variant.is_control:
+        if nodes.variant.is_control:  # It shares the numbers of its generator.
             continue
         title, predicted = nodes.variant.title, rounded(nodes.predicted, 2)
         if not nodes.predicts:
@@ -179,18 +175,16 @@ def _judged(p: float) -> str:
 # `inpainting._fidelity` defines the numbers. The true neighbours are known after a cut alone.
 
 NORMAL_95 = 1.96
-COSINE_ROWS = {
-    "generated": "generated nodes",
-    "mean_neighbour": "baseline: mean of the visible neighbours",
-    "institution_mean": "baseline: mean of the institution",
-    "parent": "baseline: the subject itself",
+GENERATED_ROW = {"generated": "generated nodes"}
+COSINES = GENERATED_ROW | {
+    "mean_neighbour": "mean of the visible neighbours",
+    "institution_mean": "mean of the institution",
+    "parent": "the subject itself",
 }
-AGREEMENT_ROWS = {"generated": "generated nodes", "parent": "baseline: the subject itself", "chance": "chance"}
-EDGE_ROWS = {
-    "generated": "generated nodes",
-    "visible_neighbours": "baseline: the visible neighbours",
-    "random": "baseline: drawn at random",
-}
+AGREEMENTS = GENERATED_ROW | {"parent": "the subject itself", "chance": "chance"}
+EDGES = GENERATED_ROW | {"visible_neighbours": "the visible neighbours", "random": "drawn at random"}
+MEASURES = {"cosine": COSINES, "centred": COSINES, "sex": AGREEMENTS, "age": AGREEMENTS, "edges": EDGES}
+"""Measure -> what it is known of: the generated nodes, and baselines that know less, in words."""
 
 
 @dataclass(frozen=True)
@@ -204,11 +198,10 @@ class ShownFidelity:
         ratio_predicted, ratio_generated: sum of predicted (generated) over the sum of true numbers.
         correlation: Spearman's correlation of predicted with true numbers.
         degree_correlation: the same for the number of visible neighbours, a baseline.
-        cosine, centred: row of `COSINE_ROWS` -> mean cosine with all true missing neighbours.
         parents: subjects with a generated neighbour, minimum over repeats.
-        gain: generated minus the mean of the visible neighbours, centred, paired by parent.
-        sex, age: row of `AGREEMENT_ROWS` -> share that agrees.
-        edges: row of `EDGE_ROWS` -> F1.
+        gain: generated minus the mean of the visible neighbours, centred cosine, paired by parent.
+        measures: measure and row of `MEASURES` -> mean cosine with all true missing neighbours (`cosine`, `centred`),
+            share that agrees (`sex`, `age`), or F1 without an interval (`edges`).
     """
 
     variant: ShownVariant
@@ -220,13 +213,9 @@ class ShownFidelity:
     ratio_generated: float
     correlation: float
     degree_correlation: float
-    cosine: dict[str, Interval]
-    centred: dict[str, Interval]
     parents: int
     gain: Interval
-    sex: dict[str, Interval]
-    age: dict[str, Interval]
-    edges: dict[str, float]
+    measures: Mapping[str, Mapping[str, Interval]]
 
 
 @dataclass(frozen=True)
@@ -260,16 +249,19 @@ def fidelity_rows(found: Sequence[ShownFidelity]) -> list[FidelityRow]:
     """Every measure, inside it every variant."""
     counts, visible = "number missing: rank correlation", "number of visible neighbours"
     rows = [FidelityRow(counts, one.variant, one.correlation, {visible: one.degree_correlation}) for one in found]
-    for measure, titles, reads in (
-        ("features: cosine", COSINE_ROWS, "cosine"),
-        ("features: centred cosine", COSINE_ROWS, "centred"),
-        ("sex that agrees (share)", AGREEMENT_ROWS, "sex"),
-        ("age that agrees (share)", AGREEMENT_ROWS, "age"),
+    for measure, title in (
+        ("cosine", "features: cosine"),
+        ("centred", "features: centred cosine"),
+        ("sex", "sex that agrees (share)"),
+        ("age", "age that agrees (share)"),
+        ("edges", "recovered edges: F1"),
     ):
         for one in found:
-            values = {row: measured.mean for row, measured in getattr(one, reads).items()}
-            rows.append(_row(measure, one.variant, titles, values))
-    return rows + [_row("recovered edges: F1", one.variant, EDGE_ROWS, one.edges) for one in found]
+            means = {row: each.mean for row, each in one.measures[measure].items()}
+            generated = means.pop("generated")
+            known = {MEASURES[measure][row]: mean for row, mean in means.items() if np.isfinite(mean)}
+            rows.append(FidelityRow(title, one.variant, generated, known))
+    return rows
 
 
 def count_sentence(found: ShownFidelity) -> str:
@@ -282,15 +274,6 @@ def count_sentence(found: ShownFidelity) -> str:
     )
 
 
-def _row(measure: str, variant: ShownVariant, titles: dict[str, str], values: dict[str, float]) -> FidelityRow:
-    baselines = {
-        titles[row].removeprefix("baseline: "): value
-        for row, value in values.items()
-        if row != "generated" and np.isfinite(value)
-    }
-    return FidelityRow(measure, variant, values["generated"], baselines)
-
-
 def read_fidelity(variants: Sequence[ShownVariant]) -> list[ShownFidelity]:
     """The fidelity of every variant that has one."""
     return [_read_fidelity(variant) for variant in variants if variant.fidelity]
@@ -299,14 +282,13 @@ def read_fidelity(variants: Sequence[ShownVariant]) -> list[ShownFidelity]:
 def _read_fidelity(variant: ShownVariant) -> ShownFidelity:
     found = [read_json(path) for path in variant.fidelity]
     counts, features, phenotypes = ([repeat[part] for repeat in found] for part in ("count", "feature", "phenotype"))
-    cosine, centred = (
-        {row: _measured([_cosine(repeat[name], row) for repeat in features]) for row in COSINE_ROWS}
-        for name in ("cosine", "centred")
-    )
-    sex, age = (
-        {row: _measured([repeat[name][row] for repeat in phenotypes]) for row in AGREEMENT_ROWS}
-        for name in ("sex", "age")
-    )
+    measures = {
+        **{name: {row: _measured([_cosine(repeat[name], row) for repeat in features]) for row in COSINES}
+           for name in ("cosine", "centred")},
+        **{name: {row: _measured([repeat[name][row] for repeat in phenotypes]) for row in AGREEMENTS}
+           for name in ("sex", "age")},
+        "edges": {row: sure(_mean([repeat["edges"][row]["f1"] for repeat in found])) for row in EDGES},
+    }  # fmt: skip
     return ShownFidelity(
         variant=variant,
         calibration=tuple(
@@ -320,13 +302,9 @@ def _read_fidelity(variant: ShownVariant) -> ShownFidelity:
         ratio_generated=_mean([count["ratio_generated"] for count in counts]),
         correlation=_mean([count["predicted"]["spearman"] for count in counts]),
         degree_correlation=_mean([count["visible_degree"]["spearman"] for count in counts]),
-        cosine=cosine,
-        centred=centred,
         parents=min(repeat["parents"] for repeat in found),
         gain=_measured([repeat["centred"]["gains"]["mean_neighbour"]["to_all"] for repeat in features]),
-        sex=sex,
-        age=age,
-        edges={row: _mean([repeat["edges"][row]["f1"] for repeat in found]) for row in EDGE_ROWS},
+        measures=measures,
     )
 
 

@@ -149,11 +149,7 @@ def why_sentences(cohort: CohortOutline, outline: ExperimentOutline, compared: P
 
 
 def homophily_sentences(table: pd.DataFrame, words: ClassWords = DIAGNOSIS_WORDS) -> list[str]:
-    """Share of neighbours with the same diagnosis, and the share by chance.
-
-    Args:
-        table: title, label, found, chance, a row a graph and label (`homophily_table`).
-    """
+    """Share of neighbours with the same diagnosis, and the share by chance, from a `homophily_table`."""
     means = table[table["label"] == words.target].groupby("title", sort=False)[["found", "chance"]].mean()
     parts = [
         f"{rounded(100 * found, 0)} % ({title}; by chance {rounded(100 * chance, 0)} %)"

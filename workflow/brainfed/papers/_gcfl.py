@@ -112,11 +112,9 @@ THRESHOLDS: Mapping[str, tuple[float, float, int]] = {
 
 
 def printed_gains(outline: ExperimentOutline, cohort: str) -> dict[str, PrintedGain]:
-    """Variant -> its printed numbers, for variants with the settings of a row of a cohort's table.
+    """Variant -> its printed numbers, for variants with the settings of a row of the table of `cohort`, in any case.
 
-    Args:
-        outline: an experiment; one with another evaluation than the paper's has no printed numbers.
-        cohort: name of the cohort, in any case.
+    An experiment with another evaluation than the paper's has no printed numbers.
     """
     if outline.paper != GCFL_PAPER or not evaluated_as_gcfl(outline, cohort):
         return {}
@@ -206,9 +204,8 @@ def read_gains(known: Known) -> GainTable | None:
 def gain_table(table: pd.DataFrame, outline: ExperimentOutline, cohort: str) -> GainTable:
     """The table from `evaluation._scores.COLUMNS`.
 
-    Args:
-        outline: the experiment. Where its repeats draw institutions anew, gains and spreads of institutions are left
-            out: a mean over runs would join unrelated institutions.
+    Where repeats draw institutions anew, gains and spreads of institutions are left out: a mean over runs would join
+    unrelated institutions.
     """
     variants, single = outline.variants, not outline.draws_anew
     held: Held = table.set_index(["variant", "scoring"]).to_dict("index")

@@ -104,11 +104,7 @@ def _metadata(content: str, element: str) -> str:
 
 
 def inline(content: str, prefix: str, alternative: str) -> str:
-    """An SVG file as an element of a page: one image with alternative text, which shares no id with another one.
-
-    Args:
-        prefix: start of all its ids.
-    """
+    """An SVG file as an element of a page: one image with alternative text; all its ids begin with `prefix`."""
     body = content[re.search(r"<svg\b", content).start() :]  # type: ignore[union-attr]
     body = re.sub(r"<!--.*?-->|<metadata.*?</metadata>", "", body, flags=re.DOTALL)
     used = set(re.findall(r"(?:url\(#|xlink:href=\"#)([^\")]+)", body))

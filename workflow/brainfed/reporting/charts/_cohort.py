@@ -350,11 +350,7 @@ def draw_cohort(
     outputs: Mapping[str, str],
     words: ClassWords = DIAGNOSIS_WORDS,
 ) -> None:
-    """Write the SVGs called flow, sites, ages, series, motion and quality.
-
-    Args:
-        outputs: figure -> path.
-    """
+    """Write the SVGs called flow, sites, ages, series, motion and quality to the paths `outputs`."""
     people = read_cohort(participants, included, measures)
     covered = pd.concat([read_table(path, ["subject", "region", "coverage"]) for path in coverage], ignore_index=True)
     save_chart(flow_chart(people, words), outputs["flow"])

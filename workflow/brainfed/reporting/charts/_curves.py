@@ -253,11 +253,7 @@ MIDDLE = 0.55
 def confusion_chart(
     predictions: pd.DataFrame, variants: Sequence[ShownVariant], words: ClassWords = DIAGNOSIS_WORDS
 ) -> alt.TopLevelMixin:
-    """Share of every true class that a method predicts as each class, over all runs.
-
-    Args:
-        predictions: variant, repeat, label and the scores.
-    """
+    """Share of every true class that a method predicts as each class, over all runs."""
     repeats = int(predictions["repeat"].nunique())
     found = confusion_table(predictions)
     nouns = words.many if words.count == 2 else words.short

@@ -77,11 +77,7 @@ SHOWN = 20
 def draw_measures(
     measures: str, participants: str, included: str, outputs: Mapping[str, str], words: ClassWords
 ) -> None:
-    """Write the SVG called measures, and the numbers called summary.
-
-    Args:
-        outputs: figure -> path.
-    """
+    """Write the SVG called measures, and the numbers called summary, to the paths `outputs`."""
     known = labelled_subjects(participants, included)
     file = read_arrays(measures, ["measures"])
     values = file.arrays["measures"][[file.subjects.index(subject) for subject in known]].astype(np.float64)

@@ -120,12 +120,7 @@ class Sizes:
 
 
 def draw_sizes(graphs: str, participants: str, included: str, drawn: str, summary: str, words: ClassWords) -> None:
-    """Write the SVG and the summary.
-
-    Args:
-        participants: subject, site, diagnosis: id, data set and class of a graph.
-        included: the graphs of the analysis.
-    """
+    """Write the SVG and the summary; `participants` has ids, data sets (as site) and classes of the graphs."""
     file = read_arrays(graphs)
     people = read_table(participants, ["subject", "site", "diagnosis"]).set_index("subject").loc[list(file.subjects)]
     decided = read_table(included, ["subject", "included"]).set_index("subject")["included"]
@@ -218,9 +213,7 @@ def in_order(institutions: Sequence[str], clusters: IntArray) -> Partitions:
     Clusters are cut and never joined, so the institutions of a cluster have been together in every round before, and
     follow each other.
 
-    Args:
-        institutions: M names.
-        clusters: (T, M).
+    `institutions` are M names, and `clusters` (T, M).
     """
     numbered = _largest_keeps(clusters)
     order = np.lexsort([np.arange(len(institutions)), *numbered[::-1]])

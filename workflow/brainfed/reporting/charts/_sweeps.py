@@ -276,12 +276,7 @@ def _shown(value: object) -> str:
 
 
 def clients_chart(members: Sequence[ExperimentOutline], scored: Mapping[str, Scored]) -> Chart:
-    """A line a variant over the members' numbers of institutions.
-
-    Args:
-        members: experiments that differ in their number of institutions.
-        scored: experiment -> its scores.
-    """
+    """A line a variant over the members' numbers of institutions; `scored`: experiment -> its scores."""
     ordered = sorted(members, key=lambda member: int(member.split["count"]))
     counts = [int(member.split["count"]) for member in ordered]
     variants = list({variant.name: variant for member in ordered for variant in member.variants}.values())

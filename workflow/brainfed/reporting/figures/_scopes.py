@@ -32,6 +32,23 @@ INSTITUTIONS, SUBJECTS = 5, 24
 
 
 @dataclass(frozen=True)
+class Panel:
+    """One graph.
+
+    Attributes:
+        title: its name.
+        degrees: (n,) neighbours of every subject.
+        edges: existing edges.
+        removed: edges that the cut removed; None without a cut.
+    """
+
+    title: str
+    degrees: IntArray
+    edges: Sequence[Edges]
+    removed: Edges | None = None
+
+
+@dataclass(frozen=True)
 class ScopeGraphs:
     """The edges of one repeat, self-loops left out.
 
@@ -52,19 +69,15 @@ class ScopeGraphs:
         return np.bincount(np.concatenate([each.row for each in edges]), minlength=len(self.institution))
 
     @property
-    def whole_degrees(self) -> IntArray:
-        """(n,) number of neighbours before the cut."""
-        return self.degrees(self.kept, self.removed)
-
-    @property
-    def cut_degrees(self) -> IntArray:
-        """(n,) number of neighbours after the cut."""
-        return self.degrees(self.kept)
-
-    @property
-    def own_degrees(self) -> IntArray | None:
-        """(n,) number of neighbours in every institution's own graph."""
-        return None if self.own is None else self.degrees(self.own)
+    def panels(self) -> list[Panel]:
+        """The graph over all subjects, the same after the cut, and every institution's own if given."""
+        shown = [
+            Panel("One graph over everybody", self.degrees(self.kept, self.removed), (self.kept, self.removed)),
+            Panel("Cut between institutions", self.degrees(self.kept), (self.kept,), self.removed),
+        ]
+        if self.own is not None:
+            shown.append(Panel("Every institution\u2019s own graph", self.degrees(self.own), (self.own,)))
+        return shown
 
 
 @dataclass(frozen=True)
@@ -146,8 +159,7 @@ def choose_piece(graphs: ScopeGraphs) -> Piece:
 
 
 def _typical(graphs: ScopeGraphs) -> int:
-    degrees = [graphs.whole_degrees, graphs.cut_degrees, graphs.own_degrees]
-    away = sum(np.abs(degree - np.median(degree)) for degree in degrees if degree is not None)
+    away = sum(np.abs(panel.degrees - np.median(panel.degrees)) for panel in graphs.panels)
     lost = graphs.degrees(graphs.removed) > 0
     return int(np.argmin(np.where(lost | ~lost.any(), away, np.inf)))
 
@@ -169,23 +181,6 @@ OWN_LINE, OTHERS_LINE, REMOVED_LINE = "#3c424b", "#ccd0d6", "#8b929c"
 REMOVED_STYLE: LineStyle = (0, (2.2, 2.2))
 
 
-@dataclass(frozen=True)
-class Panel:
-    """One graph of the piece.
-
-    Attributes:
-        title: name of the graph.
-        degrees: (n,) neighbours of every subject.
-        edges: existing edges.
-        removed: edges that the cut removed; None without a cut.
-    """
-
-    title: str
-    degrees: IntArray
-    edges: Sequence[Edges]
-    removed: Edges | None = None
-
-
 def draw_scopes(cut: str, own: str | None, split: str, path: str) -> None:
     """Write the figure of one repeat: the graph of scope `global_cut`, and that of scope `local` if one is used."""
     graphs = read_scope_graphs(cut, own, split)
@@ -195,12 +190,7 @@ def draw_scopes(cut: str, own: str | None, split: str, path: str) -> None:
 
 def scope_figure(graphs: ScopeGraphs, piece: Piece) -> Figure:
     """The piece once a panel in one layout: over all subjects, cut, and every institution's own if given."""
-    panels = [
-        Panel("One graph over everybody", graphs.whole_degrees, (graphs.kept, graphs.removed)),
-        Panel("Cut between institutions", graphs.cut_degrees, (graphs.kept,), graphs.removed),
-    ]
-    if graphs.own is not None and graphs.own_degrees is not None:
-        panels.append(Panel("Every institution\u2019s own graph", graphs.own_degrees, (graphs.own,)))
+    panels = graphs.panels
     places, discs = _layout(graphs, piece)
     corners = _corners(discs)
     across, up = corners[1] - corners[0]
@@ -222,11 +212,9 @@ def scope_figure(graphs: ScopeGraphs, piece: Piece) -> Figure:
 
 def finding(graphs: ScopeGraphs) -> str:
     """Mean number of a subject's neighbours in the cut and own graphs."""
-    whole, cut = (rounded(float(degrees.mean()), 1) for degrees in (graphs.whole_degrees, graphs.cut_degrees))
+    whole, cut, *own = (rounded(float(panel.degrees.mean()), 1) for panel in graphs.panels)
     said = f"The cut leaves a subject {cut} of its {whole} neighbours on average"
-    if graphs.own_degrees is None:
-        return said
-    return f"{said}; in its institution\u2019s own graph it has {rounded(float(graphs.own_degrees.mean()), 1)}"
+    return f"{said}; in its institution\u2019s own graph it has {own[0]}" if own else said
 
 
 def _caption(piece: Piece, panel: Panel) -> str:

@@ -69,11 +69,7 @@ SEEN = {"x": "from the side", "y": "from behind", "z": "from above, front at the
 
 
 def name_sides(axes: Axes, view: str) -> None:
-    """Write the sides of a view above the brain, and below it where it is looked at from.
-
-    Args:
-        view: `x`, `y` or `z`, as nilearn's `display_mode`.
-    """
+    """Write the sides of a view (nilearn's `display_mode`) above the brain, and below it where it is looked at from."""
     for x, word, side in zip((0.12, 0.88), SIDES[view], ("left", "right"), strict=True):
         axes.text(x, 0.93, word, transform=axes.transAxes, ha=side, fontsize=8.5, fontweight="bold")
     axes.text(0.5, -0.06, SEEN[view], transform=axes.transAxes, ha="center", fontsize=7.5, color=FAINT)

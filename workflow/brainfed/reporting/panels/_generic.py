@@ -1,6 +1,5 @@
 """The panels that any method may have, in the order of the page at each place."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from brainfed.reporting import METRIC_TITLES, SHOWN_METRICS, Picture, ShownVariant, mixed_versions
@@ -47,15 +46,6 @@ def _scopes(known: Known) -> frozenset[str] | None:
     both = frozenset({"global_cut", "local"})
     scopes = {variant.setting("graph.scope") for variant in known.outline.variants}
     return both if scopes >= both and "scopes" in known.cohort.figures else None
-
-
-def _predictions(known: Known) -> Mapping[str, Picture] | None:
-    """Right and wrong predictions of all test subjects together, where these may be pooled."""
-    return known.pictures if known.outline.pooled else None
-
-
-def _calibration(known: Known) -> Picture | None:
-    return known.pictures["calibration"] if known.outline.pooled else None
 
 
 def _subgroups(known: Known) -> Picture | None:
@@ -218,13 +208,19 @@ GENERIC: tuple[Panel, ...] = (
     Panel("scores", Place.SCORES, _scores, "panels/scores.html.j2"),
     Panel("twins", Place.SCORES, _twins, "panels/twins.html.j2"),
     Panel("tests", Place.SCORES, _tests, "panels/tests.html.j2"),
-    Panel("predictions", Place.SCORES, _predictions, "panels/predictions.html.j2"),
+    Panel(
+        "predictions", Place.SCORES,
+        lambda known: known.pictures if known.outline.pooled else None, "panels/predictions.html.j2",
+    ),
     Panel(
         "drops", Place.AFTER_SCORES,
         lambda known: drop_table(known.outline.variants, known.scored, known.institutions), "panels/drops.html.j2",
     ),
     Panel("patterns", Place.EXPLANATION, _patterns, "panels/patterns.html.j2"),
-    Panel("calibration", Place.EXPLANATION, _calibration, "panels/calibration.html.j2"),
+    Panel(
+        "calibration", Place.EXPLANATION,
+        lambda known: known.pictures["calibration"] if known.outline.pooled else None, "panels/calibration.html.j2",
+    ),
     Panel("subgroups", Place.EXPLANATION, _subgroups, "panels/subgroups.html.j2"),
     Panel(
         "exchanges", Place.TRAFFIC,

@@ -3,7 +3,7 @@ from ._confounds import (
     confound_sentences,
 )
 from ._exchanges import (
-    Crossing, Exchange, Cost, read_exchanges, with_totals, read_crossings, crossings_of, read_costs, readable,
+    Crossing, Cost, read_exchanges, with_totals, read_crossings, crossings_of, read_costs, readable,
     readable_bytes, readable_seconds,
 )
 from ._follow import write_followed
@@ -13,7 +13,7 @@ from ._scores import (
     difference_table, TwinRow, twin_rows, missing_twins, twin_notes,
 )
 from ._robustness import (
-    Drop, DropTable, read_drops, drop_table, poison_finding, ATTACK_TITLES, AuditTable, Leak, read_audit, read_leaks,
+    Drop, read_drops, drop_table, poison_finding, ATTACK_TITLES, AuditTable, Leak, read_audit, read_leaks,
     spent,
 )
 from ._subjects import Characteristic, characteristics, Ways, read_ways, Count, FlowStep, flow_steps
@@ -21,13 +21,13 @@ from ._subjects import Characteristic, characteristics, Ways, read_ways, Count, 
 __all__ = [
     "ShownGraph", "read_graph", "distinct_titles", "homophily_table", "site_trace_table", "SiteRow", "site_rows",
     "find_confounds", "confound_sentences",
-    "Crossing", "Exchange", "Cost", "read_exchanges", "with_totals", "read_crossings", "crossings_of", "read_costs",
+    "Crossing", "Cost", "read_exchanges", "with_totals", "read_crossings", "crossings_of", "read_costs",
     "readable", "readable_bytes", "readable_seconds",
     "write_followed",
     "ShownPattern", "read_strongest", "planted_sentences", "ViewRow", "view_rows", "shown_patterns", "end_name",
     "SCOPE_TITLES", "Cell", "score_cell", "Row", "ScoreTable", "DifferenceTable", "without_effect", "score_rows",
     "undefined_count", "difference_table", "TwinRow", "twin_rows", "missing_twins", "twin_notes",
-    "Drop", "DropTable", "read_drops", "drop_table", "poison_finding", "ATTACK_TITLES", "AuditTable", "Leak",
+    "Drop", "read_drops", "drop_table", "poison_finding", "ATTACK_TITLES", "AuditTable", "Leak",
     "read_audit", "read_leaks", "spent",
     "Characteristic", "characteristics", "Ways", "read_ways", "Count", "FlowStep", "flow_steps",
 ]

@@ -5,6 +5,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -98,3 +99,16 @@ def test_the_environment_of_conda_has_the_locked_versions() -> None:
     environment = yaml.safe_load((REPOSITORY / "workflow" / "envs" / "brainfed.yaml").read_text())
     # A path to the file would lead elsewhere: Snakemake copies the environment's file to where it makes it.
     assert environment["dependencies"][-1]["pip"] == [line for line in lines if line and not line.startswith("#")]
+
+
+def test_an_installed_copy_has_every_file_of_the_library(tmp_path: Path) -> None:
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(REPOSITORY / name, tmp_path)
+    library = tmp_path / "workflow" / "brainfed"
+    shutil.copytree(REPOSITORY / "workflow" / "brainfed", library, ignore=shutil.ignore_patterns("__pycache__"))
+    build = f"from setuptools.build_meta import build_wheel; build_wheel({str(tmp_path)!r})"
+    subprocess.run([sys.executable, "-c", build], cwd=tmp_path, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        installed = {name for name in archive.namelist() if name.startswith("brainfed/")}
+    assert installed == {f"brainfed/{file.relative_to(library)}" for file in library.rglob("*") if file.is_file()}

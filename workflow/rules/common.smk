@@ -88,7 +88,7 @@ from brainfed.configuration.layout import (
 from brainfed.configuration.planning import REPEAT, split_content
 from brainfed.configuration.stages.graphs import max_generated
 from brainfed.configuration.stages.registry import KINDS
-from brainfed.runtime import UserError, keep_whatever_the_dates, run_alone, versions
+from brainfed.runtime import UserError, end_when_asked, run_alone, versions
 from brainfed.runtime.devices import (
     announce,
     gpus,
@@ -100,7 +100,9 @@ from brainfed.runtime.records import (
     Records,
     SourceTree,
     code_digest,
+    dated_ahead,
     install,
+    keep_whatever_the_dates,
     state_sources,
 )
 
@@ -161,10 +163,6 @@ def gpus_allowed():
 keep_whatever_the_dates(globals())
 if workflow.is_main_process:
     announce(gpus_allowed())
-    run_alone(
-        f"{BASE} {PROJECT.project}",
-        lambda: lock_files(Path("results"), PROJECT.cohorts, PROJECT.project),
-    )
     RECORDS = Records(
         Path(".snakemake") / "brainfed-contents.json",
         versions() if PROJECT.library_versions == "rerun" else {},
@@ -213,7 +211,7 @@ def joint(is_joint):
     study = PROJECT.study
     if not study.site:
         return {}
-    held = {
+    values = {
         "sites": list(study.ordered),
         "site": study.site,
         "noise": study.noise,
@@ -221,7 +219,7 @@ def joint(is_joint):
         "entry": SITE_JOB,
         "code": code_of(SITE_JOB),
     }
-    return {"study": lambda wildcards: held if is_joint(wildcards) else {}}
+    return {"study": lambda wildcards: values if is_joint(wildcards) else {}}
 
 
 def job_needs(mem_mb, runtime):
@@ -236,9 +234,26 @@ def job_needs(mem_mb, runtime):
     }
 
 
+def say_if_dated_ahead(paths):
+    if said := dated_ahead(dict.fromkeys(map(str, paths))):
+        print(said, file=sys.stderr)
+
+
+# No job reads a phenotype table: its values are parameters.
+if workflow.is_main_process:
+    say_if_dated_ahead(PHENOTYPE_TABLES)
+
+
 onstart:
+    end_when_asked()
     if workflow.is_main_process:
+        if workflow.execution_settings.lock:
+            try:
+                run_alone(lock_files(Path("results"), PROJECT.cohorts, PROJECT.project))
+            except UserError as error:
+                raise WorkflowError(str(error)) from None
         RECORDS.announce()
+        say_if_dated_ahead(path for job in workflow.dag.jobs for path in (*job.input, *job.output))
     for name, listing in LISTINGS.items():
         if listing.unlisted:
             print(
@@ -343,7 +358,7 @@ def experiment_tables():
 def lists_of_issues():
     """The lists of issues of the data behind these tables."""
     experiments = REPORTS[PROJECT.project]
-    cohorts = dict.fromkeys(name for one in experiments for name in one.cohorts)
+    cohorts = dict.fromkeys(name for experiment in experiments for name in experiment.cohorts)
     return [f"results/{cohort}/cohort/issues.tsv" for cohort in cohorts]
 
 

@@ -3,7 +3,7 @@
 from snakemake.exceptions import WorkflowError
 
 from brainfed.runtime import UserError, end_when_asked, keep_one_timer
-from brainfed.runtime.forking import job_shell, measure_forked_jobs
+from brainfed.runtime.forking import job_shell
 from brainfed.runtime.jobs import require_room
 
 # `job_needs` gives it to every rule with a script, as the resource `shell_exec`: a prefix would act on all rules,
@@ -13,6 +13,9 @@ try:
     JOB_SHELL = job_shell(forks=workflow.is_main_process)
 except UserError as error:
     raise WorkflowError(str(error)) from None
-measure_forked_jobs()
 keep_one_timer()
 end_when_asked()
+
+
+onstart:
+    end_when_asked()

@@ -204,8 +204,8 @@ def test_padding_of_a_fold_with_fewer_public_subjects_is_no_subject(attack, monk
     fit, left = RecurrentClients.fit, []
 
     def noted(clients, number, chosen):
-        replies, held = fit(clients, number, chosen), clients.teaching.public.held
-        left.extend(reply.tensors["logits"][~held] for reply in replies.values())
+        replies, real = fit(clients, number, chosen), clients.teaching.public.real
+        left.extend(reply.tensors["logits"][~real] for reply in replies.values())
         return replies
 
     monkeypatch.setattr(RecurrentClients, "fit", noted)

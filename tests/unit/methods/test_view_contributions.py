@@ -88,3 +88,17 @@ def test_parts_that_miss_a_subject_break_the_contract():
     parts[3] = np.nan
     with pytest.raises(ValueError, match="expected finite contributions"):
         check(inputs, replace(outcome, contributions=parts))
+
+
+def test_the_scaling_of_the_views_goes_with_a_model_that_helps_an_unseen_institution():
+    views = two_views().views
+    one, two = 10 + 10 + 1, (3 + 1) * 30 + 30 + 1  # means, of three sites and of all in view two, deviations, scale
+    held_out = replace(method_inputs(75, 40, split="leave-one-site-out"), views=views)
+    outcome = trained("ridge local", held_out)
+    check(held_out, outcome)
+    crossed = {(row["name"], row["direction"], row["institutions"], row["bytes"]) for row in outcome.crossings}
+    assert crossed == {
+        (name, direction, institutions, copies * 8 * numbers)
+        for name, numbers in (("model", 41), ("scaling", one + two))
+        for direction, institutions, copies in (("upload", "1 2", 2), ("download", "0", 2))
+    }

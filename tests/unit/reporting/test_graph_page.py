@@ -115,7 +115,7 @@ def test_a_page_without_fedni_names_no_rows_of_it(page):
 def test_more_than_two_classes_of_graphs_are_no_subjects():
     words = class_words("class", ("a", "b", "c"))
     assert not [slot for slot, word in words.slots.items() if "subject" in word]
-    assert {"graph of another class"} == {named.one[0] for _, named in words.contrasts}
+    assert {"graph of another class"} == {named.singular[0] for _, named in words.contrasts}
     people = class_words("diagnosis", ("CN", "MCI", "AD"))
     assert people.slots["patients"] == "subjects of a class"
     assert (people.subjects, people.site, people.unread) == ("subjects", "site", "imaging")

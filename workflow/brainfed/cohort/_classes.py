@@ -64,7 +64,7 @@ class ClassWords:
 
     Attributes:
         target: `diagnosis` or `sex`.
-        one: name of one subject of each class; of two classes 1 is the positive one.
+        singular: name of one subject of each class; of two classes 1 is the positive one.
         many: the same in the plural, in the order in which messages name them.
         targets: the target in the plural.
         condition: what patients have, as `autism`; empty: not named.
@@ -72,7 +72,7 @@ class ClassWords:
     """
 
     target: Target
-    one: dict[int, str]
+    singular: dict[int, str]
     many: dict[int, str]
     targets: str
     condition: str = ""
@@ -81,7 +81,7 @@ class ClassWords:
     @property
     def count(self) -> int:
         """Number of classes."""
-        return len(self.one)
+        return len(self.singular)
 
     @property
     def shown(self) -> tuple[int, ...]:
@@ -103,17 +103,17 @@ class ClassWords:
 
     @property
     def subjects(self) -> str:
-        """What the cohort consists of: `class` is the target of public graphs, of whom nobody is a person."""
+        """Members of the cohort in words: the target `class` is that of public graphs, which are no people."""
         return "graphs" if self.target == "class" else "subjects"
 
     @property
     def site(self) -> str:
-        """What a site is."""
+        """A site in words: `data set` or `site`."""
         return "data set" if self.target == "class" else "site"
 
     @property
     def unread(self) -> str:
-        """What baselines do not read."""
+        """Data that baselines do not read, in words."""
         return "graphs" if self.target == "class" else "imaging"
 
     @property
@@ -129,7 +129,7 @@ class ClassWords:
                 code,
                 ClassWords(
                     self.target,
-                    {0: f"{self.subjects[:-1]} of another class", 1: self.one[code]},
+                    {0: f"{self.subjects[:-1]} of another class", 1: self.singular[code]},
                     {0: "all others", 1: self.many[code]},
                     self.targets,
                 ),
@@ -143,13 +143,13 @@ class ClassWords:
 
         Of more than two classes a caption speaks of one class and all others, as `contrasts` do.
         """
-        two, singular = self.count == 2, self.subjects[:-1]
+        two, subject = self.count == 2, self.subjects[:-1]
         return {
             "diagnosis": self.target,
             "diagnoses": self.targets,
-            "patient": self.one[1] if two else f"{singular} of a class",
+            "patient": self.singular[1] if two else f"{subject} of a class",
             "patients": self.many[1] if two else f"{self.subjects} of a class",
-            "control": self.one[0] if two else f"{singular} of another class",
+            "control": self.singular[0] if two else f"{subject} of another class",
             "controls": self.many[0] if two else "all others",
             "classes": self.listed,
             "subjects": self.subjects,

@@ -269,8 +269,8 @@ def read_config(path: Path) -> Mapping[str, Any]:
     content = read_yaml(path)
     if not isinstance(content, Mapping):
         # Its content may be a table of subjects, which no message repeats.
-        found = {str: "a text", list: "a list", type(None): "nothing"}.get(type(content), "a single value")
-        raise UserError(f"{path}: expected keys with values, found {found}; fix the file, or name the config.")
+        kind = {str: "a text", list: "a list", type(None): "nothing"}.get(type(content), "a single value")
+        raise UserError(f"{path}: expected keys with values, found {kind}; fix the file, or name the config.")
     return content
 
 

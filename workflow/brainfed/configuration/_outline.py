@@ -384,7 +384,7 @@ def cohort_outline(layout: Layout, inputs: CohortInputs, experiments: Sequence[E
 
 
 def _followed(layout: Layout, cohort: str, experiments: Sequence[Experiment]) -> str:
-    """The way of the subjects that issues name, to their scores in the cohort's first experiment on the page."""
+    """The table that follows the subjects with issues to their scores in the cohort's first experiment on the page."""
     shown = [experiment.name for experiment in experiments if cohort in experiment.cohorts]
     allowed = layout.plan.project.report.show_subjects and shown
     return f"results/{cohort}/tables/{shown[0]}-subjects.json" if allowed else ""

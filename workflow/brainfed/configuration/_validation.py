@@ -117,7 +117,7 @@ def nearest(name: str, allowed: Sequence[str]) -> str:
 
 
 def _sentences(kind: type, error: ValidationError) -> list[str]:
-    """A sentence a problem; those of settings that contradict each other come last."""
+    """One sentence for each problem; those of settings that contradict each other come last."""
     problems = sorted(error.errors(include_url=False), key=lambda problem: problem["type"] == "value_error")
     return [_sentence(kind, problem) for problem in problems]
 
@@ -125,7 +125,7 @@ def _sentences(kind: type, error: ValidationError) -> list[str]:
 def _sentence(kind: type, problem: ErrorDetails) -> str:
     place = [str(part) for part in problem["loc"][1:] if part != "[key]"]
     place = place[:-1] if place[-1:] == ["str"] else place
-    location, found, category = ".".join(place), _shown(problem["input"]), problem["type"]
+    location, value, category = ".".join(place), _shown(problem["input"]), problem["type"]
     if category == "value_error":
         return f"{_at(kind, place, str(problem['ctx']['error']).rstrip('.'))}."
     if category == "unexpected_keyword_argument":
@@ -133,7 +133,7 @@ def _sentence(kind: type, problem: ErrorDetails) -> str:
             return f"{location}: {removed}."
         allowed = [field.name for field in fields(_kind_at(kind, place[:-1]))]
         if absent := _not_yet(kind, place):
-            meant = next((f"did you mean {one!r}?" for one in allowed if place[-1] in one), "remove it.")
+            meant = next((f"did you mean {name!r}?" for name in allowed if place[-1] in name), "remove it.")
             return f"unknown key {location!r}: {absent}; {meant}"
         return f"unknown key {location!r}{nearest(place[-1], allowed)} Allowed here: {', '.join(allowed)}."
     if category == "literal_error":
@@ -141,7 +141,7 @@ def _sentence(kind: type, problem: ErrorDetails) -> str:
         end = nearest(str(problem["input"]), choices)
         if end == "." and (absent := _not_yet(kind, place)):
             end = f"; {absent}."
-        return f"{location}: expected one of {', '.join(choices)}, found {found}{end}"
+        return f"{location}: expected one of {', '.join(choices)}, found {value}{end}"
     if category in ("missing", "too_long", "tuple_type"):
         listed = place[:-1] if isinstance(problem["loc"][-1], int) else place
         if (sentence := _of_fixed_list(kind, listed, problem["input"])) is not None:
@@ -149,17 +149,17 @@ def _sentence(kind: type, problem: ErrorDetails) -> str:
     if category == "missing":
         return f"{location} is missing; add it."
     prefix = f"{location}: " if location else ""
-    return f"{prefix}expected {_expected(problem)}, found {found}; {_remedy(problem)}."
+    return f"{prefix}expected {_expected(problem)}, found {value}; {_remedy(problem)}."
 
 
 def _not_yet(kind: type, place: Sequence[str]) -> str:
-    """What is said, by its settings' `NOT_YET` or ours, of a key that asks for what does not exist; empty: nothing."""
+    """The sentence on a key for something that does not exist yet, from `NOT_YET`; else empty."""
     known = {**NOT_YET, **getattr(_kind_at(kind, place[:-1]), "NOT_YET", {})}
     return known.get(place[-1], "") if place else ""
 
 
 def _at(kind: type, place: Sequence[str], sentence: str) -> str:
-    """A sentence of settings, which do not know where they are, that begins with the whole key."""
+    """The sentence of a settings class, which does not know its place, with the whole key in front."""
     if not place:
         return sentence
     first, settings = re.split(r"[.:]", sentence, maxsplit=1)[0], _kind_at(kind, place)
@@ -213,8 +213,8 @@ def _of_fixed_list(kind: type, place: Sequence[str], value: Any) -> str | None:
         return None
     count, default = len(get_args(hint)), field.default
     example = f", as in {list(default)}" if isinstance(default, tuple) else ""
-    found = f"{len(value)} in {_shown(value)}" if isinstance(value, list) else _shown(value)
-    return f"{'.'.join(place)}: expected a list of {count} values, found {found}; write {count}{example}."
+    content = f"{len(value)} in {_shown(value)}" if isinstance(value, list) else _shown(value)
+    return f"{'.'.join(place)}: expected a list of {count} values, found {content}; write {count}{example}."
 
 
 def _kind_at(kind: Any, place: Sequence[str]) -> Any:

@@ -28,7 +28,7 @@ from brainfed.configuration.prune import EXTENDS, schema
 from brainfed.configuration.stages import registry
 from brainfed.methods import METHODS, Method
 
-# --- Rows: a key, its type, its default, its meaning ---
+# Rows: a key, its type, its default, its meaning.
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ def _plain(hint: Any) -> str:
     return f"NAME: {_either(_choices(arguments[1]))}" if origin in (dict, Mapping) else WORDS[hint]
 
 
-# --- The keys that most studies change ---
+# The keys that most studies change.
 
 TOP = "The project"
 """Heading of the section on keys at the top of a config."""
@@ -180,7 +180,7 @@ FIRST_KEYS = (
 
 
 def first_keys() -> str:
-    """The section on them."""
+    """The section on the keys that most studies change."""
     head = ["## The ten keys you will change", "", "| key | default | example | what it decides |", "|---|---|---|---|"]
     lines = [
         f"| {link(key.section, f'`{key.path}`')} | {default_of(setting_at(key.path))} | `{key.example}` "
@@ -199,7 +199,7 @@ def setting_at(path: str) -> "Field[Any]":
     return {field.name: field for field in fields(kind)}[last]
 
 
-# --- A study: the settings of the project, then of each part, and of the parts within it ---
+# A study: the settings of the project, then of each part, and of the parts within it.
 
 LEAST_IN_COMMON = 3
 """Keys that a part has in common with the part around it, from which on they are not printed again."""
@@ -246,7 +246,7 @@ def _summary(kind: Any) -> str:
     return f"{(kind.__doc__ or '').strip().splitlines()[0]}\n"
 
 
-# --- Methods: the dataclasses that several have, an entry for each, and the settings of stages that they bring ---
+# Methods: the dataclasses that several have, an entry for each, and the settings of stages that they bring.
 
 HEADING, SHARED = "method: {}", "shared: {}"
 DECLARATION = re.compile(r"brainfed\.methods\.\w+\.declaration")
@@ -355,7 +355,7 @@ def _differing(settings: Mapping[str, Any]) -> str:
     return f" (`{flow}`)" if flow else ""
 
 
-# --- The page ---
+# The page.
 
 
 def manual() -> str:

@@ -19,17 +19,17 @@ from brainfed.samples import FittedModel, LabelledSubjects
 
 
 def wire_name(parameter: str) -> str:
-    """`weight_own_0` of a module is `weight-own-0` on the wire."""
+    """Name of a parameter on the wire: `weight_own_0` becomes `weight-own-0`."""
     return parameter.replace("_", "-")
 
 
 def parameters_by_wire_name(module: torch.nn.Module) -> dict[str, torch.nn.Parameter]:
-    """The learnable tensors of a module."""
+    """The learnable tensors of a module by their names on the wire."""
     return {wire_name(name): parameter for name, parameter in module.named_parameters()}
 
 
 def content_of(tensors: Mapping[str, Tensor], stacked: int = 0) -> dict[str, tuple[tuple[int, ...], int]]:
-    """Shapes and bytes of an entry of tensors, for the ledger, without their first `stacked` axes."""
+    """For the ledger: the shape of each tensor without its first `stacked` axes, and the bytes of an entry."""
     return {name: (tuple(tensor.shape[stacked:]), tensor.element_size()) for name, tensor in tensors.items()}
 
 

@@ -57,7 +57,7 @@ def averaging(schedule: FederationSettings, streams: Streams, defence: Defence |
 
 
 class Schedule(Protocol):
-    """Lengths of a training."""
+    """How many rounds and local epochs a training has."""
 
     @property
     def rounds(self) -> int:
@@ -108,7 +108,7 @@ class Training(ABC, Generic[Subjects, Lengths]):
 
     @property
     def pooled(self) -> bool:
-        """Whether one trainer has all subjects."""
+        """Whether one trainer pools all subjects."""
         return self.topology == "central"
 
     @property
@@ -177,7 +177,7 @@ def train_networks(training: AnyTraining) -> Outcome:
 
 
 def train_by_round(training: AnyTraining) -> tuple[Outcome, Float64]:
-    """The same, and the member scores (T, F, n, C) by round; T = 1 where an engine has the last alone."""
+    """Train all folds; also return member scores (T, F, n, C) by round, T = 1 where an engine has the last alone."""
     for fold in range(training.inputs.folds):
         require_training_subjects(training.inputs, fold)
     ledger, stacks = training.ledger(), training.stacks
@@ -241,7 +241,7 @@ def run_rounds(
     checkpoint: Checkpoint,
     progress: Progress,
 ) -> Strategy:
-    """Train the clients in place; the server, which is `strategy` where all institutions are here."""
+    """Train the clients in place and return the server: `strategy` itself where all institutions are here."""
     server = link.server(strategy, rounds)
     federate(clients, server, wire, rounds, checkpoint, progress, link.pace(Pace()))
     return server
@@ -256,7 +256,7 @@ def run_until_finished(
     checkpoint: Checkpoint,
     progress: Progress,
 ) -> EndingStrategy:
-    """The same until the server has converged, or for `most` rounds."""
+    """Train as `run_rounds` does, until the server has converged or for `most` rounds."""
     server = link.ending_server(strategy, most)
     federate(clients, server, wire, most, checkpoint, progress, link.pace(Pace()), finished=server.finished)
     return server
@@ -316,7 +316,7 @@ FOLD_AXIS = {
     "shares": 1,
     "taught": 1,
 }
-"""Of the arrays of an `Outcome` of networks."""
+"""Position of the fold axis in the arrays of an `Outcome` of networks."""
 
 
 def _joined(outcomes: Sequence[Outcome]) -> Outcome:

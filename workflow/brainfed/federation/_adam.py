@@ -63,7 +63,7 @@ class Adam:
         }
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Copy a state from `arrays`."""
+        """Restore a state from `arrays`."""
         for name, tensors in self._state().items():
             for index, tensor in enumerate(tensors):
                 tensor.copy_(torch.from_numpy(arrays[f"{index}/{name}"]))

@@ -20,7 +20,7 @@ IntArray = NDArray[np.int64]
 
 
 def attacked_institutions(share: float, institutions: int, streams: Streams) -> frozenset[int]:
-    """Codes of the first ceil(share M) of a random order of M institutions; a larger share holds those of a smaller."""
+    """Codes of the first ceil(share M) of a random order of M institutions; a larger share includes a smaller one's."""
     order = streams.numpy("attacked").permutation(institutions)
     return frozenset(order[: share_of(share, institutions)].tolist())
 
@@ -68,13 +68,13 @@ class FarUploads:
     The benign mean of a fold is that of the institutions that take part in it and are not attacked, all of equal
     weight. If none is left, it is the mean of what the attacked ones would have sent.
 
-    With `one` only the first attacked institution that takes part in a fold is far, and all others send the mean of the
-    benign uploads and the far one (OFOM); else each is far in a direction of its own (PAF).
+    With `ofom` only the first attacked institution that takes part in a fold is far, and all others send the mean of
+    the benign uploads and the far one (OFOM); else each is far in a direction of its own (PAF).
     """
 
     attacked: Collection[int]
     federation: Federation
-    one: bool
+    ofom: bool
 
     @torch.no_grad()
     def __call__(
@@ -90,7 +90,7 @@ class FarUploads:
         honest |= present & ~honest.any(dim=0)
         count = honest.sum(dim=0)
         mean = average([replies[code].tensors for code in codes], honest / count.clamp(min=1))
-        if self.one:
+        if self.ofom:
             sent = self._one_far(number, mean, count, {code: replies[code].samples > 0 for code in poisoned})
         else:
             sent = {code: self._far(number, mean, code) for code in poisoned}
@@ -181,4 +181,4 @@ def attack_of(settings: RobustnessSettings, federation: Federation) -> Attack | 
     if settings.attack in ("sign_flip", "scale"):
         start = {name: tensor.clone() for name, tensor in federation.start.items()}
         return partial(_false_updates, attacked, TURNED if settings.attack == "sign_flip" else SCALED, start)
-    return FarUploads(attacked, federation, one=settings.attack == "ofom")
+    return FarUploads(attacked, federation, ofom=settings.attack == "ofom")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from brainfed.runtime.jobs import stop_asked
 
-# The interval between checkpoints.
+# When a training writes its state: often enough to lose little, and seldom enough to cost little.
 
 Arrays = dict[str, NDArray[Any]]
 

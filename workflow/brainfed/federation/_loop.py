@@ -34,7 +34,7 @@ class Clients(Protocol):
         """Arrays that later rounds and the results depend on, after `receive` and `score` of round `number`."""
 
     def load(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Copy the `state` after round `number`."""
+        """Restore the `state` after round `number`."""
 
 
 # The rounds of every family: choose -> train -> privatise, attack, record -> aggregate -> broadcast.

@@ -77,7 +77,7 @@ def add_normal(weights: Tensor, scale: float, generator: torch.Generator) -> Non
 # to the end of the job, about twice `MOST_BYTES`, more where a round needs more.
 
 MOST_BYTES = 1 << 29
-"""Of numbers that wait to be used; one round's may take more."""
+"""Bytes of numbers that wait to be used; those of one round may take more."""
 ITEM_BYTES = 4
 
 Draw = Callable[[Stream, Shape, int], Tensor]

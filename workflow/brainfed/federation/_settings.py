@@ -60,7 +60,7 @@ TRIMMING = ("trimmed_mean", "krum", "multi_krum")
 """Defences that read `trim`."""
 
 SHARE = 0.25
-"""Of the institutions, if an attack names no other."""
+"""Share of the institutions that is attacked, if an attack names no other."""
 
 ROUNDING = 9
 """Decimals of share x institutions: 0.07 x 100 is 7.000000000000001."""

@@ -1,9 +1,4 @@
-"""Crossings outside rounds: to a server and back, a pool, a loan of subjects, means of groups, help with a fit, sums.
-
-Each function records its tensors in the ledger. Code that reads data of another institution calls one of them.
-`add_up` is the only way to a sum over processes: it checks what is sent, and its caller records what each institution
-sends.
-"""
+"""The ledger of what leaves an institution, and all crossings outside rounds."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -158,6 +153,10 @@ def _with_shape(known: str, shape: Sequence[int]) -> str:
 
 
 # Crossings outside rounds: to a server and back, a pool, a loan of subjects, means of groups, help with a fit, sums.
+#
+# Each function records its tensors in the ledger. Code that reads data of another institution calls one of them.
+# `add_up` is the only way to a sum over processes: it checks what is sent, and its caller records what each institution
+# sends.
 
 Content = Mapping[str, tuple[tuple[int, ...], int]]
 """Name -> shape and bytes of one entry."""

@@ -6,7 +6,7 @@ from ._connectome import (
 from ._embedding import BLOCK_ENTRIES, OVERSAMPLES, EXACT_RANK
 from ._neighbours import Nodes, row_blocks, mean_pairwise_distance, similarity, Edges, nearest, symmetric
 from ._population import FittedPart, fit_parts, PopulationGraph, build_graph, homophily
-from ._propagation import Graph, normalised_adjacency, edges_by_block, dense_block, neighbour_mean, known_phenotypes
+from ._propagation import Graph, known_phenotypes, normalised_adjacency, edges_by_block, dense_block, neighbour_mean
 from ._tudataset import read_data_set, joined, GraphFiles, write_graphs
 
 __all__ = [
@@ -16,6 +16,6 @@ __all__ = [
     "BLOCK_ENTRIES", "OVERSAMPLES", "EXACT_RANK",
     "Nodes", "row_blocks", "mean_pairwise_distance", "similarity", "Edges", "nearest", "symmetric",
     "FittedPart", "fit_parts", "PopulationGraph", "build_graph", "homophily",
-    "Graph", "normalised_adjacency", "edges_by_block", "dense_block", "neighbour_mean", "known_phenotypes",
+    "Graph", "known_phenotypes", "normalised_adjacency", "edges_by_block", "dense_block", "neighbour_mean",
     "read_data_set", "joined", "GraphFiles", "write_graphs",
 ]

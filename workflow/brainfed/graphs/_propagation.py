@@ -23,6 +23,18 @@ class Graph:
     nodes: int
 
 
+def known_phenotypes(settings: GraphSettings, *, site: IntArray, sex: IntArray, age: Float64) -> GraphSettings:
+    """Settings without phenotypes that are unknown for all subjects, such as sex under the target sex.
+
+    Args:
+        site: (n,) codes, -1 unknown.
+        sex: (n,) codes, -1 unknown.
+        age: (n,) years, NaN unknown.
+    """
+    known = {"site": (site >= 0).any(), "sex": (sex >= 0).any(), "age": np.isfinite(age).any()}
+    return replace(settings, phenotypes=tuple(name for name in settings.phenotypes if known[name]))
+
+
 # GCN propagation D^-1/2 A D^-1/2 with D the row sums of A (FedNI Sec. III-A; Kipf & Welling 2017).
 
 
@@ -77,15 +89,3 @@ def neighbour_mean(graph: Graph) -> tuple[IntArray, IntArray, Float64]:
     apart = graph.row != graph.column
     row, column = graph.row[apart], graph.column[apart]
     return row, column, 1.0 / np.bincount(row, minlength=graph.nodes)[row]
-
-
-def known_phenotypes(settings: GraphSettings, *, site: IntArray, sex: IntArray, age: Float64) -> GraphSettings:
-    """Settings without phenotypes that are unknown for all subjects, such as sex under the target sex.
-
-    Args:
-        site: (n,) codes, -1 unknown.
-        sex: (n,) codes, -1 unknown.
-        age: (n,) years, NaN unknown.
-    """
-    known = {"site": (site >= 0).any(), "sex": (sex >= 0).any(), "age": np.isfinite(age).any()}
-    return replace(settings, phenotypes=tuple(name for name in settings.phenotypes if known[name]))

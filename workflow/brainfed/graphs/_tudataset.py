@@ -163,6 +163,6 @@ def write_graphs(folders: Mapping[str, str], subjects: Mapping[str, Sequence[str
 def _checksums(ids: Sequence[str], arrays: Mapping[str, NDArray[np.generic]]) -> dict[str, str]:
     """Graph -> a checksum that covers its id: equal graphs are different molecules, not one person twice."""
     return {
-        subject: hashlib.sha256(subject.encode() + held).hexdigest()
-        for subject, held in zip(ids, contents(arrays), strict=True)
+        subject: hashlib.sha256(subject.encode() + content).hexdigest()
+        for subject, content in zip(ids, contents(arrays), strict=True)
     }

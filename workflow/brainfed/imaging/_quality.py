@@ -103,14 +103,14 @@ def _likeness(features: Float32) -> Float64:
 
 def _correlations(features: Float32) -> Float32:
     """(n, n) correlations of the rows over the connections defined in both, 0 for too few of these."""
-    held = ~np.isnan(features)
-    mean = np.nansum(features, axis=1, keepdims=True) / np.maximum(held.sum(axis=1, keepdims=True), 1)
-    filled = np.where(held, features - mean, 0).astype(np.float32)
-    if held.all():
+    defined = ~np.isnan(features)
+    mean = np.nansum(features, axis=1, keepdims=True) / np.maximum(defined.sum(axis=1, keepdims=True), 1)
+    filled = np.where(defined, features - mean, 0).astype(np.float32)
+    if defined.all():
         length = np.linalg.norm(filled, axis=1, keepdims=True)
         unit = np.divide(filled, length, out=np.zeros_like(filled), where=length > 0)
         return np.asarray(unit @ unit.T)
-    weights = held.astype(np.float32)
+    weights = defined.astype(np.float32)
     shared = weights @ weights.T
     total, squares = filled @ weights.T, filled**2 @ weights.T
     count = np.maximum(shared, 1)

@@ -72,11 +72,6 @@ class OneViewSettings:
         return fitted_reference or self.harmonise != "none" or self.reads_labels
 
     @property
-    def kinds(self) -> frozenset[str]:
-        """The kinds of the cohort's data that they read."""
-        return frozenset([self.kind])
-
-    @property
     def correlations(self) -> bool:
         """Whether all values are between -1 and 1: correlations without transform and harmonisation."""
         plain = self.connectivity in ("pearson", "partial") and not self.fisher_z

@@ -168,10 +168,10 @@ def covariances(
     return result
 
 
-def write_covariances(path: str | Path, found: Covariances, shrinkage: float) -> None:
+def write_covariances(path: str | Path, shard: Covariances, shrinkage: float) -> None:
     """Write the covariances of one shard."""
-    about = {"subjects": list(found.subjects), "regions": list(found.regions), "shrinkage": shrinkage}
-    write_arrays(path, {"covariance": found.covariance, "logarithm": found.logarithm}, about)
+    about = {"subjects": list(shard.subjects), "regions": list(shard.regions), "shrinkage": shrinkage}
+    write_arrays(path, {"covariance": shard.covariance, "logarithm": shard.logarithm}, about)
 
 
 def load_covariances(files: Sequence[str | Path], subjects: Sequence[str] | None = None) -> Covariances:
@@ -263,14 +263,14 @@ def log_sum(logarithms: FloatArray) -> LogSum:
     return LogSum(logarithms.sum(axis=0, dtype=np.float64), len(logarithms))
 
 
-def total_of(found: LogSum, link: Link, regions: int, subjects: int) -> LogSum:
+def total_of(own_sum: LogSum, link: Link, regions: int, subjects: int) -> LogSum:
     """The sum over the subjects of all institutions that `link` reaches.
 
     Raises:
         UndeclaredCrossing: the sum is no triangle of R regions.
     """
     ledger = Ledger(SENT, {"region-pairs": regions * (regions + 1) // 2}, "features")
-    parts = {"log-covariance-sum": found.total, "summed-subjects": np.array(found.subjects)}
+    parts = {"log-covariance-sum": own_sum.total, "summed-subjects": np.array(own_sum.subjects)}
     total = add_up(link, ledger, subjects, parts)
     return LogSum(total["log-covariance-sum"], int(total["summed-subjects"]))
 
@@ -309,11 +309,11 @@ def whitening_of_fold(
     where = np.asarray(institution)
     names = list(institutions) or np.unique(where).tolist()
     every = {name: log_sum(logarithms[training & (where == name)]) for name in names if name in where}
-    sums = {name: found for name, found in every.items() if found.subjects}
+    sums = {name: part for name, part in every.items() if part.subjects}
     if not (sums or link.apart):
         raise ValueError("expected at least one training subject, found none")
-    for name, found in sums.items():
-        logger.info("tangent reference: %d training subjects of %s", found.subjects, name)
+    for name, part in sums.items():
+        logger.info("tangent reference: %d training subjects of %s", part.subjects, name)
     sizes = {code: int((where == name).sum()) for code, name in enumerate(names) if name in every and len(names) > 1}
     fitted = {code: size for code, size in sizes.items() if names[code] in sums}
     if reference == "training":
@@ -359,25 +359,25 @@ def _shape(ledger: Ledger) -> tuple[int, ...]:
 # therefore multiplied by sqrt(2), and the norm of a row is that of its matrix (Barachant et al. 2013).
 
 
-def tangent_of_all(found: Covariances, threads: int = 1, link: Link = TOGETHER) -> Float32:
+def tangent_of_all(cohort: Covariances, threads: int = 1, link: Link = TOGETHER) -> Float32:
     """Tangent features (n, R (R + 1) / 2) at the reference of all subjects, also of those that `link` reaches."""
-    total = total_of(log_sum(found.logarithm), link, len(found.regions), len(found.subjects))
-    return tangent_at(found, total.whitening, threads)
+    total = total_of(log_sum(cohort.logarithm), link, len(cohort.regions), len(cohort.subjects))
+    return tangent_at(cohort, total.whitening, threads)
 
 
-def tangent_at(found: Covariances, whitening: Float64, threads: int = 1) -> Float32:
+def tangent_at(cohort: Covariances, whitening: Float64, threads: int = 1) -> Float32:
     """Tangent features (n, R (R + 1) / 2) at one reference R, with R^-1/2 as `whitening`."""
-    return _rows(found.covariance, [(np.arange(len(found.subjects)), whitening)], threads)
+    return _rows(cohort.covariance, [(np.arange(len(cohort.subjects)), whitening)], threads)
 
 
-def tangent_at_identity(found: Covariances) -> Float32:
+def tangent_at_identity(cohort: Covariances) -> Float32:
     """Tangent features (n, R (R + 1) / 2) at the identity: log S of each subject, independent of all others."""
-    rows, columns = np.triu_indices(len(found.regions))
-    return found.logarithm * np.where(rows == columns, 1.0, np.sqrt(2.0)).astype(np.float32)
+    rows, columns = np.triu_indices(len(cohort.regions))
+    return cohort.logarithm * np.where(rows == columns, 1.0, np.sqrt(2.0)).astype(np.float32)
 
 
 def tangent_of_fold(
-    found: Covariances,
+    cohort: Covariances,
     institution: Sequence[str],
     training: BoolArray,
     reference: Literal["institution", "training"],
@@ -391,9 +391,9 @@ def tangent_of_fold(
     Arguments and errors as of `whitening_of_fold`.
     """
     where = np.asarray(institution)
-    whitening = whitening_of_fold(found.logarithm, institution, training, reference, ledger, link, institutions)
+    whitening = whitening_of_fold(cohort.logarithm, institution, training, reference, ledger, link, institutions)
     return _rows(
-        found.covariance, [(np.flatnonzero(where == name), matrix) for name, matrix in whitening.items()], threads
+        cohort.covariance, [(np.flatnonzero(where == name), matrix) for name, matrix in whitening.items()], threads
     )
 
 

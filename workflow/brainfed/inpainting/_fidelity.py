@@ -1,4 +1,4 @@
-"""Agreement of generated nodes in sex and age with their matched true neighbours."""
+"""Generated neighbours against the true ones that the cut removed: their number, features, phenotypes and edges."""
 
 from dataclasses import dataclass
 

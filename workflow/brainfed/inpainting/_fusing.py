@@ -23,8 +23,6 @@ from brainfed.inpainting._inputs import FusedGraph, Generated, InpaintingInputs,
 from brainfed.inpainting._settings import FusingSettings
 from brainfed.runtime import BoolArray, Float32, Float64, FloatArray, IntArray, UserError
 
-# New nodes beside the subjects: their number, controls, place in the embedding, and the oracle's true neighbours.
-
 # The number of generated nodes of each subject (FedNI Sec. III-C.1, n~_i).
 
 
@@ -192,8 +190,6 @@ def crossings_of(
     record_loan(ledger, lent, {code: len(inputs.members(code)) for code in lent}, sent)
     return ledger.rows()
 
-
-# Join generated nodes to the population graph by their edges: the classifier's training graph.
 
 # Edges of generated nodes (FedNI Sec. III-B.2): to the parent, and to others of its institution.
 #
@@ -424,10 +420,10 @@ def _parents(inputs: InpaintingInputs, count: Float64, settings: FusingSettings,
     return np.repeat(np.arange(len(number)), number)
 
 
-def _joined(inputs: InpaintingInputs, found: Edges, number: int) -> tuple[IntArray, IntArray, Float32]:
+def _joined(inputs: InpaintingInputs, edges: Edges, number: int) -> tuple[IntArray, IntArray, Float32]:
     """The subjects' edges, new edges in both directions, and self-loops of new nodes."""
     graph = inputs.graph
-    new = symmetric(found, graph.nodes + number)
+    new = symmetric(edges, graph.nodes + number)
     loop = graph.nodes + np.arange(number if inputs.graph_settings.self_weight > 0 else 0)
     row = np.concatenate([graph.row, new.row, loop])
     column = np.concatenate([graph.column, new.column, loop])

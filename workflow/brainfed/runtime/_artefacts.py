@@ -190,9 +190,9 @@ def read_arrays(path: str | Path, names: Sequence[str] | None = None) -> ArrayFi
     """Read all arrays, or those in `names`; a missing or damaged file is a `UserError`."""
     try:
         with safe_open(str(path), framework="numpy") as file:
-            held = set(file.keys())
-            wanted = sorted(held) if names is None else list(names)
-            absent = [name for name in wanted if name not in held]
+            keys = set(file.keys())
+            wanted = sorted(keys) if names is None else list(names)
+            absent = [name for name in wanted if name not in keys]
             if absent:
                 raise UserError(
                     f"{path}: expected the arrays {wanted}, {absent} are missing; delete the file and run again."
@@ -305,8 +305,8 @@ def map_array(path: Path | str, name: str) -> ArrayFile:
         UserError: the file is missing, damaged or without that array.
     """
     metadata = read_arrays(path, []).metadata
-    length, held = _header(path)
-    header = held.get(name)
+    length, headers = _header(path)
+    header = headers.get(name)
     if header is None or header["dtype"] not in DTYPES or 0 in header["shape"]:
         return read_arrays(path, [name])
     offset = LENGTH_BYTES + length + header["data_offsets"][0]
@@ -321,8 +321,8 @@ def array_shapes(path: Path | str) -> dict[str, tuple[int, ...]]:
         UserError: the file is missing or damaged.
     """
     read_arrays(path, [])
-    _, held = _header(path)
-    return {name: tuple(array["shape"]) for name, array in sorted(held.items()) if name != METADATA}
+    _, headers = _header(path)
+    return {name: tuple(array["shape"]) for name, array in sorted(headers.items()) if name != METADATA}
 
 
 def _header(path: Path | str) -> tuple[int, dict[str, Any]]:

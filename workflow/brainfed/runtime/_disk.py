@@ -28,8 +28,8 @@ def is_full(error: BaseException) -> bool:
     """
     number = error.errno if isinstance(error, OSError) else None
     if number is None:
-        found = re.search(r"\(os error (\d+)\)", str(error))
-        number = int(found[1]) if found else None
+        match = re.search(r"\(os error (\d+)\)", str(error))
+        number = int(match[1]) if match else None
     return number in FULL
 
 
@@ -62,8 +62,8 @@ def full_disk(path: Path, needed: int, written: int) -> FullDiskError:
 
 def _holds_no_more_files(folder: Path) -> bool:
     """Whether the number of files is what is used up; some file systems have no such number."""
-    found = os.statvfs(folder)
-    return found.f_files > 0 and found.f_favail == 0
+    disk = os.statvfs(folder)
+    return disk.f_files > 0 and disk.f_favail == 0
 
 
 def _mebibytes(size: int) -> str:

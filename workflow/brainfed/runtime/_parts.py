@@ -53,11 +53,11 @@ def remove_left_over(target: Path) -> None:
 @cache
 def _begun(folder: Path) -> dict[str, list[Path]]:
     """Name of a file -> its parts when this process first looked into the folder."""
-    found: dict[str, list[Path]] = {}
+    parts: dict[str, list[Path]] = {}
     for path in folder.glob(".*.part"):
         if part := PART.fullmatch(path.name):
-            found.setdefault(part["name"], []).append(path)
-    return found
+            parts.setdefault(part["name"], []).append(path)
+    return parts
 
 
 @cache

@@ -39,15 +39,15 @@ def _versions_of(packages: Iterable[str]) -> dict[str, str]:
 
     `importlib.metadata.version` would parse a package's whole description.
     """
-    found = {}
+    versions = {}
     for name in packages:
         try:
             known = distribution(name)
         except PackageNotFoundError:
             continue
         stated = re.search(r"^Version: *(\S+)", known.read_text("METADATA") or "", re.MULTILINE)
-        found[name] = stated[1] if stated else known.version
-    return found
+        versions[name] = stated[1] if stated else known.version
+    return versions
 
 
 def machine() -> dict[str, str | int]:

@@ -10,7 +10,7 @@ CPU = torch.device("cpu")
 
 @contextmanager
 def seeded(key: int, device: torch.device = CPU) -> Iterator[None]:
-    """Inside, torch draws from this key on the CPU, and on the device if it is another; afterwards as if nothing was.
+    """Let torch draw from this key in the body, on the CPU and on `device`; restore its former state afterwards.
 
     `torch.manual_seed` seeds every GPU too. Before any GPU is used it keeps a stack trace for each call instead, which
     takes longer than the draws of a small layer, and whose memory is never freed.

@@ -45,7 +45,7 @@ def _restored(hint: Any, value: Any) -> Any:
 
 def flat_settings(own: Mapping[str, Any], stages: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """A method's settings and its stages' as one mapping: `graph.k` is the setting k of the graph; tuples are lists."""
-    staged = {f"{stage}.{name}": value for stage, held in stages.items() for name, value in held.items()}
+    staged = {f"{stage}.{name}": value for stage, settings in stages.items() for name, value in settings.items()}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in {**own, **staged}.items()}
 
 

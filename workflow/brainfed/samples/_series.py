@@ -1,4 +1,4 @@
-"""Subjects as region series, cut into windows, some of them public."""
+"""Subjects as region series, cut into windows, some of them public; and subjects as whole graphs."""
 
 import math
 from collections.abc import Sequence
@@ -302,8 +302,8 @@ def _check(graphs: GraphSamples, subjects: Sequence[str], where: Path | str, rem
     """Refuse graphs that no network can read, by the id of the first."""
     sizes = np.diff(graphs.node_start)
 
-    def refuse(subject: int, found: str) -> UserError:
-        return UserError(f"{where}: the graph of subject {subjects[subject]!r} {found}; {remedy}.")
+    def refuse(subject: int, defect: str) -> UserError:
+        return UserError(f"{where}: the graph of subject {subjects[subject]!r} {defect}; {remedy}.")
 
     if not sizes.all():
         raise refuse(int(np.argmin(sizes)), "has no node")
@@ -319,13 +319,13 @@ def _check(graphs: GraphSamples, subjects: Sequence[str], where: Path | str, rem
         source, target, weight = graphs.source[edges], graphs.target[edges], graphs.weight[edges]
         owner = np.searchsorted(graphs.edge_start, np.arange(start, start + len(source)), side="right") - 1
         size = sizes[owner]
-        for wrong, found in (
+        for wrong, defect in (
             ((source < 0) | (target < 0) | (source >= size) | (target >= size), "has an edge to a node outside of it"),
             (source == target, "has a self-loop"),
             (~np.isfinite(weight), "has a weight that is not finite"),
         ):
             if wrong.any():
-                raise refuse(int(owner[np.argmax(wrong)]), found)
+                raise refuse(int(owner[np.argmax(wrong)]), defect)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -67,11 +67,9 @@ def smaller(rule: str, entry: str) -> str:
     *_, package, _ = ("", "", *entry.split("."))
     named = [name for name in REMEDIES if name in (f"{rule} {package}", rule)]
     inside = [name for name in REMEDIES if name in f"{rule} {package}" or name in rule]
-    found = max(named or inside, key=len, default="")
-    return REMEDIES.get(found, "fewer subjects, or " + REGIONS)
+    name = max(named or inside, key=len, default="")
+    return REMEDIES.get(name, "fewer subjects, or " + REGIONS)
 
-
-# A job of this workflow: the runtime's, with the names and remedies of the rules.
 
 note_sources()  # of all modules that follow
 

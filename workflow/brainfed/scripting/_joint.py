@@ -34,7 +34,7 @@ class JointJob(Protocol):
 
 @dataclass(frozen=True)
 class _Simulated:
-    """All institutions are in this process."""
+    """A job whose institutions are all in this process."""
 
     link: Link = TOGETHER
     sites: Sequence[str] = ()
@@ -55,7 +55,7 @@ def site_code(params: SimpleNamespace) -> dict[str, str]:
 
 
 def joint_job(params: SimpleNamespace, output: str, device: str = "cpu") -> JointJob:
-    """A job's way to the other sites; of a job that is not joint, to nobody.
+    """A job's link to the other sites; that of a job that is not joint leads nowhere.
 
     Args:
         params: of the job; `study` says which site this is and which code reaches the others, and is empty for a job

@@ -151,7 +151,7 @@ def _made_objective(recipe: Recipe) -> Objective:
 
 
 def _quasi_newton(strategy: QuasiNewton) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    counts, penalties = strategy.objective.counts, strategy.held["penalties"]
+    counts, penalties = strategy.objective.counts, strategy.tensors["penalties"]
     return {"objective": _objective(strategy.objective)}, _arrays({"counts": counts, "penalties": penalties})
 
 

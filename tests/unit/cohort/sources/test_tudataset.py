@@ -153,7 +153,7 @@ def test_a_cohort_without_data_sets_is_refused(tmp_path):
 def test_words_speak_of_graphs():
     words = class_words("class", ("inactive", "active"))
     assert words.listed == "active graphs and inactive graphs"
-    assert words.one[1] == "active graph"
+    assert words.singular[1] == "active graph"
     assert words.short == {0: "inactive", 1: "active"}
 
 

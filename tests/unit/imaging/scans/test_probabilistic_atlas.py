@@ -77,6 +77,12 @@ def test_a_map_out_of_view_is_a_nan_column_with_coverage_zero(tmp_path):
     assert np.allclose(found.series[:, 1:], series()[:, 1:], rtol=1e-4)
 
 
+def test_a_map_of_zeros_is_a_region_without_voxel(tmp_path):
+    bumps = maps()
+    bumps[..., 1] = 0
+    assert write(tmp_path, bumps).without_voxel == ("B",)
+
+
 def test_maps_of_another_resolution_are_interpolated(tmp_path):
     fine = np.repeat(np.repeat(np.repeat(maps() @ series().T, 3, axis=0), 3, axis=1), 3, axis=2)
     affine = np.diag([1.0, 1, 1, 1])

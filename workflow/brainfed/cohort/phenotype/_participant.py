@@ -139,9 +139,9 @@ def _site(where: str, row: Row, column: str | None) -> str:
         return ONE_SITE
     site = row.cells[column]
     if site is None:
-        found = f"{row.absent[column]!r}, which means missing" if column in row.absent else "none"
+        cell = f"{row.absent[column]!r}, which means missing" if column in row.absent else "none"
         raise UserError(
-            f"{where}: expected a site in column {column!r}, found {found}; fill it in, or leave the row out "
+            f"{where}: expected a site in column {column!r}, found {cell}; fill it in, or leave the row out "
             "with `rows`."
         )
     return site

@@ -28,7 +28,7 @@ UNITS = {"y": "years", "m": "months", "w": "weeks", "d": "days"}
 
 
 def check_age_unit(table: str | Path, columns: ColumnSettings) -> None:
-    """Refuse ages that the column's name, or its description in the `.json` beside the table, gives in no years.
+    """Refuse ages in months, weeks or days, by the column's name or its description in the `.json` beside the table.
 
     A setting `columns.age_unit` overrules both.
 
@@ -130,7 +130,7 @@ def read_table_text(path: str | Path) -> TableText:
 
 
 def separator_of(header: str, wanted: Collection[str] = ()) -> str:
-    """The separator of a table's header: the one by which it has most of the wanted columns, then most columns."""
+    """The separator that splits a header into most of the wanted columns, then into most columns."""
 
     def columns(mark: str) -> tuple[int, int]:
         names = [name.strip() for name in next(cells_of([header], mark), (1, []))[1]]
@@ -319,9 +319,9 @@ def _identified(row: Row, columns: ColumnSettings) -> Row:
     where = f"{row.table}, line {row.line}"
     subject = next((cell for name in columns.ids if (cell := row.cells.get(name)) is not None), None)
     if subject is None:
-        found = row.absent.get(columns.subject, "") if columns.subject in row.cells else "no such column"
+        content = row.absent.get(columns.subject, "") if columns.subject in row.cells else "no such column"
         raise UserError(
-            f"{where}: expected a subject id in column {columns.subject!r}, found {found!r}; fill it in or set "
+            f"{where}: expected a subject id in column {columns.subject!r}, found {content!r}; fill it in or set "
             "columns.subject_fallback."
         )
     if not subject.isprintable():
@@ -412,7 +412,7 @@ def _position(path: str | Path, header: list[str], column: str, columns: ColumnS
 
 
 def _near(name: str, header: Sequence[str]) -> str | None:
-    """The column that a name means with another case, ending or letter; None where it may as well mean another."""
+    """The column with this name in another case, as one of its words, or misspelt; None if there is none."""
     for known in header:
         words = [word for word in re.split(r"[\W_]+", known.casefold()) if word]
         if name.casefold() in (known.casefold(), *words):
@@ -442,26 +442,26 @@ def _duplicate(first: Row, second: Row, columns: ColumnSettings) -> str:
     where = f"lines {first.line} and {second.line}"
     if first.table != second.table:
         where = f"line {first.line} and in {second.table}, line {second.line}"
-    found = f"{first.table}: expected every subject once, found {first.subject!r} in {where}"
+    fault = f"{first.table}: expected every subject once, found {first.subject!r} in {where}"
     cells, others = _whole_row(first), _whole_row(second)
     differing = [name for name in cells if name in others and cells[name] != others[name]]
     if not differing:
-        return f"{found}, which are equal; remove one."
+        return f"{fault}, which are equal; remove one."
     if columns.site in differing and columns.subject_prefix is None:
         return (
-            f"{found}, which differ in {columns.site!r} ({cells[columns.site]}, {others[columns.site]}); if the sites "
+            f"{fault}, which differ in {columns.site!r} ({cells[columns.site]}, {others[columns.site]}); if the sites "
             f"number their patients alike, set `columns.subject_prefix: {columns.site}`, else remove the row that is "
             "wrong."
         )
     visit = next((name for name in differing if name not in columns.named and VISIT.search(name)), None)
     if visit is not None:
         return (
-            f"{found}, which differ in {visit!r} ({cells[visit]}, {others[visit]}); if the table has several rows a "
+            f"{fault}, which differ in {visit!r} ({cells[visit]}, {others[visit]}); if the table has several rows a "
             f"subject, choose one with `rows: {{{visit}: [{cells[visit]}]}}`, else remove the row that is wrong."
         )
     name = next((name for name in differing if name in columns.named), differing[0])
     return (
-        f"{found}, which differ in {name!r} ({cells[name]}, {others[name]}); remove the row that is wrong, or choose "
+        f"{fault}, which differ in {name!r} ({cells[name]}, {others[name]}); remove the row that is wrong, or choose "
         "with `rows` by a column that tells them apart."
     )
 

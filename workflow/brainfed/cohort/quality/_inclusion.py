@@ -268,7 +268,7 @@ def with_motion(scans: pd.DataFrame, participants: pd.DataFrame) -> pd.DataFrame
 
 
 def _covered(coverage: pd.DataFrame, min_coverage: float) -> pd.DataFrame:
-    """subject, coverage (mean over regions), unseen_regions, barely_seen_regions."""
+    """One row a subject: subject, coverage (mean over regions), unseen_regions, barely_seen_regions."""
     seen = coverage.assign(unseen=coverage["coverage"] == 0, barely=coverage["coverage"] < min_coverage)
     covered = seen.groupby("subject", as_index=False).agg(
         coverage=("coverage", "mean"), unseen_regions=("unseen", "sum"), barely_seen_regions=("barely", "sum")

@@ -155,7 +155,7 @@ def cohen(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
     return float((first.mean() - second.mean()) / np.sqrt(pooled)) if pooled > 0 else float("nan")
 
 
-# Issues of a cohort's data for readers of the report, each with the action taken.
+# The issues, each with the action taken.
 
 OWN_KINDS = {*get_args(Absence), "diagnosis missing", "sex missing", UNLABELLED_COPY} - {""}
 """Reasons that are kinds of their own: an interrupted download differs from a subject without a scan."""

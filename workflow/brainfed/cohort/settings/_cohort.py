@@ -411,5 +411,5 @@ def expanded(path: str) -> str:
 def _spelled(path: str | tuple[str, ...] | None) -> str | tuple[str, ...] | None:
     """A path, or several, expanded and without steps that lead nowhere; `..` stays, as a link may lead elsewhere."""
     if isinstance(path, tuple):
-        return tuple(str(PurePath(expanded(one))) if one else one for one in path)
+        return tuple(str(PurePath(expanded(file))) if file else file for file in path)
     return str(PurePath(expanded(path))) if path else path

@@ -98,7 +98,7 @@ def spelling(name: str) -> str:
 
 
 def none_but(path: str) -> str:
-    """What is found where no file lies at a path: none, or one beside it whose name differs in spelling alone."""
+    """`none`, or the file beside an absent one whose name differs in spelling alone, for an error message."""
     own = Path(path)
     names = [name for name in _names_in(own.parent) if name != own.name and spelling(name) == spelling(own.name)]
     return f"none but {names[0]}" if names else "none"
@@ -113,7 +113,7 @@ def _names_in(folder: Path) -> list[str]:
 
 
 def lying_near(path: str) -> str:
-    """What of an absent path is not there, and what of a similar name is, in brackets; empty for a pattern."""
+    """The part of a path that is absent, and a file of a similar name, in brackets; empty for a pattern."""
     if "*" in path:
         return ""
     missing = Path(path)
@@ -223,7 +223,7 @@ class Listing:
     @property
     def motion_tables(self) -> dict[str, list[str]]:
         """Subject id -> fMRIPrep's tables of confounds with its motion, for subjects that have any."""
-        tables = {one.subject: [run.confounds for run in one.runs if run.confounds] for one in self.subjects}
+        tables = {listed.subject: [run.confounds for run in listed.runs if run.confounds] for listed in self.subjects}
         return {subject: files for subject, files in tables.items() if files}
 
     @property

@@ -106,10 +106,10 @@ def further_identities(name: str, subjects: Sequence[ListedSubject], settings: C
     """Subject with a scan -> FreeSurfer's id, if its row gives one; a UserError if `freesurfer.id` has wrong braces."""
     source = further_source(name, settings)
     identities = {}
-    for one in subjects:
-        if one.has_series and (one.file is not None or "{file" not in source.id):
-            parts = {"file": one.file, "subject": one.label or one.subject, "site": one.site}
-            identities[one.subject] = _identity(name, source, parts)
+    for listed in subjects:
+        if listed.has_series and (listed.file is not None or "{file" not in source.id):
+            parts = {"file": listed.file, "subject": listed.label or listed.subject, "site": listed.site}
+            identities[listed.subject] = _identity(name, source, parts)
     return identities
 
 

@@ -112,7 +112,8 @@ class CohortInputs:
 
     def images_of_runs(self) -> dict[str, list[str]]:
         """Subject -> the images of its runs, for subjects with a series."""
-        return {one.subject: [run.image for run in one.runs] for one in self.listing.subjects if one.has_series}
+        with_series = (listed for listed in self.listing.subjects if listed.has_series)
+        return {listed.subject: [run.image for run in listed.runs] for listed in with_series}
 
     def inclusion_settings(self) -> dict[str, Any]:
         """The settings that decide who is included."""
@@ -129,7 +130,7 @@ class CohortInputs:
         if further_measures(self.settings):
             identities = further_identities(self.name, self.listing.subjects, self.settings)
         else:
-            identities = {one.subject: str(one.series) for one in self.listing.subjects if one.has_series}
+            identities = {listed.subject: str(listed.series) for listed in self.listing.subjects if listed.has_series}
         return [[subject, identity] for subject, identity in identities.items()]
 
     def measure_settings(self) -> dict[str, Any]:
@@ -193,7 +194,8 @@ class CohortInputs:
 
     def _motion_tables(self, columns: Sequence[str]) -> dict[str, list[str]]:
         """Subject -> the tables with its motion, which the phenotype table lacks."""
-        known = {one.subject for one in self.listing.subjects if one.person and not math.isnan(one.person.mean_fd)}
+        people = ((listed.subject, listed.person) for listed in self.listing.subjects)
+        known = {subject for subject, person in people if person and not math.isnan(person.mean_fd)}
         tables = self.listing.motion_tables if "mean_fd" in columns else {}
         return {subject: files for subject, files in tables.items() if subject not in known}
 

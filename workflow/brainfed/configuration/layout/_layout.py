@@ -217,7 +217,7 @@ class Layout:
         return self._subjects(cohort, self.plan.regimes[regime].split, repeat, columns) | files
 
     def kept_inputs(self, variant: Variant, regime: str, cohort: str, repeat: int | str) -> Roles:
-        """The same where models are kept: also what fits the references of tangent features, and the region table."""
+        """`method_inputs` where models are kept: also what fits tangent features' references, and the region table."""
         features = variant.stages["features"]
         return self.method_inputs(variant, regime, cohort, repeat) | {
             "covariances": self.covariance_files(features, cohort) if features.settings.tangent else [],
@@ -261,7 +261,7 @@ def trains_jointly(variant: Variant) -> bool:
 
 
 def joint_files(layout: Layout, cohort: str) -> list[str]:
-    """Files of joint jobs, which made one after the other have all joint jobs in the same order at all sites.
+    """Files of joint jobs; made one after the other, they run all joint jobs in the same order at all sites.
 
     A file whose joint stages have one part each is made with them: their jobs wait for each other.
     """
@@ -291,7 +291,7 @@ def sets_added_up(experiments: Iterable[Experiment], folds: int = 0) -> int:
         experiments: of the plan; those that a run without targets leaves out are not counted.
         folds: number of folds of splits that leave each site out in turn, which is that of the sites.
     """
-    found: set[Hashable] = set()
+    sets: set[Hashable] = set()
     for experiment in (each for each in experiments if each.default):
         unseen, split = experiment.regime.unseen, experiment.regime.split
         trainings = [
@@ -304,12 +304,12 @@ def sets_added_up(experiments: Iterable[Experiment], folds: int = 0) -> int:
         for variant in experiment.variants:
             # Tangent features may start from sums over all sites also where a method trains alone.
             for stage in filter(is_joint, _stages(variant)):
-                found |= outer if stage.by_fold else {"all"}
+                sets |= outer if stage.by_fold else {"all"}
             if not trains_jointly(variant) or is_private(variant):
                 continue
-            found |= outer
-            found |= {(*training, inner) for training in trainings for inner in _inner_sets(variant)}
-    return len(found)
+            sets |= outer
+            sets |= {(*training, inner) for training in trainings for inner in _inner_sets(variant)}
+    return len(sets)
 
 
 def _inner_sets(variant: Variant) -> list[tuple[str, int]]:
@@ -334,7 +334,7 @@ def all_predictions(layout: Layout, cohort: str) -> dict[tuple[str, int], str]:
 
 
 def own_files(layout: Layout, cohort: str) -> list[str]:
-    """What a site makes without the others: subjects, split, all below no joint stage, and methods that train alone.
+    """Files that a site makes alone: subjects, split, all below no joint stage, and methods that train alone.
 
     The list of issues is among them: a person looks at it before the study.
     """
@@ -361,5 +361,5 @@ def _runs(layout: Layout, cohort: str) -> Iterator[tuple[Experiment, Variant, in
 
 def _stages(variant: Variant) -> list[Stage]:
     """All stages of a variant, each once, parents first."""
-    found = {stage.name: stage for held in variant.stages.values() for stage in with_parents(held)}
-    return list(found.values())
+    stages = {stage.name: stage for child in variant.stages.values() for stage in with_parents(child)}
+    return list(stages.values())

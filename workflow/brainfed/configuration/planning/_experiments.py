@@ -190,7 +190,7 @@ def _product(where: str, name: str, definition: Mapping[str, Any], axes: Sequenc
 
 
 def _is_sweep(value: list[Any], hint: Any) -> bool:
-    """For a setting that is a list, only a list of lists is a sweep."""
+    """Whether a list is a sweep: of a setting that is a list itself, only a list of lists is."""
     return get_origin(hint) is not tuple or (bool(value) and all(isinstance(item, list) for item in value))
 
 

@@ -94,9 +94,9 @@ def _check_clients(
 ) -> None:
     """Check that the split sweeps the number of random institutions alone."""
     if set(swept) != {"count"} or len(swept["count"]) < 2:
-        found = ", ".join(f"{key} {list(values)}" for key, values in swept.items())
+        sweep = ", ".join(f"{key} {list(values)}" for key, values in swept.items())
         raise UserError(
-            f"{where}.figure: `clients` compares numbers of institutions, found a sweep of {found or 'nothing'}; "
+            f"{where}.figure: `clients` compares numbers of institutions, found a sweep of {sweep or 'nothing'}; "
             f"give two values or more in {where}.split.count, and one in every other key."
         )
     if not split.counts_institutions:
@@ -174,18 +174,18 @@ def _check_dose(
         if isinstance(value, int | float) and not isinstance(value, bool)
     ]
     if len(settings.axes) != 1 or settings.axes[0] not in numbers:
-        found = ", ".join(settings.axes) or "none"
+        axes = ", ".join(settings.axes) or "none"
         raise UserError(
-            f"{where}.axes: expected one number of the simulation for the figure `dose`, found {found}"
+            f"{where}.axes: expected one number of the simulation for the figure `dose`, found {axes}"
             f"{nearest(settings.axes[0] if settings.axes else 'simulate.group_agreement', sorted(numbers))}"
         )
     axis = settings.axes[0].removeprefix("simulate.")
     doses = {name: simulation.pop(axis) for name, simulation in simulations.items()}
     if len(set(doses.values())) < max(2, len(doses)):
-        found = ", ".join(f"{name} {value}" for name, value in doses.items())
+        pairs = ", ".join(f"{name} {value}" for name, value in doses.items())
         raise UserError(
             f"{where}.cohorts: `dose` needs two cohorts or more, each with its own value of simulate.{axis}, found "
-            f"{found}; change one."
+            f"{pairs}; change one."
         )
     first, *others = simulations
     for name in others:

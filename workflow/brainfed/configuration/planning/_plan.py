@@ -96,8 +96,8 @@ def _check_variant(where: str, variant: Variant) -> None:
             f"method {method.name!r}, which {reason}; choose among {possible}, or methods that train alone."
         )
     _require(where, f"variants.{variant.name}", variant.settings, method.crossing.between_sites or {})
-    for held in variant.stages.values():
-        for stage in with_parents(held):
+    for child in variant.stages.values():
+        for stage in with_parents(child):
             key = f"variants.{variant.name}.{stage.kind.key}"
             _require(where, key, stage.values, STAGES.get(stage.kind.name, {}))
             for name, view in stage.values.get("views", {}).items():
@@ -112,10 +112,10 @@ def _check_left_out(where: str, variants: Iterable[Variant], study: StudySetting
     """
     if unsuited := [variant for variant in variants if not variant.method.crossing.leaves_out]:
         possible = ", ".join(sorted(name for name, each in METHODS.items() if each.crossing.leaves_out))
-        found = ", ".join(f"{variant.name!r} of method {variant.method.name!r}" for variant in unsuited)
+        methods = ", ".join(f"{variant.name!r} of method {variant.method.name!r}" for variant in unsuited)
         raise UserError(
             f"{where}.variants: expected methods whose shared model scores a site that is left out ({possible}), found "
-            f"{found}; take {'it' if len(unsuited) == 1 else 'them'} out of `variants` and `reference`, or use "
+            f"{methods}; take {'it' if len(unsuited) == 1 else 'them'} out of `variants` and `reference`, or use "
             "split.validation: folds."
         )
     if study.secure_sums:
@@ -134,8 +134,8 @@ def _check_left_out(where: str, variants: Iterable[Variant], study: StudySetting
 def _check_draws(where: str, variant: Variant, study: StudySettings) -> None:
     """Refuse rounds of so few sites that their sum would be nearly each site's own numbers."""
     inpainting = variant.stage("inpainting")
-    held = {"": variant.settings, "inpainting.": inpainting.values if inpainting is not None else {}}
-    for key, settings in held.items():
+    groups = {"": variant.settings, "inpainting.": inpainting.values if inpainting is not None else {}}
+    for key, settings in groups.items():
         drawn = max(round(settings.get("fraction", 1.0) * len(study.sites)), 1)
         if study.secure_sums and drawn < study.least:
             raise UserError(
@@ -145,16 +145,16 @@ def _check_draws(where: str, variant: Variant, study: StudySettings) -> None:
             )
 
 
-def _require(where: str, key: str, found: Mapping[str, Any], allowed: Mapping[str, tuple[Any, ...]]) -> None:
+def _require(where: str, key: str, settings: Mapping[str, Any], allowed: Mapping[str, tuple[Any, ...]]) -> None:
     for name, values in allowed.items():
-        if name in found and found[name] not in values:
+        if name in settings and settings[name] not in values:
             raise UserError(
                 f"{where}: expected {key}.{name}: {' or '.join(map(str, values))} between sites that are apart, found "
-                f"{found[name]}; set it so, or leave the experiment to a simulation (remove `study`)."
+                f"{settings[name]}; set it so, or leave the experiment to a simulation (remove `study`)."
             )
 
 
-# The plan of a run: all that a config asks for, checked and named.
+# The plan of a run.
 
 ADDED_LATER = frozenset({"stratify", "block", "tested", "held_back"})
 """Split settings added later; left out of names at their default."""

@@ -186,7 +186,7 @@ class StageKind(ABC):
         return 0
 
     def numbers_of_all_parts(self, stage: Stage, subjects: int, regions: int) -> float:
-        """The same of what all its parts read."""
+        """Upper limit of the count of numbers that all its parts read; 0 if it is small."""
         return 0
 
     def folders(self, stage: Stage) -> list[str]:

@@ -206,7 +206,7 @@ def true_labels(key: str) -> str:
 
 
 def _effective(settings: One) -> One:
-    """The same with an unused selection and harmonisation at their defaults."""
+    """The settings, with an unused selection and harmonisation at their defaults."""
     unused = {} if settings.reads_labels else UNSELECTED
     return replace(settings, **unused, **({} if settings.harmonise != "none" else UNHARMONISED))
 

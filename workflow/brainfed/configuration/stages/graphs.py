@@ -45,10 +45,10 @@ class Connectomes(StageKind):
             UserError: the features are not one number a connection, or no correlation reaches the threshold.
         """
         features: FeatureSettings = above["features"]
-        if found := _other_than_connections(features):
+        if other := _other_than_connections(features):
             raise UserError(
                 f"{where}.features: method {method.name!r} reads connectomes, expected one number for each connection "
-                f"of two regions, found {found}; leave that out, or choose another method."
+                f"of two regions, found {other}; leave that out, or choose another method."
             )
         if settings.edges == "proportional":
             return replace(settings, threshold=ConnectomeSettings.threshold)

@@ -30,17 +30,17 @@ def _declared() -> Iterator[StageKind]:
 
 
 def _complete(kind: StageKind) -> StageKind:
-    """A kind that has all that it must.
+    """The kind, with every value that a kind declares.
 
     Raises:
-        ValueError: it lacks something.
+        ValueError: it lacks one.
     """
     missing = [name for name in NEEDED if not hasattr(kind, name)]
     if not hasattr(kind, "settings") and type(kind).settings_class is StageKind.settings_class:
         missing.append("settings")
     if missing:
-        expected, found = ", ".join((*NEEDED, "settings")), ", ".join(missing)
-        raise ValueError(f"{type(kind).__name__}: expected a value for each of {expected}, found none for {found}")
+        expected, absent = ", ".join((*NEEDED, "settings")), ", ".join(missing)
+        raise ValueError(f"{type(kind).__name__}: expected a value for each of {expected}, found none for {absent}")
     return kind
 
 

@@ -77,12 +77,12 @@ class RecurrentClients(NetworkClients):
             if self.teaching is not None:
                 public = self.teaching.public
                 # Padding is a subject of the cohort: nothing of it may leave.
-                logits = trainer.network.scores(self.crops, public) * public.held[..., None]
+                logits = trainer.network.scores(self.crops, public) * public.real[..., None]
                 replies[place] = Message({LOGITS: logits}, self.samples[place], rows=public.counts[0])
         return replies
 
     def receive(self, messages: Mapping[int, Message]) -> None:
-        """Hold the server's model, the same for all."""
+        """Copy the server's model, which is the same for all institutions."""
         message = next(iter(messages.values()), None)
         if message is not None and self.teaching is not None:
             self.teaching.model.receive(message.tensors)
@@ -116,7 +116,7 @@ class RecurrentClients(NetworkClients):
         return scores
 
     def foreign_probabilities(self, teacher: int, place: int, position: int, tested: IntArray) -> Float64:
-        """(b, C) of these subjects."""
+        """(b, C) probabilities of these subjects by the network of `teacher`."""
         subjects = [self.members[place][tested]] * self.inputs.folds
         pool = Pool.of(self.crops, subjects, self.inputs.labels)
         return np.asarray(self.trainers[teacher].network.probabilities(self.crops, pool)[position])
@@ -162,7 +162,7 @@ Defence = Callable[[Tensor, Tensor], Tensor]
 
 
 def logit_defence(settings: RobustnessSettings) -> Defence | None:
-    """What joins the logits of institutions that are finite throughout; None without a defence."""
+    """The rule that joins logits, without institutions that sent a non-finite number; None without a defence."""
     if settings.defence not in ("median", "trimmed_mean"):
         return None
 
@@ -208,7 +208,7 @@ class DistillingServer:
         if self.defence is not None:
             teachers, present = self.defence(teachers, present)[None], present.any(dim=0, keepdim=True)
         trainer, labels = self.trainer, self.trainer.pool.labels
-        self.objective.begin(lambda: trainer.network.scores(trainer.crops, trainer.pool), labels, trainer.pool.held)
+        self.objective.begin(lambda: trainer.network.scores(trainer.crops, trainer.pool), labels, trainer.pool.real)
 
         def loss(logits: Tensor, step: Step) -> Tensor:
             rows = step.rows
@@ -235,7 +235,7 @@ class DistillingServer:
         return arrays | {f"{OBJECTIVE}{name}": array for name, array in self.objective.state().items()}
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Copy a `state`."""
+        """Restore a `state`."""
         self.taught[:] = arrays[TAUGHT]
         self.trainer.load(below(TRAINER, arrays))
         self.objective.load(below(OBJECTIVE, arrays))

@@ -110,12 +110,12 @@ class Pool:
 
     @property
     def size(self) -> int:
-        """Samples of the largest fold P."""
+        """Number of samples P of the largest fold."""
         return int(self.samples.shape[1])
 
     @property
-    def held(self) -> Tensor:
-        """(F, P) whether a place has a sample."""
+    def real(self) -> Tensor:
+        """(F, P) True for samples, False for padding."""
         counts = torch.tensor(self.counts, device=self.samples.device)
         return torch.arange(self.size, device=self.samples.device) < counts[:, None]
 
@@ -279,7 +279,7 @@ class Trainer:
         return arrays | {f"{OPTIMISER}{name}": array for name, array in self.optimiser.arrays().items()}
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Copy a `state`."""
+        """Restore a `state`."""
         self.network.load(below(NETWORK, arrays))
         self.optimiser.load(below(OPTIMISER, arrays))
 

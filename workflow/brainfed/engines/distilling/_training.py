@@ -20,7 +20,7 @@ from brainfed.samples import PublicSeriesInputs, SeriesInputs
 SERVER = -1
 """Place of the server in keys of random streams."""
 ONE = "the network"
-"""Name of a trainer that no institution has."""
+"""Name of the trainer where a single network is trained."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class RecurrentTraining(Training[Series, Recipe]):
 
     @cached_property
     def crops(self) -> Crops:
-        """Of all subjects."""
+        """The crops of all subjects."""
         recipe, dtype = self.schedule, getattr(torch, self.run.precision)
         return Crops.of(self.inputs, recipe.length, recipe.crops, self.run.device, dtype)
 
@@ -168,7 +168,7 @@ class SoloTraining(RecurrentTraining[SeriesInputs]):
         return ledger
 
     def clients(self, _folds: tuple[int, ...], _ledger: Ledger) -> RecurrentClients:
-        """The trainers.
+        """The clients, one for each trainer.
 
         Raises:
             UserError: all scans of a fold are short and dropped.

@@ -28,7 +28,7 @@ class Bags:
 
     @classmethod
     def of(cls, member: IntArray, start: IntArray, device: torch.device) -> "Bags":
-        """Bags on a device."""
+        """The bags, copied to a device."""
         return cls(*(torch.from_numpy(each.astype(np.int32)).to(device) for each in (member, start)))
 
     @classmethod
@@ -163,7 +163,7 @@ class Block:
     Attributes:
         table: `Graphs.rows`.
         row: the rows of the table that its nodes have, each once, or those of all nodes in turn.
-        read: (N,) place in `row` of each node's; None: its own number.
+        read: (N,) place in `row` of each node's row; None: its own number.
         nodes: the nodes of each row; None: its own number.
         messages: each node and those that send to it.
         answers: each node and those that it sends to.
@@ -228,7 +228,7 @@ class Graphs:
         return [self._block(part) for part in self._parts(chosen)]
 
     def scored(self, chosen: IntArray, layers: int) -> list[Scored]:
-        """The same graphs for scoring by a network of so many convolutions."""
+        """The graphs `chosen` for scoring, by a network of so many convolutions."""
         return [self._scored(part, layers) for part in self._parts(chosen)]
 
     def _parts(self, chosen: IntArray) -> list[IntArray]:

@@ -193,7 +193,7 @@ class Network:
 
     @classmethod
     def of(cls, parameters: Parameters, scale: float = 1.0) -> "Network":
-        """Multiply the factors in."""
+        """The weights of a network, multiplied by the factor of dropout."""
 
         def scaled(layer: Linear) -> Linear:
             return layer if scale == 1.0 else layer._replace(weight=layer.weight * scale)
@@ -335,5 +335,5 @@ def _add(gradient: Linear, read: Tensor, change: Tensor, scale: float = 1.0) -> 
 
 def _where_above(values: Tensor, deciding: Tensor, bound: int = 0) -> Tensor:
     """`values` where the deciding number is above a bound, else 0, in place."""
-    found: Tensor = torch.ops.aten.threshold_backward.grad_input(values, deciding, bound, grad_input=values)
-    return found
+    torch.ops.aten.threshold_backward.grad_input(values, deciding, bound, grad_input=values)
+    return values

@@ -41,12 +41,6 @@ from brainfed.models import GIN, SHARED, class_probabilities
 from brainfed.runtime import Float64, IntArray, Streams, below
 from brainfed.samples import GraphInputs, GraphSamples
 
-# Institutions that train a GIN on whole graphs, all of one round in one process.
-#
-# They have the numbers of `ModuleClients` in `tests/reference`, which trains one plain module after the other.
-# Institutions and folds are blocks: an institution's activations stay in a core's cache, where small products run at
-# the rate of large ones.
-
 
 @dataclass(frozen=True)
 class GraphCohort:
@@ -99,7 +93,7 @@ class GraphCohort:
         return torch.nonzero(labels < 0)[:, 0].cpu().numpy()
 
     def largest_first(self) -> list[tuple[int, int]]:
-        """All (institution, place of the fold): threads that take one after the other end at nearly one time."""
+        """All (institution, place of the fold), the largest first, so that threads end at nearly the same time."""
         sizes = {
             (place, position): len(graphs.nodes)
             for place, own in enumerate(self.graphs)
@@ -108,7 +102,7 @@ class GraphCohort:
         return sorted(sizes, key=lambda part: -sizes[part])
 
 
-# Institutions side by side: as many threads as torch may use, and every product on one of them.
+# Threads that train institutions side by side: as many as torch may use, and every product on one of them.
 #
 # A product of an institution is too small to share, and numbers do not depend on the number of threads.
 
@@ -150,6 +144,12 @@ class SideBySide(Generic[Tool]):
         finally:
             self._tools.put(tool)
 
+
+# Institutions that train a GIN on whole graphs, all of one round in one process.
+#
+# They have the numbers of `ModuleClients` in `tests/reference`, which trains one plain module after the other.
+# Institutions and folds are blocks: an institution's activations stay in a core's cache, where small products run at
+# the rate of large ones.
 
 MODEL, OPTIMISER = "model/", "optimiser/"
 
@@ -270,7 +270,7 @@ class GraphClients(NetworkClients):
         return arrays
 
     def load(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Restore a saved state."""
+        """Restore a `state`."""
         self.curves.restore(number, arrays)
         for key, vector, optimiser in self._each():
             vector.copy_(torch.from_numpy(np.array(arrays[f"{MODEL}{key}"])))
@@ -382,7 +382,7 @@ def _graphs(modules: Sequence[GIN], by_fold: Sequence[GraphSamples]) -> list[Gra
     return [made[id(samples)] for samples in by_fold]
 
 
-# A GIN on whole graphs in every institution, all folds side by side.
+# What the driver of all engines asks of a training on whole graphs: what may cross, and the clients.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -428,12 +428,12 @@ class GraphTraining(Training[GraphInputs, FederationSettings]):
         return GraphClients(modules, cohort, self.schedule, inputs.streams, shares, sends_gradient_norm=sends_norm)
 
     def noise(self, folds: tuple[int, ...]) -> WeightNoise:
-        """The schedule's."""
+        """The noise of the schedule."""
         return WeightNoise(self.schedule.noise, self.inputs.streams, folds)
 
     @property
     def _shapes(self) -> list[tuple[int, int]]:
-        """Features and classes of every trainer's network: its institution's, of a pooled one the most of all."""
+        """Features and classes of every network: those of its institution; of a pooled network, the largest."""
         own = [self.inputs.shape(place) for place in range(len(self.inputs.institutions))]
         return [tuple(map(max, zip(*own, strict=True)))] if self.pooled else own
 

@@ -44,7 +44,7 @@ class RidgeTask:
 
 @dataclass(frozen=True)
 class Curves:
-    """Course of one fold.
+    """Scores, losses and models of one fold.
 
     Attributes:
         scores: (T, n, C) of all subjects after each direction or round.

@@ -46,14 +46,14 @@ from brainfed.samples import (
 )
 
 NUMBER_BYTES = 8
-"""A float64."""
+"""Bytes of a float64."""
 
 SCALING = ("view-counts", "feature-sums", "site-counts", "site-sums", "squared-deviations", "squared-norms")
-"""Names, whose axes the method declares; those with an empty axis are not sent."""
+"""Sums that are sent, under axes that the method declares; those with an empty axis are not."""
 
 
 def scaling_axes(scaling: Scaling) -> dict[str, int]:
-    """Sizes of the axes."""
+    """Sizes of the axes of these sums."""
     by_site = [own for own in scaling.views if own.view.centre == "site"]
     return {
         "views": len(scaling.views),
@@ -121,7 +121,7 @@ def train_ridge(task: RidgeTask, inputs: MethodInputs, run: Run) -> Outcome:
 
 
 def _of_fold(fold: FoldTask, scaling: Scaling) -> tuple[Curves, Float64]:
-    """The course of a fold, and the parts (n, K, V) of the views in the margins of all subjects."""
+    """The curves of a fold, and the parts (n, K, V) of the views in the margins of all subjects."""
     inner, device = len(fold.task.alphas) > 1, torch.device(fold.run.device)
     design = LinearDesign.of(fold.inputs, fold.fold, scaling, inner=inner, device=device)
     solve = solve_by_conjugate_gradient if fold.task.solver == "conjugate_gradient" else solve_by_averaging
@@ -236,7 +236,7 @@ class AveragingClients:
         return {"curves": self.curves[: number + 1].cpu().numpy(), "weights": self.weights[0].cpu().numpy()}
 
     def load(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Copy a state."""
+        """Restore a `state`."""
         self.curves[: number + 1] = torch.from_numpy(arrays["curves"].copy())
         self.weights[:] = torch.from_numpy(arrays["weights"].copy())
 
@@ -261,7 +261,7 @@ class AveragingClients:
 
 
 def solve_by_averaging(fold: FoldTask, design: LinearDesign) -> Curves:
-    """Scores after each round have the penalties that are chosen at the end; patterns are in units of the design."""
+    """Fit a fold by FedAvg; all scores have the penalties that are chosen at the end, patterns the design's units."""
     task, ledger = fold.task, fold.ledger
     clients = AveragingClients(design, task.alphas, task.rounds, task.local_steps, fold.members)
     trained = {code: size for code, size in fold.sizes.items() if clients.samples[code]}
@@ -340,7 +340,7 @@ class KrylovClients:
         return {code: Message(summed, self.samples[code, None], summed=True) for code in chosen}
 
     def receive(self, messages: Mapping[int, Message]) -> None:
-        """The server's message, equal for all."""
+        """Keep the server's message, which is the same for all."""
         for message in list(messages.values())[:1]:
             self._received = {name: tensor[0] for name, tensor in message.tensors.items()}
 
@@ -354,7 +354,7 @@ class KrylovClients:
         return {"projections": self.projections[: self.size].cpu().numpy(), **received}
 
     def load(self, _number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Copy a state."""
+        """Restore a `state`."""
         projections = torch.from_numpy(arrays["projections"].copy())
         self.size = len(projections)
         self.projections[: self.size] = projections
@@ -394,9 +394,9 @@ logger = logging.getLogger(__name__)
 
 
 def solve_by_conjugate_gradient(fold: FoldTask, design: LinearDesign) -> Curves:
-    """Scores after each direction have the penalties chosen at the end; patterns are in units of the design.
+    """Solve a fold; all scores have the penalties that are chosen at the end, patterns the units of the design.
 
-    Of institutions that are apart, the last scores alone are known.
+    Where institutions are apart, only the last scores are known.
     """
     task = fold.task
     clients = KrylovClients(design, task.rounds, fold.members)

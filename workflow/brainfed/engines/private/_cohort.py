@@ -1,4 +1,4 @@
-"""What private steps draw and read: Poisson samples, single subjects or their windows, windows of region series."""
+"""Private steps: the subjects that they draw, what a network reads of each, its gradient, and the noised sum."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -245,7 +245,7 @@ def mean_adjacencies(inputs: SeriesInputs, pools: Sequence[IntArray], ledger: Le
 #
 # Opacus' optimiser does the same. It draws noise on the device of the gradients and reads a gradient a subject of every
 # weight; here the noise is of keyed streams drawn on the CPU, the same on every machine and after every restart, and
-# wide weights have gradients as outer products. Tests hold this step to Opacus'.
+# wide weights have gradients as outer products. Tests compare this step with Opacus'.
 #
 # The streams follow from the config's seed. With the seed the noise can be subtracted: a real institution keeps its
 # seed to itself. Two trainings under one seed share their noise.

@@ -1,6 +1,6 @@
 """A network of single subjects in every institution, in private steps or the same steps without privacy.
 
-A step draws subjects at random (`Poisson`), sums their clipped gradients and adds noise (`steps`). An institution
+A step draws subjects at random (`Poisson`), sums their clipped gradients and adds noise (`_cohort`). An institution
 counts its steps; what it has spent follows from that number (`federation._accounting`). All draws are keyed by
 institution, fold, round, epoch and step: a training that resumes repeats the noise of the round that was cut off.
 """
@@ -138,16 +138,16 @@ class PrivateClients(NetworkClients):
                     scores[place, position, chosen.numpy()] = probabilities(module, self.cohort, part, chosen)
 
     def foreign_probabilities(self, teacher: int, place: int, position: int, tested: IntArray) -> Float64:
-        """(b, C) of these subjects."""
+        """(b, C) probabilities of these subjects by the network of `teacher`."""
         module = self.modules[teacher][position]
         return probabilities(module, self.cohort, (place, position), torch.from_numpy(tested))
 
     def content(self, place: int) -> Content:
-        """The network."""
+        """The tensors of the network."""
         return content_of(parameters_by_wire_name(self.modules[place][0]))
 
     def privacy_rows(self) -> list[dict[str, int | float | str]]:
-        """One for each trainer and fold with training subjects."""
+        """One row for each trainer and fold with training subjects."""
         return [spending_row(each, self.schedule) for each in self.spendings()]
 
     def spendings(self) -> list[Spending]:
@@ -178,7 +178,7 @@ class PrivateClients(NetworkClients):
         return arrays
 
     def load(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Restore a saved state."""
+        """Restore a `state`."""
         self.curves.restore(number, arrays)
         self.steps_taken[:] = arrays[STEPS]
         for key, module, optimiser in self._each():
@@ -286,7 +286,7 @@ class PrivateTraining(Training[Subjects, PrivateSchedule]):
         return (POOLED,) if self.pooled else self.inputs.institutions
 
     def ledger(self) -> Ledger:
-        """Has the rows of `record_data`."""
+        """The ledger, with the rows of `record_data`."""
         ledger = Ledger(self.shared_tensors, self.axes)
         if len(self.inputs.institutions) > 1:
             self.record_data(ledger)

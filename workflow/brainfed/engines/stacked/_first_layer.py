@@ -27,7 +27,7 @@ from brainfed.models import Products
 from brainfed.runtime import Float64, IntArray, Precision
 
 BlockEdges = tuple[IntArray, IntArray, Float64]
-"""Row, column and value inside one institution."""
+"""Row, column and value of the edges inside one institution."""
 
 DENSE_NUMBERS = 1 << 24
 """Largest number of entries of a dense propagation."""

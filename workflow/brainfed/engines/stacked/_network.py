@@ -1,7 +1,7 @@
 """A stacked classifier of `models`: one copy an institution and fold, all trained in parallel.
 
 The stack runs the module's own `logits`, on parameters with two leading axes, institutions and folds. Only the
-products with the features and their gradients are computed in another way (`first_layer`).
+products with the features and their gradients are computed in another way (`_first_layer`).
 """
 
 from collections.abc import Sequence

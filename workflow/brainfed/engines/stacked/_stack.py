@@ -31,7 +31,7 @@ from brainfed.samples import MethodInputs, training_moments
 
 MEAN, SD, CONSTANT, HELPING = "feature-mean", "feature-sd", "constant-features", "helping-institutions"
 MOMENT_BYTES = 8
-"""A number of a sum, float64."""
+"""Bytes of a number of a sum, float64."""
 
 
 def mean_moments(inputs: MethodInputs, ledger: Ledger | None, means: Float64, sds: Float64) -> tuple[Float64, Float64]:
@@ -105,7 +105,7 @@ class Stack:
         members: M trainers.
         subjects: (M,) number of subjects of each trainer.
         folds: numbers of the F folds.
-        designs: input of the first weights -> one design a trainer, see `first_layer`.
+        designs: input of the first weights -> one design a trainer, see `_first_layer`.
         propagation: A (M, 1 or F, n, n) zero-padded, sparse if large; None without a graph.
         labels: (M, F, n), -1 for unlabelled nodes and padding.
     """

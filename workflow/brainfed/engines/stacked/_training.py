@@ -150,7 +150,7 @@ class StackedClients(NetworkClients):
 
     @torch.no_grad()
     def load(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Restore a saved state."""
+        """Restore a `state`."""
         self.curves.restore(number, arrays)
         if moments := below(OPTIMISER, arrays):
             self.optimiser.load(moments)
@@ -172,17 +172,17 @@ class StackedClients(NetworkClients):
     @torch.no_grad()
     def foreign_probabilities(self, teacher: int, place: int, position: int, tested: IntArray) -> Float64:
         """(b, C) of nodes in their own graph, under the scaling of the teacher."""
-        network, one = self.network, slice(position, position + 1)
+        network, fold = self.network, slice(position, position + 1)
         stack, scaling = network.stack, network.stack.members[teacher]
-        mean = None if scaling.mean is None else scaling.mean[one]
-        sd = None if scaling.sd is None else scaling.sd[one]
+        mean = None if scaling.mean is None else scaling.mean[fold]
+        sd = None if scaling.sd is None else scaling.sd[fold]
         member = Member(stack.members[place].nodes, mean, sd)
-        model = network.on(stack_inputs(self.inputs, (member,), stack.folds[one], stack.reading))
-        model.load({name: view[teacher, one] for name, view in network.stacks().items()})
+        model = network.on(stack_inputs(self.inputs, (member,), stack.folds[fold], stack.reading))
+        model.load({name: view[teacher, fold] for name, view in network.stacks().items()})
         return np.asarray(model.probabilities()[0, 0].cpu().numpy(), dtype=np.float64)[tested]
 
     def kept_models(self) -> list[FittedModel]:
-        """One a fold."""
+        """The model of every fold."""
         return kept_stack(self.network, alone=not self.global_model)
 
     def _shared(self) -> dict[str, Tensor]:
@@ -298,12 +298,12 @@ class StackedTraining(Training[MethodInputs, FederationSettings]):
         return StackedNetwork(self.module, stack, inputs.streams, self.precision, dropout if self.dropout else None)
 
     def noise(self, folds: tuple[int, ...]) -> WeightNoise:
-        """The schedule's, drawn ahead of the rounds."""
+        """The noise of the schedule, drawn ahead of the rounds."""
         ahead = DrawnAhead.on(self.run.device, self.schedule.rounds, self.schedule.fraction)
         return WeightNoise(self.schedule.noise, self.inputs.streams, folds, ahead=ahead)
 
     def checkpoint(self, folds: tuple[int, ...]) -> Checkpoint:
-        """One state a stack."""
+        """One state for each stack of folds."""
         return self.run.checkpoint.part(f"folds-{folds[0]}-{folds[-1]}")
 
 
@@ -434,7 +434,7 @@ def _joined(
 
 
 def _added(every: Sequence[Sequence[Row]]) -> tuple[dict[str, int | str], ...]:
-    """Rows of several trainings, those of one kind of tensor added; what subjects sent once is not sent again."""
+    """Add up the ledger rows of several trainings; what subjects sent once is not sent again."""
     added: dict[tuple[str, str], dict[str, int | str]] = {}
     for rows in every:
         for row in rows:

@@ -88,7 +88,7 @@ class FedGEMSObjective(Objective):
         return self.pool.state()
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Copy a state."""
+        """Restore a `state`."""
         self.pool.load(arrays)
 
 

@@ -121,7 +121,7 @@ class GCNA:
 
     @torch.no_grad()
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Copy a state."""
+        """Restore a `state`."""
         for name, tensor in self.parameters.items():
             tensor.copy_(torch.from_numpy(arrays[name]))
         self._adam.load(
@@ -207,6 +207,6 @@ class GAHFLObjective(Objective):
         return {f"{part}/{name}": array for part, arrays in parts.items() for name, array in arrays.items()}
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Copy a state."""
+        """Restore a `state`."""
         for name, part in (("pool/", self.pool), ("gcna/", self.gcna)):
             part.load({key.removeprefix(name): array for key, array in arrays.items() if key.startswith(name)})

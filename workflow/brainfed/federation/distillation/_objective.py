@@ -130,7 +130,7 @@ class LogitPool:
         return {name: tensor[:, : self.rows].contiguous().cpu().numpy() for name, tensor in kept.items()}
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Copy a state."""
+        """Restore a `state`."""
         self._logits[:, : self.rows] = torch.from_numpy(arrays["logits"]).to(self._logits.device)
         self._known[:, : self.rows] = torch.from_numpy(arrays["known"]).to(self._known.device)
 
@@ -247,4 +247,4 @@ class Objective:
         return {}
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Copy a state."""
+        """Restore a `state`."""

@@ -82,7 +82,7 @@ class Strategy(Protocol):
         """Arrays that later rounds depend on."""
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Copy a `state`."""
+        """Restore a `state`."""
 
 
 class EndingStrategy(Strategy, Protocol):
@@ -118,7 +118,7 @@ class Server:
         return {name: tensor.cpu().numpy() for name, tensor in self.kept().items()}
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Copy a `state`."""
+        """Restore a `state`."""
         for name, tensor in self.kept().items():
             tensor.copy_(torch.from_numpy(arrays[name]))
 

@@ -49,7 +49,7 @@ class Similarity:
         return {}
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Copy a `state`."""
+        """Restore a `state`."""
 
 
 class UpdateCosine(Similarity):
@@ -92,12 +92,12 @@ class GradientNorms(Similarity):
         return int(np.isfinite(np.stack(self.norms)[:, :, fold]).any(axis=1).sum()) == self.length
 
     def weights(self, fold: int, members: IntArray, _updates: Tensor) -> FloatArray:
-        """(m, m)."""
+        """(m, m) max(D) - D of the members' sequences."""
         known = np.stack(self.norms)[:, members, fold]
         sequences = [column[np.isfinite(column)].tolist() for column in known.T]
         distances = np.zeros((len(sequences), len(sequences)))
-        for one, other in combinations(range(len(sequences)), 2):
-            distances[one, other] = distances[other, one] = dtw(sequences[one], sequences[other])
+        for first, second in combinations(range(len(sequences)), 2):
+            distances[first, second] = distances[second, first] = dtw(sequences[first], sequences[second])
         assert np.isfinite(distances).all(), "every institution with training samples has a norm of this round"
         return np.asarray(distances.max() - distances)
 
@@ -130,7 +130,7 @@ def dtw(first: Iterable[float], second: Sequence[float]) -> float:
 
 Cut = Callable[[FloatArray], BoolArray]
 """Weights (m, m) of the complete graph over a cluster -> (m,) whether an institution is in the one part or the other.
-Weights are not negative and symmetric; the diagonal does not count."""
+Weights are symmetric and not negative; the diagonal does not count."""
 
 LEAST = 1e-9
 """Weight, as a share of the largest, that joins every pair before the normalised cut, which wants a connected graph."""
@@ -142,8 +142,8 @@ def minimum_cut(weights: FloatArray) -> BoolArray:
     Between parts of k and m - k institutions lie k (m - k) pairs, so near-equal weights cut off a single institution.
     """
     graph = nx.complete_graph(len(weights))
-    for one, other, edge in graph.edges(data=True):
-        edge["weight"] = float(weights[one, other])
+    for first, second, edge in graph.edges(data=True):
+        edge["weight"] = float(weights[first, second])
     _, (part, _) = nx.stoer_wagner(graph)
     return np.isin(np.arange(len(weights)), part)
 
@@ -162,13 +162,13 @@ def balanced(weights: FloatArray) -> BoolArray:
 CUTS: Mapping[Clustering, Cut] = {"minimum_cut": minimum_cut, "balanced": balanced}
 
 
-def split(clusters: IntArray, one: IntArray, other: IntArray, counts: IntArray) -> IntArray:
-    """The clusters (M,) with two parts of one of them apart, whose places `one` and `other` ascend.
+def split(clusters: IntArray, part: IntArray, rest: IntArray, counts: IntArray) -> IntArray:
+    """The clusters (M,) after one is cut in two; `part` and `rest` are the ascending places of its two parts.
 
     The part with the first institution keeps the cluster's number, the other gets the next free one. Members without
     training samples are in neither part: they go with the part that has more samples, by their `counts` (M,).
     """
-    first, second = sorted((one, other), key=lambda part: int(part[0]))
+    first, second = sorted((part, rest), key=lambda places: int(places[0]))
     number, free = clusters[first[0]], clusters.max() + 1
     finer = clusters.copy()
     if counts[second].sum() > counts[first].sum():
@@ -262,7 +262,7 @@ class GCFL(Server):
         return {"clusters": self.clusters, **super().state(), **self.similarity.state()}
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Copy a state."""
+        """Restore a `state`."""
         super().load(arrays)
         self._clusters = list(arrays["clusters"].copy())
         self.similarity.load(arrays)

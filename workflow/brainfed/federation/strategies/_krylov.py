@@ -252,7 +252,7 @@ class Krylov(Server):
         return {"phase": np.array(PHASES.index(self._phase)), "chosen": self.chosen.numpy(), **spaces}
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Copy a state."""
+        """Restore a `state`."""
         self._phase = PHASES[int(arrays["phase"])]
         self.chosen = torch.from_numpy(arrays["chosen"].copy())
         if "directions" in arrays:

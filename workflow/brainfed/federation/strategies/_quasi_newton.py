@@ -99,7 +99,7 @@ class Objective:
         features: number of weights d of a model.
         curvature: a bound of the curvature of the mean loss; its reciprocal is the first step.
         tolerance: share of the gradient's norm at zero at which a model has converged.
-        rounds: the answer to the last one holds the models, converged or not.
+        rounds: most rounds; the last answer has the models, converged or not.
         dtype: number format of the messages; the server computes in float64.
         prefix: of the names on the wire.
     """
@@ -128,7 +128,7 @@ class QuasiNewton(Server):
             "inverse": (MEMORY, models),
             **dict.fromkeys(("step", "first"), (models,)),
         }
-        self.held = {
+        self.tensors = {
             "penalties": penalties.clone(),
             "scale": 1 / (objective.curvature + penalties),
             "loss": torch.full_like(penalties, torch.inf),
@@ -139,14 +139,14 @@ class QuasiNewton(Server):
     @property
     def converged(self) -> Tensor:
         """(P,) whether the gradient has vanished."""
-        held = self.held
-        vanished: Tensor = held["gradient"].norm(dim=1) <= self.objective.tolerance * held["first"]
-        return held["loss"].isfinite() & vanished
+        state = self.tensors
+        vanished: Tensor = state["gradient"].norm(dim=1) <= self.objective.tolerance * state["first"]
+        return state["loss"].isfinite() & vanished
 
     @property
     def rounds(self) -> int:
         """Number of rounds until now, also of a resumed training."""
-        return int(self.held["rounds"])
+        return int(self.tensors["rounds"])
 
     def finished(self) -> bool:
         """Whether every model has converged."""
@@ -158,45 +158,45 @@ class QuasiNewton(Server):
         Tensors of a reply: `weight-gradient` (1, P, d), `bias-gradient` and `loss` (1, P), sums over the institution's
         subjects.
         """
-        held, counts = self.held, self.objective.counts.double().clamp(min=1)
-        held["rounds"] = torch.tensor(number + 1)
+        state, counts = self.tensors, self.objective.counts.double().clamp(min=1)
+        state["rounds"] = torch.tensor(number + 1)
         weights, biases, losses = (self.total(replies, name) for name in ("weight-gradient", "bias-gradient", "loss"))
-        gradient = torch.cat([weights, biases[:, None]], dim=1) / counts[:, None] + self._pull(held["trial"])
-        loss = losses / counts + (self._pull(held["trial"]) * held["trial"]).sum(dim=1) / 2
-        held["first"] = torch.where(held["first"] == 0, gradient.norm(dim=1), held["first"])
-        predicted = (held["direction"] * held["gradient"]).sum(dim=1) * held["step"]
-        slack = ROUNDING * held["loss"].abs().nan_to_num(posinf=0.0)
-        known, resting = held["loss"].isfinite(), self.converged
-        self.accepted = (loss <= held["loss"] + SUFFICIENT * predicted + slack) & ~resting
-        self._remember(number, held["trial"] - held["point"], gradient - held["gradient"], self.accepted & known)
-        held["point"] = torch.where(self.accepted[:, None], held["trial"], held["point"])
-        held["gradient"] = torch.where(self.accepted[:, None], gradient, held["gradient"])
-        held["loss"] = torch.where(self.accepted, loss, held["loss"])
-        held["step"] = torch.where(self.accepted, 1.0, held["step"] / 2)
+        gradient = torch.cat([weights, biases[:, None]], dim=1) / counts[:, None] + self._pull(state["trial"])
+        loss = losses / counts + (self._pull(state["trial"]) * state["trial"]).sum(dim=1) / 2
+        state["first"] = torch.where(state["first"] == 0, gradient.norm(dim=1), state["first"])
+        predicted = (state["direction"] * state["gradient"]).sum(dim=1) * state["step"]
+        slack = ROUNDING * state["loss"].abs().nan_to_num(posinf=0.0)
+        known, resting = state["loss"].isfinite(), self.converged
+        self.accepted = (loss <= state["loss"] + SUFFICIENT * predicted + slack) & ~resting
+        self._remember(number, state["trial"] - state["point"], gradient - state["gradient"], self.accepted & known)
+        state["point"] = torch.where(self.accepted[:, None], state["trial"], state["point"])
+        state["gradient"] = torch.where(self.accepted[:, None], gradient, state["gradient"])
+        state["loss"] = torch.where(self.accepted, loss, state["loss"])
+        state["step"] = torch.where(self.accepted, 1.0, state["step"] / 2)
         self.advance(number)
 
     def advance(self, number: int) -> None:
         """Choose the next points."""
-        held = self.held
-        held["direction"] = torch.where((held["step"] == 1)[:, None], self._direction(number), held["direction"])
+        state = self.tensors
+        state["direction"] = torch.where((state["step"] == 1)[:, None], self._direction(number), state["direction"])
         stays = self.converged | (number + 1 >= self.objective.rounds)
-        trial = held["point"] + torch.where(stays, 0.0, held["step"])[:, None] * held["direction"]
-        held["trial"] = trial.to(self.objective.dtype).double()
+        trial = state["point"] + torch.where(stays, 0.0, state["step"])[:, None] * state["direction"]
+        state["trial"] = trial.to(self.objective.dtype).double()
 
     def repenalise(self, penalties: Tensor) -> None:
         """Go on from the same points under other penalties (P,); loss, gradient and memory are those of the new ones.
 
         The caller calls `advance` after it.
         """
-        held = self.held
-        change = penalties.double() - held["penalties"]
-        held["penalties"] = penalties.double()
-        held["gradient"] += self._pull(held["point"], change)
-        held["loss"] += (self._pull(held["point"], change) * held["point"]).sum(dim=1) / 2
-        held["differences"] += self._pull(held["steps"], change)
-        curvature = (held["steps"] * held["differences"]).sum(dim=2)
-        held["inverse"] = torch.where(curvature > 0, 1 / curvature, 0.0)
-        held["step"] = torch.where(change == 0, held["step"], 1.0)
+        state = self.tensors
+        change = penalties.double() - state["penalties"]
+        state["penalties"] = penalties.double()
+        state["gradient"] += self._pull(state["point"], change)
+        state["loss"] += (self._pull(state["point"], change) * state["point"]).sum(dim=1) / 2
+        state["differences"] += self._pull(state["steps"], change)
+        curvature = (state["steps"] * state["differences"]).sum(dim=2)
+        state["inverse"] = torch.where(curvature > 0, 1 / curvature, 0.0)
+        state["step"] = torch.where(change == 0, state["step"], 1.0)
 
     def total(self, replies: Mapping[int, Message], name: str) -> Tensor:
         """The sum over institutions of one tensor, without its first axis; float64."""
@@ -205,7 +205,7 @@ class QuasiNewton(Server):
 
     def broadcast(self, _number: int) -> Mapping[int, Message]:
         """`weight` (1, P, d) and `bias` (1, P) to all institutions."""
-        trial, prefix = self.held["trial"].to(self.objective.dtype)[None], self.objective.prefix
+        trial, prefix = self.tensors["trial"].to(self.objective.dtype)[None], self.objective.prefix
         tensors = {f"{prefix}weight": trial[..., :-1].contiguous(), f"{prefix}bias": trial[..., -1].contiguous()}
         return self.to_all(tensors)
 
@@ -215,33 +215,33 @@ class QuasiNewton(Server):
 
     def kept(self) -> Mapping[str, Tensor]:
         """The points, the gradients, the penalties and the memory."""
-        return self.held
+        return self.tensors
 
     def _pull(self, weights: Tensor, penalties: Tensor | None = None) -> Tensor:
         """The penalty's gradient at weights (..., P, d + 1); 0 for the intercept."""
-        pull = weights * (self.held["penalties"] if penalties is None else penalties)[:, None]
+        pull = weights * (self.tensors["penalties"] if penalties is None else penalties)[:, None]
         pull[..., -1] = 0
         return pull
 
     def _remember(self, number: int, step: Tensor, difference: Tensor, moved: Tensor) -> None:
         """Put the newest pair in the place of the oldest; an empty one for a model that did not move."""
-        held, slot = self.held, number % MEMORY
+        state, slot = self.tensors, number % MEMORY
         curvature = (step * difference).sum(dim=1)
         fits = moved & (curvature > 0)
-        held["steps"][slot] = step * fits[:, None]
-        held["differences"][slot] = difference * fits[:, None]
-        held["inverse"][slot] = torch.where(fits, 1 / curvature, 0.0)
-        held["scale"] = torch.where(fits, curvature / difference.square().sum(dim=1), held["scale"])
+        state["steps"][slot] = step * fits[:, None]
+        state["differences"][slot] = difference * fits[:, None]
+        state["inverse"][slot] = torch.where(fits, 1 / curvature, 0.0)
+        state["scale"] = torch.where(fits, curvature / difference.square().sum(dim=1), state["scale"])
 
     def _direction(self, number: int) -> Tensor:
         """(P, d + 1) minus the inverse curvature of the memory times the gradient (Algorithm 7.4)."""
-        steps, differences, inverse = (self.held[name] for name in ("steps", "differences", "inverse"))
+        steps, differences, inverse = (self.tensors[name] for name in ("steps", "differences", "inverse"))
         oldest_first = [(number + 1 + age) % MEMORY for age in range(MEMORY)]
-        ascent, shares = self.held["gradient"].clone(), torch.zeros_like(inverse)
+        ascent, shares = self.tensors["gradient"].clone(), torch.zeros_like(inverse)
         for slot in reversed(oldest_first):
             shares[slot] = inverse[slot] * (steps[slot] * ascent).sum(dim=1)
             ascent -= shares[slot, :, None] * differences[slot]
-        ascent *= self.held["scale"][:, None]
+        ascent *= self.tensors["scale"][:, None]
         for slot in oldest_first:
             again = inverse[slot] * (differences[slot] * ascent).sum(dim=1)
             ascent += (shares[slot] - again)[:, None] * steps[slot]
@@ -276,11 +276,6 @@ class PenaltyPath(Server):
         self.ended = torch.zeros(count, dtype=torch.bool, device=groups.device)
         self.server = QuasiNewton(institutions, objective, self._penalties())
         self.validation = torch.full_like(self.counts, torch.inf)
-
-    @property
-    def rounds(self) -> int:
-        """Number of rounds until now, also of a resumed training."""
-        return self.server.rounds
 
     def finished(self) -> bool:
         """Whether every group has its penalty."""

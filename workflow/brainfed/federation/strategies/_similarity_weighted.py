@@ -91,7 +91,7 @@ class SimilarityWeighted(FedAvg):
         return {"shares": self.shares} | super().state()
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Copy a state."""
+        """Restore a `state`."""
         super().load(arrays)
         self._shares = list(arrays["shares"].copy())
 

@@ -180,8 +180,8 @@ def extract_subject(
             if not averaged or (run is files.runs[-1] and not used):
                 raise
             logger.warning("%s: %s left out: %s", subject, run.name, error)
-    check_together(subject, [(run.image, found.tr) for run, found in used])
-    kept = _long_enough(subject, used, settings) if averaged else [found for _, found in used]
+    check_together(subject, [(run.image, series.tr) for run, series in used])
+    kept = _long_enough(subject, used, settings) if averaged else [series for _, series in used]
     return join_runs(kept, apart=averaged)
 
 
@@ -192,10 +192,10 @@ def check_together(subject: str, runs: Sequence[tuple[str, float]]) -> None:
         UserError: two have different repetition times, or the same content.
     """
     check_one_protocol(subject, runs)
-    for (one, _), (other, _) in combinations(runs, 2):
-        if same_content(one, other):
+    for (file, _), (other, _) in combinations(runs, 2):
+        if same_content(file, other):
             raise UserError(
-                f"Subject {subject}, {other}: expected a run of its own, found the content of {one}; remove the copy, "
+                f"Subject {subject}, {other}: expected a run of its own, found the content of {file}; remove the copy, "
                 "or choose the runs under bids.run_numbers or bids.sessions."
             )
 

@@ -85,9 +85,9 @@ def read_confounds(subject: str, file: str | Path, columns: Sequence[str], volum
     chosen = tuple(columns) or names
     for name in chosen:
         if not name or names.count(name) > 1:
-            found = f"{name!r} {names.count(name)} times" if name else "one without a name (row numbers?)"
+            fault = f"{name!r} {names.count(name)} times" if name else "one without a name (row numbers?)"
             raise UserError(
-                f"{where}: expected every column named once, found {found}; repair the header, or name the columns to "
+                f"{where}: expected every column named once, found {fault}; repair the header, or name the columns to "
                 "use in confound_columns."
             )
     values = np.empty((len(table.rows), len(chosen)))

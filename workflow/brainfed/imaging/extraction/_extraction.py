@@ -43,9 +43,9 @@ def sidecar_tr(subject: str, files: Sequence[str | Path]) -> float:
     return tr
 
 
-def agree(one: float, other: float) -> bool:
+def agree(first: float, second: float) -> bool:
     """Whether two repetition times agree; an unknown one agrees with all."""
-    return bool(np.isnan(one) or np.isnan(other) or abs(one - other) <= TOLERANCE)
+    return bool(np.isnan(first) or np.isnan(second) or abs(first - second) <= TOLERANCE)
 
 
 def refuse_wrong_unit(where: str, tr: float) -> None:
@@ -63,7 +63,7 @@ def refuse_wrong_unit(where: str, tr: float) -> None:
 
 
 def _reason(tr: float) -> str:
-    """The unit that would make an impossible time a usual one, and the begin of `fix`; `f` where none does."""
+    """A question about the unit if another one makes an impossible time a usual one, and the first letter of `fix`."""
     for unit, length in (("ms", 1e-3), ("\N{MICRO SIGN}s", 1e-6)):
         if SHORTEST <= tr * length <= LONGEST:
             return f"is it in {unit}? F"

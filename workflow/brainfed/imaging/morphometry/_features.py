@@ -124,7 +124,7 @@ def _joined(tables: Sequence[TextTable], settings: FreeSurferSettings, absent: f
             kind = measure_of(name)
             kind = table.kind if kind == "unknown" else kind
             either = any if settings.columns else all
-            feature = either(is_feature(one, settings, table.kind) for one in (written, name))
+            feature = either(is_feature(spelling, settings, table.kind) for spelling in (written, name))
             if not (feature or name in joined or (settings.normalise == "ratio" and name in INTRACRANIAL)):
                 continue
             known = joined.get(name, Column(kind, (), feature=False))
@@ -192,9 +192,9 @@ def _refuse_strangers(table: TextTable, identities: Mapping[str, str]) -> None:
 
 def _refuse_difference(left_source: Source, right_source: Source, column: str, absent: frozenset[str]) -> None:
     """Refuse two tables with different values of a subject in one column."""
-    (first, one), (second, other) = left_source, right_source
+    (first, place), (second, other) = left_source, right_source
     for identity in first.rows.keys() & second.rows.keys():
-        left, right = first.rows[identity][one], second.rows[identity][other]
+        left, right = first.rows[identity][place], second.rows[identity][other]
         if left != right and not {left, right} & absent and not _equal(left, right):
             raise UserError(
                 f"{second.file}: expected in column {column!r} what {first.file} has there, found {right} for "
@@ -235,7 +235,7 @@ def _numbers(
         sources = [source for source in column.sources if identity in source[0].rows]
         if not sources:
             raise UserError(_without_row(where, identity, name, column, tables))
-        table, place = next((one for one in sources if one[0].rows[identity][one[1]] not in absent), sources[0])
+        table, place = next((pair for pair in sources if pair[0].rows[identity][pair[1]] not in absent), sources[0])
         text = table.rows[identity][place]
         cell = f"in {table.place(identity)}, column {name!r}"
         if text in absent:
@@ -339,14 +339,14 @@ def read_measures(identities: Mapping[str, str], settings: CohortSettings) -> Mo
         table, problems = read_subjects_dir(identities, source)
         tables = [table]
     usable = {subject: identity for subject, identity in identities.items() if subject not in problems}
-    found = read_morphometry(tables, usable, source, settings.missing)
-    problems |= found.problems
-    if found.values.empty:
+    measures = read_morphometry(tables, usable, source, settings.missing)
+    problems |= measures.problems
+    if measures.values.empty:
         raise UserError(
             f"freesurfer: expected a subject with whole measures among {len(identities)}, found none (first: "
             f"{problems[min(problems)]})"
         )
-    return Morphometry(found.values, problems, found.remarks)
+    return Morphometry(measures.values, problems, measures.remarks)
 
 
 def read_subjects_dir(identities: Mapping[str, str], settings: FreeSurferSettings) -> tuple[TextTable, dict[str, str]]:

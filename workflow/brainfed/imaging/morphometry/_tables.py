@@ -60,12 +60,12 @@ RENAMED = {f"{side}-Thalamus-Proper{star}": f"{side}-Thalamus" for side in ("Lef
 
 def measure_of(column: str) -> Kind:
     """Kind of a measure by its name."""
-    if found := ADNI.fullmatch(column):
-        return ADNI_KINDS[found["kind"]]
-    if found := CORTICAL_NAME.fullmatch(column):
-        return CORTICAL_KINDS.get(found["kind"], "unknown")
-    if found := ENIGMA.fullmatch(column):
-        return ENIGMA_KINDS[found["kind"]]
+    if match := ADNI.fullmatch(column):
+        return ADNI_KINDS[match["kind"]]
+    if match := CORTICAL_NAME.fullmatch(column):
+        return CORTICAL_KINDS.get(match["kind"], "unknown")
+    if match := ENIGMA.fullmatch(column):
+        return ENIGMA_KINDS[match["kind"]]
     if OTHER.fullmatch(column):
         return "other"
     volumes = (SUBCORTICAL, WHOLE_BRAIN, ENIGMA_VOLUME)

@@ -72,13 +72,13 @@ def load_nifti(where: str, file: str | Path, expected: str) -> nib.Nifti1Pair:
         image = nib.load(file)
         if not isinstance(image, nib.Nifti1Pair):
             kind = type(image).__name__
-            found, remedy = FORMATS.get(kind, (f"another format ({kind})", VOLUMES))
-            raise UserError(f"{where}: expected {expected}, found {found}; {remedy}.")
+            content, remedy = FORMATS.get(kind, (f"another format ({kind})", VOLUMES))
+            raise UserError(f"{where}: expected {expected}, found {content}; {remedy}.")
         dtype = image.get_data_dtype()
         if dtype.kind not in "iufb":
-            found = "complex numbers" if dtype.kind == "c" else f"voxels of type {dtype}"
+            content = "complex numbers" if dtype.kind == "c" else f"voxels of type {dtype}"
             remedy = "save their magnitude" if dtype.kind == "c" else "save one number a voxel"
-            raise UserError(f"{where}: expected real numbers, found {found}; {remedy}.")
+            raise UserError(f"{where}: expected real numbers, found {content}; {remedy}.")
     return image
 
 
@@ -124,11 +124,11 @@ def gzip_trailer(file: str) -> tuple[int, int]:
     return checksum, length
 
 
-def same_content(one: str, other: str) -> bool:
+def same_content(first: str, second: str) -> bool:
     """Whether two images hold the same bytes, decompressed."""
-    if one.endswith(".gz") and other.endswith(".gz"):
-        return gzip_trailer(one) == gzip_trailer(other)
-    return filecmp.cmp(one, other, shallow=False)
+    if first.endswith(".gz") and second.endswith(".gz"):
+        return gzip_trailer(first) == gzip_trailer(second)
+    return filecmp.cmp(first, second, shallow=False)
 
 
 def read_brain(subject: str, mask: str, file: str, grid: tuple[int, ...], affine: Float64) -> BoolArray:
@@ -380,8 +380,8 @@ def _size(affine: Float64) -> str:
 
 def _turn(affine: Float64, other: Float64) -> float:
     """Largest angle in degrees between an axis of one grid and the nearest axis of another."""
-    one, two = (matrix[:3, :3] / voxel_sizes(matrix) for matrix in (affine, other))
-    return float(np.degrees(np.arccos(np.clip(np.abs(two.T @ one).max(axis=0).min(), 0, 1))))
+    axes, others = (matrix[:3, :3] / voxel_sizes(matrix) for matrix in (affine, other))
+    return float(np.degrees(np.arccos(np.clip(np.abs(others.T @ axes).max(axis=0).min(), 0, 1))))
 
 
 def _brain(scan: Scan, varying: BoolArray) -> BoolArray:

@@ -98,14 +98,14 @@ def _check_matrix(matrix: bytes, order: str, depth: int) -> None:
     kind, lengths, _ = _head(parts, order)
     parts_left, count = [*parts], math.prod(lengths)
     if kind == CELL and depth:
-        if len(parts_left) != count or any(one.kind != MATRIX for one in parts_left):
+        if len(parts_left) != count or any(part.kind != MATRIX for part in parts_left):
             raise ValueError(f"{len(parts_left)} cells in place of {count}")
-        for one in parts_left:
-            _check_matrix(one.data, order, depth - 1)
+        for part in parts_left:
+            _check_matrix(part.data, order, depth - 1)
     elif kind == CHARACTERS or kind in NUMBERS:
-        for one in parts_left:
-            values = len(one.data) // BYTES.get(one.kind, 1)
-            if one.kind not in BYTES or (values < count if kind == CHARACTERS else values != count):
+        for part in parts_left:
+            values = len(part.data) // BYTES.get(part.kind, 1)
+            if part.kind not in BYTES or (values < count if kind == CHARACTERS else values != count):
                 raise ValueError(f"{values} values in place of {count}")
         if not parts_left:
             raise ValueError(f"no values in place of {count}")
@@ -243,10 +243,10 @@ def _holds_arrays(file: str | Path) -> bool:
 
 
 def _intact(where: str, read: Callable[[], Read]) -> Read:
-    """What a library reads.
+    """Call a library's reader.
 
     Raises:
-        UserError: it raises anything: a damaged file may lead to any error.
+        UserError: it raises any error, as a damaged file may.
     """
     try:
         return read()
@@ -311,18 +311,18 @@ def _of_hdf5(file: str | Path) -> Contents:
 
     def load(name: str) -> Any:
         with h5py.File(file, "r", locking=False) as content:
-            held = content[name]
-            if held.dtype == object:
-                return [_of_reference(content, reference) for reference in np.ravel(held[()])]
-            return _of_matlab(held)
+            dataset = content[name]
+            if dataset.dtype == object:
+                return [_of_reference(content, reference) for reference in np.ravel(dataset[()])]
+            return _of_matlab(dataset)
 
     shapes: dict[str, tuple[int, ...] | None] = {}
     with h5py.File(file, "r", locking=False) as content:
         for name in content:
-            held = content.get(name)
-            if isinstance(held, h5py.Dataset):
-                numeric = held.dtype.kind in "iuf" and _class_of(held, "double") in NUMBER_CLASSES
-                shapes[name] = tuple(held.shape[:: -1 if _class_of(held) else 1]) if numeric else None
+            item = content.get(name)
+            if isinstance(item, h5py.Dataset):
+                numeric = item.dtype.kind in "iuf" and _class_of(item, "double") in NUMBER_CLASSES
+                shapes[name] = tuple(item.shape[:: -1 if _class_of(item) else 1]) if numeric else None
     return shapes, load
 
 
@@ -392,9 +392,9 @@ def _matrix(where: str, values: NDArray[Any]) -> Float64:
     if values.ndim > 2:
         values = values.squeeze()
     if values.ndim != 2 or 0 in values.shape:
-        found = " x ".join(map(str, values.shape)) or "a single number"
+        shape = " x ".join(map(str, values.shape)) or "a single number"
         raise UserError(
-            f"{where}: expected an array of volumes x regions, found {found}; save one matrix a subject with a row a "
+            f"{where}: expected an array of volumes x regions, found {shape}; save one matrix a subject with a row a "
             "volume."
         )
     return np.asarray(values, dtype=np.float64)

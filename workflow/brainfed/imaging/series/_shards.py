@@ -71,19 +71,19 @@ def write_shard(
     runs: dict[str, list[int]] = {}
     for done, subject in enumerate(subjects, start=1):
         try:
-            found = load(subject)
-            check_series(subject, found.series, settings.min_timepoints)
+            region_series = load(subject)
+            check_series(subject, region_series.series, settings.min_timepoints)
         except UserError as error:
             if settings.on_invalid == "error":
                 raise
             logger.warning("%s dropped: %s", subject, error)
             quality.append(quality_row(subject, None, str(error)))
             continue
-        series[subject], coverage[subject] = found.series, found.coverage
-        quality.append(quality_row(subject, found, ""))
-        if len(found.runs) > 1:
-            runs[subject] = list(found.runs)
-        logger.info("%s: %d volumes, %d regions (%d/%d)", subject, *found.series.shape, done, len(subjects))
+        series[subject], coverage[subject] = region_series.series, region_series.coverage
+        quality.append(quality_row(subject, region_series, ""))
+        if len(region_series.runs) > 1:
+            runs[subject] = list(region_series.runs)
+        logger.info("%s: %d volumes, %d regions (%d/%d)", subject, *region_series.series.shape, done, len(subjects))
     names = regions()
     several = {"runs": runs} if runs else {}
     write_arrays(out.series, series, {"atlas": atlas, "regions": list(names)} | several)

@@ -267,7 +267,7 @@ def _without_ends(cells: list[str], below: Sequence[str]) -> list[str]:
 
 def _are_missing_throughout(cells: Sequence[str], numeric: Sequence[bool], text: SeriesText) -> bool:
     """Whether the cells of a first line that are no numbers are missing in every line: regions without a signal."""
-    places = [place for place, one in enumerate(numeric) if not one]
+    places = [place for place, is_number in enumerate(numeric) if not is_number]
     if not all(is_missing(cells[place]) for place in places):
         return False
     rows = [cells_of(line, text.separator) for _, line in text.filled()]
@@ -329,7 +329,7 @@ def _whole(cells: Sequence[str]) -> list[float] | None:
 
 
 def _ascends(labels: Sequence[float]) -> bool:
-    return all(one < other for one, other in pairwise(labels))
+    return all(first < second for first, second in pairwise(labels))
 
 
 def _goes_on(first: Sequence[str], second: Sequence[str]) -> bool:

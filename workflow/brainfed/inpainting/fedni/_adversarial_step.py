@@ -91,7 +91,7 @@ class StackedModules(Generic[Module]):
 
     @torch.no_grad()
     def load(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Copy the tensors of a `state`."""
+        """Restore the tensors of a `state`."""
         for name, stack in (self.weights | self.buffers).items():
             stack.copy_(torch.from_numpy(state[name]))
 

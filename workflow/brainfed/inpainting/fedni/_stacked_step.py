@@ -128,7 +128,7 @@ class StackedDiscriminators:
     def __call__(self, fake: Tensor, real: Tensor, masks: StackedMasks) -> tuple[dict[str, Tensor], Tensor]:
         """L_gen and L_dis (M,), and the gradient of L_gen by fake @ W.T (M, p, 128).
 
-        FedNI eq. 9 and 11, as in `losses`. Writes the discriminators' gradients.
+        FedNI eq. 9 and 11, as in `_losses`. Writes the discriminators' gradients.
 
         Args:
             fake: (M, p, d) generated features.
@@ -189,8 +189,8 @@ def mean_of(values: Tensor, there: Tensor) -> Tensor:
 # One local epoch of all institutions at once, for a GPU (FedNI Algorithm 1, line 21).
 #
 # A step of one institution starts 400 kernels that are short beside what it takes Python to start them. Here an
-# institution is an entry of a batched product. The arithmetic is that of `adversarial_step`; sums over padded pairs and
-# nodes leave padding out. No value crosses from one institution to another; sizes of padding do, and may change the
+# institution is an entry of a batched product. The arithmetic is that of `_adversarial_step`; sums over padded pairs
+# and nodes leave padding out. No value crosses from one institution to another; sizes of padding do, and may change the
 # last bits of a product.
 
 MOMENTUM, EPSILON_OF_NORMAL = 0.1, 1e-5
@@ -251,7 +251,7 @@ class StackedStep:
     products: Products
 
     def __call__(self, masks: StackedMasks) -> dict[str, Tensor]:
-        """The losses and lengths of `adversarial_step.train_step`, (M,) each."""
+        """The losses and lengths of `_adversarial_step.train_step`, (M,) each."""
         counted_before = self.products.operations
         weights, features = self.generator, self.nodes.features
         first = weights["encoder_0.weight"]
@@ -283,7 +283,7 @@ class StackedStep:
         return elu(propagation @ (hidden @ weights["encoder_1.weight"].mT) + weights["encoder_1.bias"][:, None])
 
     def _count_loss(self, embedding: Tensor, masks: StackedMasks) -> Tensor:
-        """(M,) squared error of predicted shares of k, as `losses.count_loss`."""
+        """(M,) squared error of predicted shares of k, as `_losses.count_loss`."""
         weights, known = self.generator, embedding
         if weights["count.weight"].shape[2] > ENCODER[1]:
             known = torch.cat([rms_norm(embedding.detach(), ENCODER[1:]), masks.degree.log1p()[:, :, None]], dim=2)

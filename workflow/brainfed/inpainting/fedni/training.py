@@ -140,7 +140,7 @@ class InpaintingClients:
         return arrays
 
     def load(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Copy a `state`."""
+        """Restore a `state`."""
         self.measures[: number + 1] = arrays["measures"]
         self.wide.products.operations = int(arrays["operations"])
         self.generators.load(below(GENERATOR, arrays))
@@ -162,7 +162,7 @@ class InpaintingClients:
 
     @cached_property
     def _optimisers(self) -> list[list[Adam]]:
-        """Of each institution's generator, then of its discriminator."""
+        """For each institution, the optimiser of its generator, then that of its discriminator."""
         return [
             [
                 Adam(list(stack.modules[place].parameters()), self.settings.learning_rate)

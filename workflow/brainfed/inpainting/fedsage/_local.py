@@ -353,7 +353,7 @@ class LocalOwner:
         return {}
 
     def receive(self, messages: Mapping[int, Message]) -> None:
-        """No messages."""
+        """Nothing arrives: the owner trains alone."""
 
     def score(self, number: int) -> str:
         """The sum of the losses."""
@@ -366,7 +366,7 @@ class LocalOwner:
         return arrays_of(self.generator, GENERATOR) | {"losses": self.losses[: number + 1]} | moments
 
     def load(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Copy a `state`."""
+        """Restore a `state`."""
         load_arrays(self.generator, arrays, GENERATOR)
         self.losses[: number + 1] = arrays["losses"]
         if number + 1 < len(self.losses):

@@ -53,7 +53,7 @@ class Visited:
         return {"losses": self.losses[: number + 1]}
 
     def load(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Copy a `state`."""
+        """Restore a `state`."""
         self.losses[: number + 1] = arrays["losses"]
 
 
@@ -172,7 +172,7 @@ class Visitor:
         return arrays_of(self.fgen, FGEN) | moments | {"done": np.array(self._done)}
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Copy a `state`."""
+        """Restore a `state`."""
         load_arrays(self.fgen, arrays, FGEN)
         self._done = int(arrays["done"])
         if self._done < self.rounds:

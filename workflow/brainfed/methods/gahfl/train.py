@@ -33,7 +33,7 @@ from brainfed.samples import Outcome, PublicSeriesInputs, SeriesInputs
 
 
 def recipe_of(settings: DistilledSettings | LocalRecurrentSettings | OneRecurrentSettings) -> Recipe:
-    """Of the networks, crops and steps."""
+    """The settings of networks, crops and steps."""
     return Recipe(
         hidden=settings.hidden,
         dropout=settings.dropout,

@@ -1,4 +1,4 @@
-"""The grid of penalties that a linear baseline chooses from on its training subjects."""
+"""Linear models with an inner choice of their penalty: ridge, support vectors, logistic regression."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,8 +16,6 @@ def check_grid(key: str, values: Sequence[float]) -> None:
             "leave the key out for the default grid."
         )
 
-
-# Linear models with an inner choice of their penalty: ridge, support vectors, logistic regression.
 
 PENALTIES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 TRAINING = "One model an institution, or one on the pooled training subjects."

@@ -280,7 +280,7 @@ def _held_out_errors(gram: Float64, targets: Float64, rows: IntArray, alphas: Se
     foreign = gram[np.ix_(rows, kept)] - means[rows, None] - means[kept] + means[kept].mean()
     intercept = targets[kept].mean()
     scores = [foreign @ dual_coefficients(values, vectors, targets[kept], alpha) + intercept for alpha in alphas]
-    return [float(np.mean(np.square(targets[rows] - found))) for found in scores]
+    return [float(np.mean(np.square(targets[rows] - predicted))) for predicted in scores]
 
 
 def dual_coefficients(values: Float64, vectors: Float64, targets: Float64, alpha: float) -> Float64:
@@ -349,7 +349,7 @@ def _error(labels: IntArray, margins: Float64) -> float:
 
 # Logistic regression in the span of the training subjects, C chosen by the log loss of inner folds.
 #
-# All costs and inner folds are fitted side by side (`dual`), and the final model by Newton's method.
+# All costs and inner folds are fitted side by side (`_dual`), and the final model by Newton's method.
 
 
 def train_logistic(inputs: MethodInputs, settings: LogisticSettings, run: Run) -> Outcome:

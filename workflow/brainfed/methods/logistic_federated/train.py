@@ -155,7 +155,7 @@ class Fitting:
         return add_up(self.inputs.link, self.ledger, len(self.inputs.subjects), parts)
 
     def objective(self, members: Sequence[Member], tolerance: float, prefix: str) -> Objective:
-        """Of the models that the members fit; every institution sends its numbers of subjects in their sums."""
+        """The objective of the models that the members fit, for which institutions send their numbers of subjects."""
         own = {code: self.sizes[code] for code in self.taking}
         name = f"{prefix}count"
         record_uploads(self.ledger, own, {name: ((members[0].kept.shape[1],), 8)})
@@ -166,7 +166,7 @@ class Fitting:
         return Objective(counts, rows.shape[1], CURVATURE, tolerance, rounds, rows.dtype, prefix)
 
     def run_rounds(self, clients: LogisticClients, strategy: QuasiNewton | PenaltyPath) -> Arrays:
-        """Run rounds until the server has finished; what it publishes."""
+        """Run rounds until the server has finished; return what it publishes."""
         wire = Wire(self.ledger, self.sizes, WeightNoise(0.0, self.inputs.streams, (self.fold,)))
         checkpoint, link = self.run.checkpoint.part(f"{clients.prefix}fold-{self.fold}"), self.inputs.link
         models = "models that rank the penalties" if clients.prefix else "the final model"

@@ -41,14 +41,12 @@ from brainfed.runtime import Float64, FloatArray, Streams, UserError
 from brainfed.runtime.jobs import Run
 from brainfed.samples import MethodInputs, Outcome, centred_subjects, of_two_classes, require_training_subjects
 
-# Institutions of private ridge: rows of norm 1, and noised sums of clipped gradients.
-
 # Rows of norm 1, each made from one subject alone.
 #
 # A subject's gradient is a residual times its row, so a row of norm 1 bounds it without any fit to other subjects.
 
 MARGIN = 1e-6
-"""Relative; rounding to float32 then leaves no norm above 1."""
+"""Share by which rows are shorter than 1: rounding to float32 then leaves no norm above 1."""
 
 
 def unit_rows(features: FloatArray, centre: Literal["none", "subject"]) -> FloatArray:
@@ -181,7 +179,7 @@ class GradientClients:
         return {name: tensor.cpu().numpy() for name, tensor in models.items()} | curves | {"losses": self.losses[:done]}
 
     def load(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Copy a state."""
+        """Restore a `state`."""
         done = number - self.first + 1
         for place, curve in enumerate(self.curves):
             curve[:done] = arrays[f"curve-{place}"]
@@ -230,7 +228,7 @@ class GradientClients:
         return np.asarray((squared.sum(dim=1).double() / known.sum(dim=1).double()).cpu().numpy())
 
 
-# The torch side of private methods: ridge, FedTangent, logistic regression, FedMLP.
+# Training of all private methods: ridge by sums over institutions, networks by private steps.
 
 LOUDEST = 0.4
 """Limit of the standard deviation of the noise in a score. Targets have norm 1: beyond it, residuals are noise that the

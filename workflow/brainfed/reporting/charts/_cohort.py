@@ -157,11 +157,11 @@ def ages_chart(people: pd.DataFrame, words: ClassWords = DIAGNOSIS_WORDS) -> Cha
     """Age of the analysed subjects by class and sex: every subject a dot, quartiles as a box."""
     kept = used(people)
     if words.target == "sex":
-        kept = kept.assign(sex=kept["diagnosis"].map(words.one))
+        kept = kept.assign(sex=kept["diagnosis"].map(words.singular))
     groups: dict[str, tuple[str, Values]] = {}
     for code in words.shown:
         for sex in ("male", "female"):
-            if words.target != "sex" or words.one[code] == sex:
+            if words.target != "sex" or words.singular[code] == sex:
                 ages = kept.loc[(kept["diagnosis"] == code) & (kept["sex"] == sex), "age"]
                 name = sex if words.target == "sex" else f"{sex} {words.short[code]}"
                 groups[f"{name} (n = {len(ages)})"] = SEX_COLOURS[sex], _known(ages)

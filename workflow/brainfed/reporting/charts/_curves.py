@@ -273,7 +273,7 @@ def calibration_chart(
         f"predicted {rounded(x, 2)}, found {rounded(share, 2)} [{rounded(low, 2)}, {rounded(high, 2)}]"
         for x, share, low, high in table[["x", "share", "bottom", "top"]].itertuples(index=False)
     ]
-    one = f"of being a {words.one[1]}" if words.count == 2 else "of a class"
+    one = f"of being a {words.singular[1]}" if words.count == 2 else "of a class"
     chart = curves_chart(
         Curves(table, "x", "share", ("method", "Brier", "bin", "people"), "bottom", "top", bars=True),
         shown, front, titles, SQUARE, across("x", f"predicted probability {one}"),

@@ -128,7 +128,7 @@ def _person(row: "pd.Series[Any]", words: ClassWords) -> dict[str, str]:
         "site": str(row["site"]),
         "age": f"{rounded(float(row['age']), 1)} years" if pd.notna(row["age"]) else "age not known",
         "sex": "" if words.target == "sex" else str(row["sex"]) if pd.notna(row["sex"]) else "sex not known",
-        "class": words.one[int(row["diagnosis"])] if pd.notna(row["diagnosis"]) else "no label",
+        "class": words.singular[int(row["diagnosis"])] if pd.notna(row["diagnosis"]) else "no label",
         "reason": str(row["reason"]),
     }
 
@@ -172,7 +172,7 @@ def _scores(predictions: pd.DataFrame, words: ClassWords) -> Mapping[str, list[d
             "variant": str(variant),
             "score": rounded(float(rows["own"].mean()), 2),
             "kind": str(rows["kind"].iloc[0]),
-            "of": words.one[int(rows["label"].iloc[0])],
+            "of": words.singular[int(rows["label"].iloc[0])],
             "right": int(rows["right"].sum()),
             "tests": len(rows),
         }

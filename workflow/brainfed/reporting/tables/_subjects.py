@@ -181,7 +181,7 @@ class Count:
         """`7 patients, 5 controls`; empty if no subject has a label."""
         unknown = self.subjects - sum(self.classes.values())
         parts = [(self.classes.get(code, 0), code) for code in words.shown]
-        shown = [f"{number} {(words.one if number == 1 else words.many)[code]}" for number, code in parts if number]
+        shown = [f"{count} {(words.singular if count == 1 else words.many)[code]}" for count, code in parts if count]
         shown += [f"{unknown} without a {words.target}"] if unknown and shown else []
         return ", ".join(shown)
 

@@ -260,7 +260,7 @@ def question(words: ClassWords, kind: str, institutions: int, *, unseen: bool) -
 
 def _predicted(words: ClassWords) -> str:
     """`predict autism`; `predict the diagnosis (CN, MCI or AD)` of classes with names."""
-    if words.count == 2 and words.one[1] in ("patient", "male"):
+    if words.count == 2 and words.singular[1] in ("patient", "male"):
         return f"predict {words.condition or ('a diagnosis' if words.target == 'diagnosis' else words.target)}"
     *first, last = (words.short[code] for code in words.shown)
     condition = f" of {words.condition}" if words.condition else ""

@@ -77,8 +77,8 @@ def query(nvidia_smi: str | None = None) -> tuple[Gpu, ...]:
     listed = [line for line in answer.splitlines() if line.strip()]
     lost = [line for line in listed if _is_lost(line)]
     if len(listed) == len(lost):
-        found = f"no device that works ({'; '.join(lost)})" if lost else "no device"
-        raise UserError(f"{program}: the NVIDIA driver lists {found}; have the driver mended, or {ON_CPU}.")
+        devices = f"no device that works ({'; '.join(lost)})" if lost else "no device"
+        raise UserError(f"{program}: the NVIDIA driver lists {devices}; have the driver mended, or {ON_CPU}.")
     for line in lost:
         logger.info("left out, the driver has lost it: %s", line)
     return tuple(_gpu(line) for line in listed if line not in lost)

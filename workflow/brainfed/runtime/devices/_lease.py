@@ -28,8 +28,6 @@ from brainfed.runtime.devices._driver import (
 )
 from brainfed.runtime.devices._driver import VARIABLE as ALLOWED
 
-# Places on a GPU, and the locks that hold them.
-
 # Locks on files: the kernel releases them when the process that holds them ends, however it ends.
 
 TEMPORARY = Path("/tmp")
@@ -94,9 +92,8 @@ def lock_folder(named: Path | None = None) -> Path:
 
 # Places on a GPU: how many jobs may share it, which jobs hold places now, and taking one more.
 #
-# A place is a file `UUID.NUMBER.lock` (`runtime.devices._lease`). Its lock decides; its text names the holder, for
-# people who wait and for the next job. All functions are called under the gate of `runtime.devices._lease`, so that a
-# test of a lock is never mistaken for a lease.
+# A place is a file `UUID.NUMBER.lock`. Its lock decides; its text names the holder, for people who wait and for the
+# next job. All functions are called under the lock `gate.lock`, so that a test of a lock is never mistaken for a lease.
 
 JOBS_PER_GPU = "BRAINFED_JOBS_PER_GPU"
 
@@ -139,7 +136,7 @@ def jobs_per_gpu() -> int:
 
 
 def has_room(holders: Sequence[Holder], own: int) -> bool:
-    """Whether one more job fits, which accepts `own` jobs on its device: the strictest of all decides."""
+    """Whether one more job fits that accepts at most `own` jobs on its device; the strictest of all jobs decides."""
     return len(holders) < min([own, *(holder.jobs_per_gpu for holder in holders)])
 
 
@@ -148,11 +145,11 @@ def holders_of(uuid: str, folder: Path) -> tuple[Holder, ...]:
     return tuple(_read(path) for path in sorted(folder.glob(f"{_stem(uuid)}.*.lock")) if not is_free(path))
 
 
-def take(uuid: str, folder: Path, holder: Holder, held: ExitStack) -> None:
-    """Take a free place on a device until `held` ends."""
+def take(uuid: str, folder: Path, holder: Holder, stack: ExitStack) -> None:
+    """Take a free place on a device until `stack` closes."""
     for number in count():
         path = folder / f"{_stem(uuid)}.{number}.lock"
-        if held.enter_context(locked(path)):
+        if stack.enter_context(locked(path)):
             # A full disk leaves the text empty: such a holder shares its device with nobody.
             with contextlib.suppress(OSError):
                 path.write_text(json.dumps(asdict(holder)), encoding="utf-8")
@@ -168,8 +165,8 @@ def forget(beginning: str, folder: Path) -> None:
 
 def _read(path: Path) -> Holder:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        return Holder(int(found["pid"]), str(found["purpose"]), int(found["jobs_per_gpu"]))
+        content = json.loads(path.read_text(encoding="utf-8"))
+        return Holder(int(content["pid"]), str(content["purpose"]), int(content["jobs_per_gpu"]))
     except (OSError, ValueError, KeyError, TypeError):
         return UNKNOWN
 
@@ -177,8 +174,6 @@ def _read(path: Path) -> Holder:
 def _stem(uuid: str) -> str:
     return uuid.replace("/", "_")
 
-
-# Leases of GPUs: two jobs never share a device by accident, and a killed job frees its own.
 
 # GPUs whose memory other programs have taken.
 
@@ -210,11 +205,9 @@ def taken_by_strangers(
     return full
 
 
-# Leases of GPUs: two jobs on one machine never share a device by accident, and a killed job frees its own.
-#
-# Snakemake's `--resources gpu=N` only counts. A job leases concrete devices here before it imports torch:
-# a lock file for each place on a device (`runtime.devices._lease`), one place unless BRAINFED_JOBS_PER_GPU allows more.
-# `CUDA_VISIBLE_DEVICES` then names what it holds, and the job uses `cuda:0`.
+# Snakemake's `--resources gpu=N` only counts. A job leases concrete devices here before it imports torch: a lock file
+# for each place on a device, one place unless BRAINFED_JOBS_PER_GPU allows more. `CUDA_VISIBLE_DEVICES` then names what
+# it holds, and the job uses `cuda:0`.
 
 HOLDERS_NAMED = 4
 OF_SLURM = "slurm-"
@@ -289,12 +282,12 @@ def lease(
         raise RuntimeError("a GPU must be leased before torch is imported")
     own = Holder(os.getpid(), purpose, jobs_per_gpu())
     allocation = os.environ.get("SLURM_JOB_ID")
-    found = candidates(requested, query(nvidia_smi)) if allocation is None else _allocation(requested)
-    pool = _Pool(found, own, lock_folder(locks), nvidia_smi, patience, allocation)
+    devices = candidates(requested, query(nvidia_smi)) if allocation is None else _allocation(requested)
+    pool = _Pool(devices, own, lock_folder(locks), nvidia_smi, patience, allocation)
     shared = f", shared by up to {own.jobs_per_gpu} jobs" if own.jobs_per_gpu > 1 else ""
     granted = "" if allocation is None else " as SLURM allocated"
-    with ExitStack() as held:
-        leased = _wait(pool, requested, held)
+    with ExitStack() as stack:
+        leased = _wait(pool, requested, stack)
         with showing(leased):
             yield Lease("cuda:0", leased, f"GPU {', '.join(leased)}{granted}{shared}")
 
@@ -370,13 +363,13 @@ class _Attempt:
     holders: Mapping[str, Sequence[Holder]]
 
 
-def _wait(pool: _Pool, requested: int, held: ExitStack) -> tuple[str, ...]:
-    """Try until `requested` devices are locked and their memory is free; `held` keeps their locks."""
+def _wait(pool: _Pool, requested: int, stack: ExitStack) -> tuple[str, ...]:
+    """Try until `requested` devices are locked and their memory is free; `stack` keeps their locks."""
     patience = pool.patience
     jitter = random.Random(os.getpid())
     reminded = short_since = None
     while True:
-        attempt = _try(pool, requested, held)
+        attempt = _try(pool, requested, stack)
         if attempt.leased:
             return attempt.leased
         now = time.monotonic()
@@ -406,7 +399,7 @@ def _described(holders: Mapping[str, Sequence[Holder]]) -> str:
     return ", ".join(named[:HOLDERS_NAMED]) + (f" and {further} more" if further > 0 else "")
 
 
-def _try(pool: _Pool, requested: int, held: ExitStack) -> _Attempt:
+def _try(pool: _Pool, requested: int, stack: ExitStack) -> _Attempt:
     """One try, of one process at a time, so a device seen free stays free until it is leased."""
     with locked(pool.locks / "gate.lock", wait=True):
         if pool.allocation is not None:
@@ -419,5 +412,5 @@ def _try(pool: _Pool, requested: int, held: ExitStack) -> _Attempt:
         emptiest_first = sorted((uuid for uuid in open_to_us if uuid not in full), key=lambda uuid: len(holders[uuid]))
         leased = tuple(emptiest_first[:requested]) if len(emptiest_first) >= requested else ()
         for uuid in leased:
-            take(pool.key(uuid), pool.locks, pool.own, held)
+            take(pool.key(uuid), pool.locks, pool.own, stack)
         return _Attempt(leased, tuple(uuid for uuid in open_to_us if uuid in full), holders)

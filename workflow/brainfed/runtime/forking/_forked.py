@@ -26,7 +26,7 @@ DIE_WITH_PARENT = 1
 
 @dataclass(frozen=True)
 class Forked:
-    """A job.
+    """A job that runs in a forked process.
 
     Attributes:
         script: its path.
@@ -46,7 +46,7 @@ class Forked:
 
     @classmethod
     def of(cls, script: str, content: bytes, streams: tuple[int, ...], client: int) -> "Forked":
-        """The job of a client's words."""
+        """The job that a client's message describes."""
         folder, umask, ignored, *pairs = content.split(b"\0")
         variables = [(name, value) for name, _, value in (pair.partition(b"=") for pair in pairs)]
         variables.append((STARTED_BY.encode(), str(client).encode()))
@@ -54,7 +54,7 @@ class Forked:
         return cls(script, folder, int(umask), numbers, tuple(variables), streams)
 
     def close(self) -> None:
-        """Give the streams up, in the process that has forked."""
+        """Close the streams in the process that has forked the job."""
         for stream in self.streams:
             os.close(stream)
 

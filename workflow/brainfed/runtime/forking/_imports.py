@@ -32,7 +32,7 @@ def certain_imports(script: Path) -> frozenset[str]:
         script: as Snakemake writes it, with the parameters of the job.
     """
     text = script.read_text(encoding="utf-8")
-    found, seen = set(), set[str]()
+    modules, seen = set(), set[str]()
     waiting = [*_modules(IN_A_SCRIPT, text), *_modules(ENTRY, text)]
     while waiting:
         name = waiting.pop()
@@ -43,8 +43,8 @@ def certain_imports(script: Path) -> frozenset[str]:
         if root == PACKAGE:
             waiting += _imported_by(name)
         elif root not in sys.stdlib_module_names:
-            found.add(name)
-    return frozenset(found)
+            modules.add(name)
+    return frozenset(modules)
 
 
 def _modules(statement: re.Pattern[str], text: str) -> Iterator[str]:
@@ -67,11 +67,11 @@ def _offered(door: str) -> Mapping[str, str]:
 @cache
 def _imported_by(name: str) -> tuple[str, ...]:
     """What a module of this package and its parents import at their top."""
-    found: list[str] = []
+    names: list[str] = []
     parts = name.split(".")
     for length in range(1, len(parts) + 1):
         path = HERE.joinpath(*parts[:length])
         for file in (path / "__init__.py", path.with_suffix(".py")):
             if file.is_file():
-                found += _modules(AT_THE_TOP, file.read_text(encoding="utf-8"))
-    return tuple(found)
+                names += _modules(AT_THE_TOP, file.read_text(encoding="utf-8"))
+    return tuple(names)

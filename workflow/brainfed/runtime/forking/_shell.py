@@ -5,10 +5,12 @@ import re
 import secrets
 import subprocess
 import sys
-from functools import cache
+from collections.abc import Iterator
+from functools import cache, wraps
 from pathlib import Path
+from typing import Any
 
-from brainfed.runtime import UserError
+from brainfed.runtime import UserError, borrowed
 from brainfed.runtime.forking import client
 
 NAME = re.compile(r"\d+-\w+")
@@ -49,7 +51,7 @@ def job_shell(forks: bool = True) -> str:
             f"{client.VARIABLE}: expected `off`, or no value, found {name!r}; `off` has every job import its libraries "
             "by itself."
         )
-    if name == client.OFF or not forks or not _has_descriptors():
+    if name == client.OFF or not forks or not _has_descriptors() or not _measures_forked_jobs():
         os.environ[client.VARIABLE] = client.OFF
     # The variable names a process whose end is the end of the forking process: this one, or that of an outer run.
     elif not name or not Path("/proc", client.owner_of(name)).exists():
@@ -74,3 +76,60 @@ def _can_block() -> bool:
         return subprocess.run([*BLOCKING.split(), "true"], capture_output=True, check=False).returncode == 0
     except OSError:
         return False
+
+
+# What Snakemake measures of a job (`benchmark:`), where it is forked from a process that Snakemake did not start.
+
+
+@cache
+def _measures_forked_jobs() -> bool:
+    """Whether Snakemake counts the process of a forked job among the children of its client, from now on.
+
+    A client has no others, so Snakemake need not look for them: it would read the state of every process of the machine
+    twice a second.
+    """
+    timer = borrowed(
+        "snakemake.benchmark:BenchmarkTimer.__init__",
+        ("self", "pid", "bench_record", "interval"),
+        "jobs are not forked, and take a second or two longer each",
+    )
+    if timer is None:
+        return False
+    theirs = timer.__init__
+
+    @wraps(theirs)
+    def watch(self: Any, *arguments: Any, **options: Any) -> None:
+        theirs(self, *arguments, **options)
+        children = self.main.children
+
+        def with_forked(recursive: bool = False) -> list[Any]:
+            own = list(_jobs_of(self.main.pid))
+            if own:
+                return own
+            started = children(recursive=recursive)
+            return [*started, *(job for each in started for job in _jobs_of(each.pid))]
+
+        self.main.children = with_forked
+
+    timer.__init__ = watch
+    return True
+
+
+def _jobs_of(pid: int) -> Iterator[Any]:
+    """The process that runs the script of a client, and its descendants; of any other process, none."""
+    import psutil
+
+    try:
+        called = Path(f"/proc/{pid}/comm").read_text(encoding="utf-8")
+    except OSError:
+        return
+    number = called.removeprefix(client.NAMED).strip()
+    waiting = [int(number)] if called.startswith(client.NAMED) and number.isdecimal() else []
+    while waiting:
+        process = waiting.pop()
+        try:
+            yield psutil.Process(process)
+            for thread in Path(f"/proc/{process}/task").iterdir():
+                waiting += map(int, (thread / "children").read_text(encoding="ascii").split())
+        except (psutil.NoSuchProcess, OSError):
+            continue

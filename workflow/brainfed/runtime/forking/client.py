@@ -30,7 +30,7 @@ READY = b"+"
 """The forking process asks for the rest of a job; it answers with its process, and in the end with how it ended."""
 NUMBER = struct.Struct("i")
 NAMED = "job "
-"""What this process calls itself, with the number of the process that runs the script (`runtime.forking._measured`)."""
+"""What this process calls itself, with the number of the process that runs the script (`runtime.forking._shell`)."""
 PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 PAUSE = (signal.SIGTSTP,)
 """Ctrl-Z waits, as those do, until it can be passed on."""
@@ -110,8 +110,8 @@ def owner_of(name: str) -> str:
 
 def peer(connection: socket.socket) -> tuple[int, int]:
     """Process and user at the other end."""
-    found = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
-    process, user, _ = CREDENTIALS.unpack(found)
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
+    process, user, _ = CREDENTIALS.unpack(credentials)
     return process, user
 
 
@@ -139,7 +139,7 @@ def _connected(name: str) -> socket.socket | None:
 
 
 def _start(name: str) -> bool:
-    """Start the forking process, in a session of its own: it hears no signal of this one's terminal; whether it can be.
+    """Start the forking process in a session of its own, out of reach of this terminal; return whether that worked.
 
     Two jobs may start one at once; the second finds the address taken, and ends.
     """
@@ -173,7 +173,7 @@ def _become_server(name: str) -> None:
 
 
 def _follow(server: socket.socket, script: str) -> None:
-    """Run the script there and end as it does; come back if it has not begun there."""
+    """Have the server run the script, and end as it does; return if it has not begun there."""
     if not _is_accepted(server, script):
         return
     signal.pthread_sigmask(signal.SIG_BLOCK, (*PASSED_ON, *PAUSE))
@@ -193,8 +193,8 @@ def _follow(server: socket.socket, script: str) -> None:
 
 def _is_accepted(server: socket.socket, script: str) -> bool:
     try:
-        found = os.environ.get("PYTHONPATH", "")
-        searched = os.pathsep.join(os.path.abspath(folder) for folder in found.split(os.pathsep)) if found else ""
+        paths = os.environ.get("PYTHONPATH", "")
+        searched = os.pathsep.join(os.path.abspath(folder) for folder in paths.split(os.pathsep)) if paths else ""
         server.sendall(f"{script}{BETWEEN}{searched}\n".encode("utf-8", "surrogateescape"))
         return server.recv(1) == READY
     except OSError:
@@ -202,7 +202,7 @@ def _is_accepted(server: socket.socket, script: str) -> bool:
 
 
 def _has_begun(server: socket.socket, ignored: list[int]) -> bool:
-    """Send the words of the job; whether there is an answer, which is left for `_number`."""
+    """Send the job; return whether there is an answer, which is left for `_number`."""
     try:
         _send(server, ignored)
         return len(server.recv(1, socket.MSG_PEEK)) == 1
@@ -211,19 +211,19 @@ def _has_begun(server: socket.socket, ignored: list[int]) -> bool:
 
 
 def _number(server: socket.socket) -> int:
-    found = b""
+    data = b""
     try:
-        while len(found) < NUMBER.size and (more := server.recv(NUMBER.size - len(found))):
-            found += more
+        while len(data) < NUMBER.size and (more := server.recv(NUMBER.size - len(data))):
+            data += more
     except OSError:
-        found = b""
-    if len(found) < NUMBER.size:
+        data = b""
+    if len(data) < NUMBER.size:
         print(
             "a helper process of this run was killed, perhaps because memory ran out; start the same command again",
             file=sys.stderr,
         )
         sys.exit(1)
-    return int(NUMBER.unpack(found)[0])
+    return int(NUMBER.unpack(data)[0])
 
 
 def _call_itself(job: int) -> None:
@@ -235,7 +235,7 @@ def _call_itself(job: int) -> None:
 
 
 def _send(server: socket.socket, ignored: list[int]) -> None:
-    """The streams of this process, and what else a job has of it."""
+    """Send the streams, folder, umask, ignored signals and variables of this process."""
     umask = os.umask(0)
     os.umask(umask)
     words = [os.fsencode(os.getcwd()), str(umask).encode(), ",".join(map(str, ignored)).encode()]
@@ -253,7 +253,7 @@ def _pass_on(server: socket.socket, number: int) -> None:
 
 
 def _stop(server: socket.socket) -> None:
-    """Ctrl-Z."""
+    """Pause the job and this process, at Ctrl-Z."""
     _pass_on(server, signal.SIGSTOP)
     os.kill(os.getpid(), signal.SIGSTOP)
 

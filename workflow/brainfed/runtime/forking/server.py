@@ -39,7 +39,7 @@ WORDS_S = 1.0
 
 @dataclass
 class Node:
-    """Forks until nobody can ask it any more and its jobs have ended.
+    """A process that forks jobs until nobody can ask it any more and its jobs have ended.
 
     Attributes:
         intake: messages of the server.
@@ -51,16 +51,16 @@ class Node:
     _nodes: list[int] = field(default_factory=list, init=False)
 
     def serve(self) -> "Node | Forked | None":
-        """What a forked process is, in that process; None: this one has ended."""
+        """Serve to the end and return None; in a forked process, return what that process is to be."""
         self._selector.register(self.intake, selectors.EVENT_READ)
         gc.collect()
         gc.freeze()
         while self._selector.get_map():
             for key, _ in self._selector.select():
                 if key.fileobj is self.intake:
-                    found = self._hear()
-                    if found is not None:
-                        return found
+                    role = self._hear()
+                    if role is not None:
+                        return role
                 elif isinstance(key.fileobj, socket.socket):
                     self._pass_on(key.fileobj, key.data)
                 else:
@@ -121,7 +121,7 @@ class Node:
         return None
 
     def _pass_on(self, client: socket.socket, process: int) -> None:
-        """Signals of a client; one that has gone takes its job along."""
+        """Pass a client's signals on to its job; kill the job of a client that has gone."""
         if client.fileno() < 0:  # Its job has ended meanwhile.
             return
         try:
@@ -152,7 +152,7 @@ class Node:
             _say(client, os.waitstatus_to_exitcode(status))
 
     def _close(self) -> None:
-        """Give up, in a forked process, what belongs to the node."""
+        """In a forked process, close what belongs to the node."""
         self._selector.close()
         self.intake.close()
         for ended, (_, client) in self._jobs.items():
@@ -161,7 +161,7 @@ class Node:
 
 
 def _asked_for(client: socket.socket, script: str) -> Forked | None:
-    """The job of a client; None: it has gone, or is too slow."""
+    """The job that a client asks for; None if the client has gone or is too slow."""
     streams: list[int] = []
     content = bytearray()
     try:
@@ -182,7 +182,7 @@ def _asked_for(client: socket.socket, script: str) -> Forked | None:
 
 
 def _fork() -> int | None:
-    """As `os.fork`; None: there can be no further process. Signals wait until a job can take them."""
+    """Fork as `os.fork` does; None if no process can be made. Signals wait until a job can take them."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, PASSED_ON)
     process: int | None = None
     try:
@@ -244,16 +244,16 @@ def main() -> None:
     listener.listen(128)
     for module in FIRST:
         importlib.import_module(module)
-    found: Node | Forked | None = Server(listener, ended).serve()
-    while isinstance(found, Node):
-        found = found.serve()
-    if found is None:
+    role: Node | Forked | None = Server(listener, ended).serve()
+    while isinstance(role, Node):
+        role = role.serve()
+    if role is None:
         os._exit(0)  # Python would first take down all that was imported.
-    found.run()
+    role.run()
 
 
 class Server:
-    """Gives jobs to nodes.
+    """Gives every job to a node, and forks nodes.
 
     Args:
         listener: of clients.
@@ -266,7 +266,7 @@ class Server:
         self._nodes: dict[frozenset[str], socket.socket] = {}
 
     def serve(self) -> Node | None:
-        """Route until the owner, or the first node, ends; that node, in its process."""
+        """Route jobs until the owner or the first node ends; in the process of that node, return the node."""
         own, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         if not os.fork():
             self._listener.close()
@@ -315,11 +315,11 @@ class Server:
         for wanted in (*LAYERS, imports):
             if wanted <= imports and wanted not in self._nodes:
                 self._make(wanted)
-        self._nodes[imports] = found = self._nodes.pop(imports)
-        return found
+        self._nodes[imports] = node = self._nodes.pop(imports)
+        return node
 
     def _make(self, imports: frozenset[str]) -> None:
-        """Fork a node of the one that has most of its imports."""
+        """Have the node with most of these imports fork one that has them all."""
         passing = [known for known in self._nodes if known and known not in LAYERS]
         if len(passing) >= self._most:
             self._nodes.pop(passing[0]).close()

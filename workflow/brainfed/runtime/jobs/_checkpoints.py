@@ -148,14 +148,12 @@ def _of_same_output(path: Path) -> set[Path]:
 
 def _output(name: str) -> str:
     """The output that a checkpoint, whole (`.NAME.DIGEST.checkpoint`) or half-written, was made for."""
-    found = _parse(name)
-    return found["output"] if found else ""
+    return match["output"] if (match := _parse(name)) else ""
 
 
 def _digest(name: str) -> str:
     """The digest in a checkpoint's name, without the part."""
-    found = _parse(name)
-    return found["digest"] if found else ""
+    return match["digest"] if (match := _parse(name)) else ""
 
 
 def _parse(name: str) -> re.Match[str] | None:
@@ -167,7 +165,7 @@ def _parse(name: str) -> re.Match[str] | None:
 
 
 class Reports(Protocol):
-    """Hears of units of work that are finished."""
+    """Callback for finished units of work."""
 
     def __call__(self, done: int, total: int, what: str, *, at_most: bool = False) -> None:
         """Note that `done` of `total` units are finished, or of at most so many."""

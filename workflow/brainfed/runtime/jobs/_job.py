@@ -176,7 +176,7 @@ def run_job(
     given, rule = _given(snakemake), _rule(snakemake)
     threads = int(given.get("threads", 1))
     try:
-        with watched(rule, log) as told, stoppable(partial(_end_at_once, told=told)):
+        with watched(rule, log) as end_watch, stoppable(partial(_end_at_once, end_watch=end_watch)):
             _open_log(log)
             require_room(rule, threads)
             _limit_threads(threads)
@@ -232,9 +232,9 @@ def _open_log(log: str | None) -> None:
         logger.warning("%s", full_disk(Path(log), 0, 0))
 
 
-def _end_at_once(by: str, told: Callable[[], None] = lambda: None) -> None:
+def _end_at_once(by: str, end_watch: Callable[[], None] = lambda: None) -> None:
     """End a job that a library keeps from stopping; the thread that is held up may hold the log's lock, too."""
-    told()
+    end_watch()
     with suppress(OSError):
         os.write(2, f"{STOPPED % by}\n".encode())
     return_to_queue(held_up=True)
@@ -252,7 +252,7 @@ def _refused_thread() -> RuntimeError | None:
 
 
 def _is_bug(error: BaseException) -> bool:
-    """Whether only a programmer can fix it, with the traceback."""
+    """Whether an error is a mistake of the program, which needs its traceback."""
     return not (isinstance(error, UserError) or is_full(error) or is_out_of_memory(error))
 
 

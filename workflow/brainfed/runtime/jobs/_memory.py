@@ -152,10 +152,10 @@ def require_threads(number: int) -> None:
 
 @contextmanager
 def watched(rule: str, log: str | None) -> Iterator[Callable[[], None]]:
-    """Have a sentence said if this process ends in the body, where memory is limited.
+    """Where memory is limited, have a second process report it if this one ends in the body.
 
     Yields:
-        Called before a process ends in the body with a sentence of its own.
+        A function that ends the watch, for a process that ends with a sentence of its own.
     """
     limited = limits_here()
     if not limited:

@@ -60,7 +60,7 @@ class _StopRequest:
             os.write(2, f"{self.signal}: stopping after this round; once more stops at once\n".encode())
 
     def heard_after(self, former: "signal._HANDLER") -> Callable[[int, FrameType | None], None]:
-        """A handler for the last steps of a stopped job, to which an echo is nothing; the former one hears the rest."""
+        """A handler for a stopped job's last steps: it ignores an echo, and leaves later signals to the former one."""
 
         def hear(number: int, _frame: FrameType | None) -> None:
             if time.monotonic() - self.time >= ECHO:

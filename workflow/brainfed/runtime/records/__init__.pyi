@@ -3,7 +3,7 @@ from ._imported import state_sources, note_sources, edited_code, is_neutral
 from ._source_tree import SourceTree
 from ._digests import code_digest
 from ._made import Made, roles_of, Making, record_of
-from ._records import GIVEN, Records, install
+from ._records import Records, install, keep_whatever_the_dates
 
 __all__ = [
     "dated_ahead",
@@ -11,5 +11,5 @@ __all__ = [
     "SourceTree",
     "code_digest",
     "Made", "roles_of", "Making", "record_of",
-    "GIVEN", "Records", "install",
+    "Records", "install", "keep_whatever_the_dates",
 ]

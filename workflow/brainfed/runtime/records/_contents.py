@@ -46,18 +46,18 @@ UNKNOWN = Content("", (0, 0, 0, 0))
 def signature(path: str | Path) -> Signature | None:
     """The signature of a file (the target of a link) or of a folder; None where there is none."""
     try:
-        found = os.stat(path)  # noqa: PTH116, as it is asked for every scan at every start
-        if stat.S_ISDIR(found.st_mode):
+        status = os.stat(path)  # noqa: PTH116, as it is asked for every scan at every start
+        if stat.S_ISDIR(status.st_mode):
             return _of_folder(Path(path))
     except OSError:
         return None
-    return found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
 
 
 def dated_ahead(paths: Iterable[str]) -> str:
     """A sentence on files that are dated after now, by a machine whose clock is ahead; empty where there are none."""
     now = time.time()
-    dated = ((path, found[1] / 1e9, found[0]) for path in paths if (found := signature(path)))
+    dated = ((path, stamp[1] / 1e9, stamp[0]) for path in paths if (stamp := signature(path)))
     ahead = [(path, when, size) for path, when, size in dated if when > now + SKEW_S]
     if not ahead:
         return ""
@@ -82,8 +82,8 @@ def content_digest(path: str | Path) -> str:
 
 def content(path: str | Path) -> Content | None:
     """The content of a file or folder as it is now; None where there is none."""
-    found = signature(path)
-    return None if found is None else Content(content_digest(path), found)
+    stamp = signature(path)
+    return None if stamp is None else Content(content_digest(path), stamp)
 
 
 class Contents:
@@ -114,21 +114,21 @@ class Contents:
 
     def now(self, path: str, known: Content | None = None) -> Content:
         """The content of a file that exists; `known` is its content by a record."""
-        found = self._signature(path)
+        stamp = self._signature(path)
         doubted = path in (self.doubted or ())
-        if known is not None and found == known.signature and not doubted:
+        if known is not None and stamp == known.signature and not doubted:
             return known
         remembered = self._memory().get(path)
-        if doubted or remembered is None or remembered.signature != found:
+        if doubted or remembered is None or remembered.signature != stamp:
             remembered = self._memory()[path] = self._content(path)
             self._changed = True
         return remembered
 
-    def remember(self, path: str, held: Content) -> None:
+    def remember(self, path: str, known: Content) -> None:
         """Cache this content of a file that may have got another time since."""
-        found = signature(path)
-        if found is not None and (found[0], found[3]) == (held.signature[0], held.signature[3]):
-            self._memory()[path] = Content(held.digest, found)
+        stamp = signature(path)
+        if stamp is not None and (stamp[0], stamp[3]) == (known.signature[0], known.signature[3]):
+            self._memory()[path] = Content(known.digest, stamp)
             self._changed = True
 
     def save(self) -> None:
@@ -136,7 +136,7 @@ class Contents:
         if self._changed and self._remembered is not None:
             _write(
                 self.memory,
-                {path: as_list(held) for path, held in self._remembered.items() if (self.root / path).exists()},
+                {path: as_list(known) for path, known in self._remembered.items() if (self.root / path).exists()},
             )
             self._changed = False
 
@@ -146,9 +146,9 @@ class Contents:
         return self._remembered
 
 
-def as_list(held: Content) -> list[str | int]:
-    """A content as JSON holds it."""
-    return [held.digest, *held.signature]
+def as_list(known: Content) -> list[str | int]:
+    """A content as a list for JSON."""
+    return [known.digest, *known.signature]
 
 
 def from_list(values: list[str | int]) -> Content:
@@ -166,13 +166,13 @@ def _as_date(seconds: float) -> str:
 
 
 def _of_folder(folder: Path) -> Signature:
-    held = {file.relative_to(folder).as_posix(): file.stat() for file in _files(folder)}
-    named = "".join(f"{name} {found.st_ino}\n" for name, found in held.items())
+    files = {file.relative_to(folder).as_posix(): file.stat() for file in _files(folder)}
+    named = "".join(f"{name} {status.st_ino}\n" for name, status in files.items())
     latest = [
-        max((getattr(found, time) for found in held.values()), default=0) for time in ("st_mtime_ns", "st_ctime_ns")
+        max((getattr(status, time) for status in files.values()), default=0) for time in ("st_mtime_ns", "st_ctime_ns")
     ]
     check_sum = int(hashlib.sha256(named.encode()).hexdigest()[:12], 16)
-    return sum(found.st_size for found in held.values()), latest[0], latest[1], check_sum
+    return sum(status.st_size for status in files.values()), latest[0], latest[1], check_sum
 
 
 def _files(folder: Path) -> list[Path]:
@@ -181,8 +181,8 @@ def _files(folder: Path) -> list[Path]:
 
 def _read(path: Path) -> dict[str, Content]:
     try:
-        held = json.loads(path.read_text(encoding="utf-8"))
-        return {name: from_list(values) for name, values in held.items()}
+        entries = json.loads(path.read_text(encoding="utf-8"))
+        return {name: from_list(values) for name, values in entries.items()}
     except (OSError, ValueError, TypeError, AttributeError):
         return {}
 

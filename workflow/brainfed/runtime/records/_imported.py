@@ -137,10 +137,10 @@ class _Loader(SourceFileLoader):
         _noted[self.path] = _digest(source)
         head = importlib.util.MAGIC_NUMBER + CHECKED_HASH + importlib.util.source_hash(source)
         compiled = importlib.util.cache_from_source(self.path)
-        held = _read(compiled)
-        if held.startswith(head):
+        content = _read(compiled)
+        if content.startswith(head):
             try:
-                code: CodeType = marshal.loads(held[len(head) :])
+                code: CodeType = marshal.loads(content[len(head) :])
                 return code
             except (EOFError, ValueError, TypeError):
                 pass

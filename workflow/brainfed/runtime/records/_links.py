@@ -52,8 +52,8 @@ class _Node:
     Attributes:
         key: the digest of its meaning, alone.
         edges: a label, and what it stands for: nodes, or the names of what is outside.
-        further: what is reached beside that.
-        line: what stands for it in a digest; empty: nothing.
+        further: other nodes that it leads to.
+        line: the line that stands for it in a digest; empty: none.
     """
 
     __slots__ = ("definition", "edges", "further", "key", "line", "link", "module", "next")
@@ -68,7 +68,7 @@ class _Node:
         self.next: tuple[_Node, ...] | None = None
 
 
-Found = dict["_Node | str", None]
+Targets = dict["_Node | str", None]
 Seen = frozenset[tuple[Module, tuple[str, ...]]]
 
 
@@ -129,27 +129,27 @@ class Links:
         name = "" if isinstance(root, Path) else root.partition(":")[2]
         if not name:
             return self._all(module)
-        found = self.attribute(module, tuple(name.split(".")), or_whole=False)
-        if not found:
+        targets = self.attribute(module, tuple(name.split(".")), or_whole=False)
+        if not targets:
             raise no_root(root, self.tree.folder)
-        return [*(each for each in found if isinstance(each, _Node)), self.body(module)]
+        return [*(each for each in targets if isinstance(each, _Node)), self.body(module)]
 
     def _all(self, module: Module) -> list[_Node]:
         return [*(self.node(module, place) for place in range(len(self.tree.source(module).definitions))),
                 self.body(module)]  # fmt: skip
 
     def _reached(self, waiting: list[_Node]) -> set[_Node]:
-        found = set(waiting)
+        reached = set(waiting)
         while waiting:
             node = waiting.pop()
             for other in node.next if node.next is not None else self._linked(node):
-                if other not in found:
-                    found.add(other)
+                if other not in reached:
+                    reached.add(other)
                     waiting.append(other)
-        return found
+        return reached
 
     def _linked(self, node: _Node) -> tuple[_Node, ...]:
-        """What a node leads to; its line is written at the first time."""
+        """The nodes that a node leads to; the first call also writes its line."""
         node.link(node)
         targets = (each for _, targets in node.edges for each in targets if isinstance(each, _Node))
         node.next = tuple(dict.fromkeys((*targets, *node.further)))
@@ -164,20 +164,20 @@ class Links:
     def _link(self, place: int, definition: Definition, node: _Node) -> None:
         module = node.module
         for mention in definition.mentions:
-            if found := self.resolved(module, mention):
+            if targets := self.resolved(module, mention):
                 values = self.bindings(module).get(mention.partition(".")[0], ())
                 # Of several values, a statement of the top level sees the last one before it.
-                before = f" {sum(at < place for at, _ in values)}" if len(found) > 1 and len(values) > 1 else ""
-                node.edges.append((f"{mention}{before}", found))
+                before = f" {sum(at < place for at, _ in values)}" if len(targets) > 1 and len(values) > 1 else ""
+                node.edges.append((f"{mention}{before}", targets))
         for mention in definition.late:
-            found = tuple(self._late(module, definition, mention))
-            node.edges.append((f"late {mention}", found))
+            targets = tuple(self._late(module, definition, mention))
+            node.edges.append((f"late {mention}", targets))
         node.further.append(self.body(module))
         for each in definition.imports:
             node.further.extend(map(self.body, self._running(module, each)))
             node.edges.append((f"import {each.bound}", (self._origin(module, each),)))
         if WHOLE in definition.marks or any(
-            isinstance(each, str) and each.startswith("sys.modules") for _, found in node.edges for each in found
+            isinstance(each, str) and each.startswith("sys.modules") for _, targets in node.edges for each in targets
         ):
             node.edges.append(("all names", (self.whole(module),)))
         node.line = _line(node, sum(effect < place for effect in self.effects(module)))
@@ -189,15 +189,15 @@ class Links:
 
     def _link_whole(self, node: _Node) -> None:
         module, source = node.module, self.tree.source(node.module)
-        found: Found = dict.fromkeys(self._all(module))
+        targets: Targets = dict.fromkeys(self._all(module))
         for each in (*source.imports, *self.tree.offers(module)):
-            found |= self.follow(module, each, ())
+            targets |= self.follow(module, each, ())
         if self.tree.is_package(module):
             below = (other for other in self.tree.modules if len(other) == len(module) + 1 and other[:-1] == module)
             folders = (other for other in self.tree.folders if other[:-1] == module and other not in self.tree.modules)
             for other in (*below, *folders):
-                found |= self.attribute(other, ())
-        node.edges.append(("all", tuple(sorted(found, key=_key))))
+                targets |= self.attribute(other, ())
+        node.edges.append(("all", tuple(sorted(targets, key=_key))))
         node.line = _line(node)
 
     def _body(self, module: Module) -> _Node:
@@ -211,7 +211,7 @@ class Links:
         for package in self.tree.around(module)[:-1]:
             if not self.is_neutral(package):
                 node.further.append(self.body(package))
-        stars: Found = {}
+        stars: Targets = {}
         for item in source.body:
             if item < 0:
                 each = source.imports[-1 - item]
@@ -237,18 +237,18 @@ class Links:
         return tuple(item for item in source.body if item >= 0 and self._acts(module, source.definitions[item]))
 
     def _unnamed(self, module: Module) -> dict[int, str]:
-        """Libraries that a module imports for what that does: none of its statements mentions them."""
+        """Libraries that a module imports for the effect of the import: none of its statements mentions them."""
         source = self.tree.source(module)
         mentioned = {name.partition(".")[0] for each in source.definitions for name in each.mentions}
-        found = {}
+        imports = {}
         for item in source.body:
             each = source.imports[-1 - item] if item < 0 else None
             if each is None or each.level or each.bound in mentioned or each.bound == "*":
                 continue
             library = each.module.partition(".")[0] not in STANDARD
             if library and not self.tree.named(module, 0, each.module, self.searched):
-                found[item] = f"{each.runs} {each.name}"
-        return found
+                imports[item] = f"{each.runs} {each.name}"
+        return imports
 
     def _acts(self, module: Module, definition: Definition) -> bool:
         return (
@@ -265,21 +265,21 @@ class Links:
             return True
         if call.partition(".")[0] == UNKNOWN:
             return False
-        found = self.resolved(module, call)
-        if not found:
+        targets = self.resolved(module, call)
+        if not targets:
             return not name and call not in CHANGING_BUILTINS
-        return all(self._builds_or_is_unchanging(module, call, each) for each in found)
+        return all(self._builds_or_is_unchanging(module, call, each) for each in targets)
 
-    def _builds_or_is_unchanging(self, module: Module, call: str, found: "_Node | str") -> bool:
-        if isinstance(found, str):
-            return _is_unchanging(found)
+    def _builds_or_is_unchanging(self, module: Module, call: str, target: "_Node | str") -> bool:
+        if isinstance(target, str):
+            return _is_unchanging(target)
         if call.rpartition(".")[2] == SETTING:
             return True
-        if "." in call or found.definition is None or CLASS not in found.definition.marks:
+        if "." in call or target.definition is None or CLASS not in target.definition.marks:
             return False
-        if found in self.asked:
+        if target in self.asked:
             return True  # It builds objects of its own class; the first call asks for the rest.
-        self.asked.append(found)
+        self.asked.append(target)
         unchanging = all(
             BUILDING not in each.marks
             and all(self._is_unchanging(there, inner) for inner in each.builds)
@@ -291,14 +291,14 @@ class Links:
 
     def _classes(self, module: Module, name: str) -> dict[tuple[Module, Definition], None]:
         """A class of our own with those above it, each with its module."""
-        found: dict[tuple[Module, Definition], None] = {}
+        classes: dict[tuple[Module, Definition], None] = {}
         waiting = [(module, name)]
         while waiting:
             for each in self.resolved(*waiting.pop()):
-                if isinstance(each, _Node) and each.definition and (each.module, each.definition) not in found:
-                    found[each.module, each.definition] = None
+                if isinstance(each, _Node) and each.definition and (each.module, each.definition) not in classes:
+                    classes[each.module, each.definition] = None
                     waiting.extend((each.module, base) for base in each.definition.bases)
-        return found
+        return classes
 
     def _foreign(self, module: Module, bases: Iterable[str]) -> list[str]:
         """The bases that are classes of libraries of which a subclass may change something."""
@@ -310,34 +310,34 @@ class Links:
 
     def _order(self, modules: Iterable[Module]) -> list[str]:
         """What runs while these modules are imported, in its order."""
-        found: list[str] = []
+        steps: list[str] = []
         seen: set[Module] = set()
 
         def run(module: Module) -> None:
             seen.add(module)
             for step in self.steps(module):
                 if isinstance(step, str):
-                    found.append(step)
+                    steps.append(step)
                 elif step not in seen:
                     run(step)
 
         for module in modules:
             if module not in seen:
                 run(module)
-        return found
+        return steps
 
     def _steps(self, module: Module) -> tuple[str | Module, ...]:
         """What a module does when it is imported: modules that it imports, and what may change more than itself."""
         source, effects, unnamed = self.tree.source(module), set(self.effects(module)), self.unnamed(module)
-        found: list[str | Module] = [each for each in self.tree.around(module)[:-1] if not self.is_neutral(each)]
+        steps: list[str | Module] = [each for each in self.tree.around(module)[:-1] if not self.is_neutral(each)]
         for item in source.body:
             if item in unnamed:
-                found.append(unnamed[item])
+                steps.append(unnamed[item])
             elif item < 0:
-                found.extend(self._running(module, source.imports[-1 - item]))
+                steps.extend(self._running(module, source.imports[-1 - item]))
             elif item in effects:
-                found.append(source.definitions[item].meaning)
-        return tuple(found)
+                steps.append(source.definitions[item].meaning)
+        return tuple(steps)
 
     def _origin(self, module: Module, each: Import) -> str:
         """What an import within a definition tries: a name of a library, or whether one of our own is there."""
@@ -350,8 +350,8 @@ class Links:
     # Names.
 
     def _bindings(self, module: Module) -> dict[str, list[tuple[int, int | Import]]]:
-        """Name -> all that gives it a value, in its order: with the place of the definition after it."""
-        found: dict[str, list[tuple[int, int | Import]]] = {}
+        """Name -> all that gives it a value, in order, each with the place of the next definition."""
+        bindings: dict[str, list[tuple[int, int | Import]]] = {}
         source = self.tree.source(module)
         after = len(source.definitions)
         items: list[tuple[int, int | Import]] = []
@@ -367,8 +367,8 @@ class Links:
         items += [(-1, each) for place, each in enumerate(source.imports) if -1 - place not in ran]
         for at, each in reversed(items):
             for name in (each.bound,) if isinstance(each, Import) else source.definitions[each].names:
-                found.setdefault(name, []).append((at, each))
-        return found
+                bindings.setdefault(name, []).append((at, each))
+        return bindings
 
     def _resolved(self, module: Module, mention: str) -> "tuple[_Node | str, ...]":
         """What a name stands for in a module, with attributes; empty: a name of Python's own."""
@@ -379,28 +379,28 @@ class Links:
             return (self.tree.source(module).doc,)
         return tuple(self.own(module, tuple(mention.split("."))))
 
-    def own(self, module: Module, names: tuple[str, ...], seen: Seen = frozenset()) -> Found:
+    def own(self, module: Module, names: tuple[str, ...], seen: Seen = frozenset()) -> Targets:
         """What a module's own name stands for, with attributes."""
-        found: Found = {}
+        targets: Targets = {}
         for _, each in self.bindings(module).get(names[0], ()):
             if isinstance(each, Import):
-                found |= self.follow(module, each, names[1:], seen)
+                targets |= self.follow(module, each, names[1:], seen)
             elif f"{'.'.join(module)}:{names[0]}" in self.exclude:
-                found["neutral"] = None
+                targets["neutral"] = None
             else:
-                found[self.node(module, each)] = None
+                targets[self.node(module, each)] = None
         if not self.tree.is_package(module):
-            return found
+            return targets
         for offered in self.tree.offers(module):
             if offered.bound == names[0]:
-                found |= self.follow(module, offered, names[1:], seen)
+                targets |= self.follow(module, offered, names[1:], seen)
         if self.tree.exists((*module, names[0])):
-            found |= self.attribute((*module, names[0]), names[1:], seen)
-        return found
+            targets |= self.attribute((*module, names[0]), names[1:], seen)
+        return targets
 
     def attribute(
         self, module: Module, names: tuple[str, ...], seen: Seen = frozenset(), *, or_whole: bool = True
-    ) -> Found:
+    ) -> Targets:
         """What an attribute of a module stands for; without one, the module as a whole."""
         if self.is_neutral(module):
             return {"neutral": None}
@@ -409,34 +409,34 @@ class Links:
         seen = seen | {(module, names)}
         if not names:
             return {self.whole(module): None}
-        found = self.own(module, names, seen)
+        targets = self.own(module, names, seen)
         for _, star in self.bindings(module).get("*", ()):
             if isinstance(star, Import):
                 for other in self.tree.named(module, star.level, star.module, self.searched):
-                    found |= self.attribute(other, names, seen, or_whole=False)
-        if not found and names[0] in OF_A_PLACE:
+                    targets |= self.attribute(other, names, seen, or_whole=False)
+        if not targets and names[0] in OF_A_PLACE:
             return {f"{names[0]} {'/'.join(module)}": None}
-        if not found and (or_whole or "__getattr__" in self.bindings(module)):
+        if not targets and (or_whole or "__getattr__" in self.bindings(module)):
             return {self.whole(module): None}
-        return found
+        return targets
 
-    def follow(self, module: Module, each: Import, names: tuple[str, ...], seen: Seen = frozenset()) -> Found:
+    def follow(self, module: Module, each: Import, names: tuple[str, ...], seen: Seen = frozenset()) -> Targets:
         """What an import binds, with attributes of it."""
-        found: Found = {}
+        targets: Targets = {}
         names = (each.name, *names) if each.name and each.name != "*" else names
         inside = self.tree.named(module, each.level, each.module, self.searched)
         for other in inside:
-            found |= self.attribute(other, names, seen)
-        return found if inside else {".".join(("." * each.level + each.module, *names)): None}
+            targets |= self.attribute(other, names, seen)
+        return targets if inside else {".".join(("." * each.level + each.module, *names)): None}
 
-    def _late(self, module: Module, definition: Definition, mention: str) -> Found:
+    def _late(self, module: Module, definition: Definition, mention: str) -> Targets:
         """What a name stands for that a definition imports itself."""
-        found: Found = {}
+        targets: Targets = {}
         for each in definition.imports:
             if mention == each.bound or mention.startswith(f"{each.bound}."):
                 names = tuple(mention.removeprefix(each.bound).split(".")[1:])
-                found |= self.follow(module, each, names)
-        return found
+                targets |= self.follow(module, each, names)
+        return targets
 
 
 def _key(target: "_Node | str") -> str:
@@ -444,7 +444,7 @@ def _key(target: "_Node | str") -> str:
 
 
 def _named(target: "_Node | str", equal: set[_Node | str]) -> str:
-    """A node's key, with its module where another has the same."""
+    """A node's key; with its module if another node has the same key."""
     if isinstance(target, str) or target not in equal:
         return _key(target)
     return f"{target.key} {'.'.join(target.module)}"

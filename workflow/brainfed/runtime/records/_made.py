@@ -58,8 +58,8 @@ def parts_of(given: Mapping[str, Any]) -> dict[str, str]:
 def roles_of(inputs: Any) -> Roles:
     """The named inputs of a job, as Snakemake gives them to rules and scripts."""
     return tuple(
-        (str(name), (str(found),) if isinstance(found, str | Path) else tuple(map(str, found)))
-        for name, found in inputs.items()
+        (str(name), (str(value),) if isinstance(value, str | Path) else tuple(map(str, value)))
+        for name, value in inputs.items()
     )
 
 
@@ -74,7 +74,7 @@ class Making:
         outputs: the paths that it writes; the first names the record, and without any none is kept.
 
     Raises:
-        UserError: an input is no more what its own job wrote.
+        UserError: an input is no longer what its own job wrote.
     """
 
     def __init__(self, given: Mapping[str, Any], inputs: Roles, outputs: Sequence[str]) -> None:
@@ -86,8 +86,8 @@ class Making:
         # The old record describes outputs that are about to be written anew.
         record_path(self._outputs[0]).unlink(missing_ok=True)
         for path in dict.fromkeys(path for _, paths in inputs for path in paths):
-            self._before[path] = held = _readable(path)
-            _require_as_written(path, held)
+            self._before[path] = before = _readable(path)
+            _require_as_written(path, before)
 
     def finish(self, versions: Mapping[str, str], edited: str = "") -> None:
         """Write the record. An input that another file replaced has no digest there, so that the next start sees it.
@@ -108,35 +108,34 @@ class Making:
 
 def contents_of(paths: Iterable[str]) -> dict[str, Content]:
     """Path -> content, of those that exist."""
-    found = {path: content(path) for path in paths}
-    return {path: held for path, held in found.items() if held is not None}
+    return {path: current for path in paths if (current := content(path)) is not None}
 
 
 def write(made: Made) -> None:
     """Write a record beside the first of its outputs, whole or not at all."""
     path = record_path(next(iter(made.outputs)))
-    held = {
+    record = {
         "parts": dict(made.parts),
         "inputs": [[name, list(paths)] for name, paths in made.inputs],
-        "contents": {name: as_list(found) for name, found in made.contents.items()},
-        "outputs": {name: as_list(found) for name, found in made.outputs.items()},
+        "contents": {name: as_list(known) for name, known in made.contents.items()},
+        "outputs": {name: as_list(known) for name, known in made.outputs.items()},
         "versions": dict(made.versions),
         "adopted": made.adopted,
     }
-    write_whole(path, json.dumps(held) + "\n")
+    write_whole(path, json.dumps(record) + "\n")
 
 
 def read(output: str | Path) -> Made | None:
     """The record beside a job's first output; None where there is no whole one."""
     try:
-        held = json.loads(record_path(output).read_text(encoding="utf-8"))
+        record = json.loads(record_path(output).read_text(encoding="utf-8"))
         return Made(
-            held["parts"],
-            tuple((name, tuple(paths)) for name, paths in held["inputs"]),
-            {name: from_list(values) for name, values in held["contents"].items()},
-            {name: from_list(values) for name, values in held["outputs"].items()},
-            held["versions"],
-            bool(held["adopted"]),
+            record["parts"],
+            tuple((name, tuple(paths)) for name, paths in record["inputs"]),
+            {name: from_list(values) for name, values in record["contents"].items()},
+            {name: from_list(values) for name, values in record["outputs"].items()},
+            record["versions"],
+            bool(record["adopted"]),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
@@ -158,12 +157,12 @@ def record_of(output: str | Path) -> Made | None:
 def _records_in(folder: Path, changed: int) -> tuple[Made, ...]:  # noqa: ARG001, of a folder as it is since then
     """The records in a folder that got or lost its last file at this time."""
     named = (path.name.removeprefix(".").removesuffix(SUFFIX) for path in sorted(folder.glob(f".*{SUFFIX}")))
-    found = (read(folder / name) for name in named)
-    return tuple(made for made in found if made is not None)
+    records = (read(folder / name) for name in named)
+    return tuple(made for made in records if made is not None)
 
 
 def _readable(path: str) -> Content:
-    """The content of an input; of one that cannot be read, none: the job says so where it reads it."""
+    """The content of an input, `UNKNOWN` if it cannot be read: the job reports that when it reads it."""
     try:
         return content(path) or UNKNOWN
     except OSError:
@@ -171,7 +170,7 @@ def _readable(path: str) -> Content:
 
 
 def _unless_changed(path: str, before: Content) -> Content:
-    """The content of an input; a chmod or a hard link meanwhile, as of a backup, leaves size and mtime.
+    """The content of an input after the job; a chmod or a hard link meanwhile (a backup) is no change.
 
     Raises:
         UserError: it changed since.
@@ -179,23 +178,23 @@ def _unless_changed(path: str, before: Content) -> Content:
     now = signature(path)
     if now is None or before == UNKNOWN:
         return UNKNOWN
-    held = before if now == before.signature else _readable(path)
+    current = before if now == before.signature else _readable(path)
     # Some network disks number their files anew.
-    if now[:2] == before.signature[:2] and (held.digest == before.digest or now[3] != before.signature[3]):
-        return held if now[3] == before.signature[3] else UNKNOWN
+    if now[:2] == before.signature[:2] and (current.digest == before.digest or now[3] != before.signature[3]):
+        return current if now[3] == before.signature[3] else UNKNOWN
     raise UserError(
         f"{path}: expected a file that does not change while a job reads it, found one of another time, size or "
         "content; wait until it is complete, and run again."
     )
 
 
-def _require_as_written(path: str, held: Content) -> None:
-    """Refuse an input that is no more what its own job wrote, though it is the same file; its job runs again then."""
+def _require_as_written(path: str, current: Content) -> None:
+    """Refuse an input whose content is no longer what its own job wrote; that job then runs again."""
     made = record_of(path)
     written = made.outputs.get(path) if made else None
-    if made is None or written is None or written.digest in ("", held.digest) or held == UNKNOWN:
+    if made is None or written is None or written.digest in ("", current.digest) or current == UNKNOWN:
         return
-    if (written.signature[0], written.signature[3]) == (held.signature[0], held.signature[3]):
+    if (written.signature[0], written.signature[3]) == (current.signature[0], current.signature[3]):
         write(replace(made, outputs={**made.outputs, path: UNKNOWN}))
         raise UserError(
             f"{path}: expected the content that its job wrote, found another: the file was edited, or damaged on the "

@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from snakemake.exceptions import WorkflowError
-from snakemake.persistence import NO_PARAMS_CHANGE, ParamsChange, PersistenceBase
 
-from brainfed.runtime import UserError
+from brainfed.runtime import UserError, borrowed
 from brainfed.runtime.records._contents import Contents
 from brainfed.runtime.records._made import Made, Roles, contents_of, parts_of, read, record_path, roles_of, write
 
@@ -126,14 +125,14 @@ class Records:
         """SHA-256 of an input when the job ran."""
         adopting = self.adopting and not self._is_page(job)
         made = self._judge(job)[0] if adopting else self._read(str(job.output[0]))
-        held = made.contents.get(path) if made else None
-        return held.digest if held and held.digest else None
+        known = made.contents.get(path) if made else None
+        return known.digest if known and known.digest else None
 
     def finished(self, job: Any) -> None:
         """Cache the outputs that a job has just written: Snakemake gives them another time when it takes them over."""
         made = read(str(job.output[0])) if job.output else None
-        for path, held in (made.outputs if made else {}).items():
-            self.contents.remember(path, held)
+        for path, known in (made.outputs if made else {}).items():
+            self.contents.remember(path, known)
 
     def announce(self) -> None:
         """Print once which results are computed again, or kept, for reasons other than an edit of the config."""
@@ -173,17 +172,17 @@ class Records:
         if outputs not in self._judged:
             parts, inputs = parts_of(job.params.get(GIVEN)), roles_of(job.input)
             made = self._read(outputs[0])
-            found = verdict(made, parts, inputs, outputs, self.contents, self._of_deleted(job), self.versions)
+            reason = verdict(made, parts, inputs, outputs, self.contents, self._of_deleted(job), self.versions)
             page = self._is_page(job)
             if page and self.adopted:
-                found = found or ADOPTED
-            if found and self.adopting and not page and all(map(self.contents.exists, outputs)):
+                reason = reason or ADOPTED
+            if reason and self.adopting and not page and all(map(self.contents.exists, outputs)):
                 made = self._adopt(made, parts, inputs, outputs)
                 self.adopted.append(outputs[0])
-                found = ""
-            elif found and any(map(self.contents.exists, outputs)):
-                self.stale.setdefault(found, []).append(outputs[0])
-            self._judged[outputs] = made, found
+                reason = ""
+            elif reason and any(map(self.contents.exists, outputs)):
+                self.stale.setdefault(reason, []).append(outputs[0])
+            self._judged[outputs] = made, reason
         return self._judged[outputs]
 
     def _contradicted(self, jobs: Iterable[Any]) -> frozenset[str]:
@@ -191,20 +190,20 @@ class Records:
         digests: dict[str, str] = {}
         contradicted = set()
         for made in filter(None, (self._read(str(job.output[0])) for job in jobs if job.output)):
-            for path, held in (*made.outputs.items(), *made.contents.items()):
-                if held.digest and digests.setdefault(path, held.digest) != held.digest:
+            for path, known in (*made.outputs.items(), *made.contents.items()):
+                if known.digest and digests.setdefault(path, known.digest) != known.digest:
                     contradicted.add(path)
         return frozenset(contradicted)
 
     def _of_deleted(self, job: Any) -> dict[str, str]:
         """Input that was deleted -> the digest that it had, by the record of the job that wrote it."""
-        found = {}
+        digests = {}
         for writer in job.dag.dependencies[job]:
             made = self._read(str(writer.output[0])) if writer.output else None
-            for path, held in (made.outputs if made else {}).items():
+            for path, known in (made.outputs if made else {}).items():
                 if not self.contents.exists(path):
-                    found[path] = held.digest
-        return found
+                    digests[path] = known.digest
+        return digests
 
     def _adopt(self, made: Made | None, parts: Mapping[str, str], inputs: Roles, outputs: tuple[str, ...]) -> Made:
         read_now = contents_of(path for _, paths in inputs for path in paths)
@@ -220,17 +219,26 @@ class Records:
         return adopted
 
 
+QUERIES = {
+    "has_metadata": ("self", "job"),
+    "has_outdated_metadata": ("self", "job"),
+    "params_changed": ("self", "job", "file"),
+    "input_changed": ("self", "job", "file"),
+    "input_checksums": ("self", "job", "input_path"),
+    "finished": ("self", "job"),
+}
+"""Snakemake's functions on the metadata of a job, and their parameters."""
+UNRECORDED = "results are judged by Snakemake's own records, and computed again where these are not beside them"
+
+
 def install(records: Records) -> None:
     """Answer Snakemake's queries about jobs with a named mapping of parameters from these records."""
-    queries = (
-        "has_metadata",
-        "has_outdated_metadata",
-        "params_changed",
-        "input_changed",
-        "input_checksums",
-        "finished",
-    )
-    theirs = {name: getattr(PersistenceBase, name) for name in queries}
+    place = "snakemake.persistence:PersistenceBase"
+    if not all(borrowed(f"{place}.{name}", parameters, UNRECORDED) for name, parameters in QUERIES.items()):
+        return
+    from snakemake.persistence import NO_PARAMS_CHANGE, ParamsChange, PersistenceBase
+
+    theirs = {name: getattr(PersistenceBase, name) for name in QUERIES}
 
     def judged(job: Any) -> str:
         try:
@@ -247,24 +255,24 @@ def install(records: Records) -> None:
     def params_changed(self: Any, job: Any, file: Any = None) -> Any:
         if not records.concerns(job):
             return theirs["params_changed"](self, job, file=file)
-        found = judged(job)
-        return ParamsChange(only_new={found}, files=set(map(str, job.output))) if found else NO_PARAMS_CHANGE
+        reason = judged(job)
+        return ParamsChange(only_new={reason}, files=set(map(str, job.output))) if reason else NO_PARAMS_CHANGE
 
     def input_changed(self: Any, job: Any, file: Any = None) -> Any:
         if not records.concerns(job):
             return theirs["input_changed"](self, job, file=file)
         changed = judged(job) in (OTHER_ROLES, OTHER_PARTS)
-        return changed if file is not None else (found for found in job.output if changed)
+        return changed if file is not None else (output for output in job.output if changed)
 
     def input_checksums(self: Any, job: Any, input_path: Any) -> set[Any]:
-        found = records.checksum(job, str(input_path)) if records.concerns(job) else None
-        if found is None:
+        digest = records.checksum(job, str(input_path)) if records.concerns(job) else None
+        if digest is None:
             return set(theirs["input_checksums"](self, job, input_path))
         cached = job.dag.workflow.iocache
         if cached.active:
             # Snakemake would read the file at every start.
             cached.checksum[input_path] = f"sha256:{records.contents.now(str(input_path)).digest}"
-        return {f"sha256:{found}"}
+        return {f"sha256:{digest}"}
 
     async def finished(self: Any, job: Any) -> None:
         await theirs["finished"](self, job)
@@ -273,3 +281,27 @@ def install(records: Records) -> None:
     for ours in (has_metadata, has_outdated_metadata, params_changed, input_changed, input_checksums, finished):
         setattr(PersistenceBase, ours.__name__, ours)
     atexit.register(records.announce)
+
+
+def keep_whatever_the_dates(rules: Mapping[str, Any]) -> None:
+    """Let Snakemake keep outputs that are older than an input: it would delete them at every start anew.
+
+    Our records compare contents.
+
+    Args:
+        rules: all names in the rule files of the workflow; jobs of other rules are judged by Snakemake.
+    """
+    dag = borrowed(
+        "snakemake.dag:DAG.check_output_mtime",
+        ("self", "job", "expanded_output"),
+        "a job ends with an error if one of its inputs is dated after now",
+    )
+    if dag is None:
+        return
+    theirs = dag.check_output_mtime
+
+    async def check_output_mtime(self: Any, job: Any, expanded_output: Any) -> None:
+        if job.rule.module_globals is not rules or GIVEN not in dict(job.params.items()):
+            await theirs(self, job, expanded_output)
+
+    dag.check_output_mtime = check_output_mtime

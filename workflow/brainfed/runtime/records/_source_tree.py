@@ -46,14 +46,14 @@ def source_of(content: bytes, path: Path) -> Source:
     body: list[int] = []
     for statement, runs in _top_level(tree.body):
         if isinstance(statement, ast.Import | ast.ImportFrom):
-            found = imports_of(statement)
+            own_imports = imports_of(statement)
         else:
             reader = Reader()
             definition = reader.definition(statement)
-            found = reader.at_top
+            own_imports = reader.at_top
         if runs:
-            body.extend(-1 - place for place in range(len(imports), len(imports) + len(found)))
-        imports.extend(found)
+            body.extend(-1 - place for place in range(len(imports), len(imports) + len(own_imports)))
+        imports.extend(own_imports)
         if not isinstance(statement, ast.Import | ast.ImportFrom) and (runs or EFFECT not in definition.marks):
             if runs:
                 body.append(len(definitions))
@@ -62,7 +62,7 @@ def source_of(content: bytes, path: Path) -> Source:
 
 
 def _top_level(statements: Sequence[ast.stmt], runs: bool = True) -> Iterator[tuple[ast.stmt, bool]]:
-    """The statements of a module with whether they run: those for type checkers do not."""
+    """The statements of a module, each with whether it runs: those for type checkers do not."""
     for statement in statements:
         if isinstance(statement, ast.If) and last_name(statement.test) == "TYPE_CHECKING":
             yield from _top_level(statement.body, runs=False)
@@ -72,7 +72,7 @@ def _top_level(statements: Sequence[ast.stmt], runs: bool = True) -> Iterator[tu
 
 
 class Memory:
-    """What earlier starts have computed, in a file: finished digests in its first line, parsed files in its second.
+    """A cache file of earlier starts: finished digests in its first line, parsed files in its second.
 
     The first line is enough for a start at which no file has changed. A memory that cannot be read or written costs
     time and nothing else.
@@ -112,7 +112,7 @@ class Memory:
         return self._used[key]
 
     def write(self) -> None:
-        """Write what was asked for, and what was known before of files that are still there: other targets need it."""
+        """Write what this run used, and what was cached of other files that still exist: other targets need it."""
         before = self._before or {}
         if len(self.finished) == self._finished_before and self._used.keys() <= before.keys():
             return
@@ -139,10 +139,10 @@ def _sources(line: str) -> dict[str, Any]:
         return {}
 
 
-def _restored(held: Any) -> Source:
-    if isinstance(held, Source):
-        return held
-    definitions, imports, body, doc = held
+def _restored(entry: Any) -> Source:
+    if isinstance(entry, Source):
+        return entry
+    definitions, imports, body, doc = entry
     return Source(
         tuple(
             Definition(
@@ -159,12 +159,10 @@ def _restored(held: Any) -> Source:
 
 @lru_cache(maxsize=1)
 def _by() -> str:
-    """A key of what decides the results for equal bytes: Python's grammar, and the modules of this package."""
+    """A key for what parses the files: Python's version, and the modules of this package."""
     code = b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
     return f"{platform.python_version()} {digest_of(code)}"
 
-
-# The Python files of a workflow: where they stand, and how they import each other.
 
 Place = tuple[str, ...]
 Module = tuple[str, ...]
@@ -193,7 +191,7 @@ class SourceTree:
         self.offers = cache(self._offers)
         self.root = cache(self._root)
         self.around = cache(self._around)
-        self._inside = cache(self._found_inside)
+        self._inside = cache(self._modules_inside)
         self.finished: dict[str, str] = self._memory.finished if self._memory is not None else {}
         """Roots -> their digest."""
 
@@ -206,20 +204,20 @@ class SourceTree:
         """The places of all files that the roots import."""
         searched = self.searched(roots)
         waiting = [module for root in roots for module in self.around(self.root(root))]
-        found: set[Module] = set()
+        modules: set[Module] = set()
         while waiting:
             module = waiting.pop()
-            if module in found or is_among(".".join(module), exclude):
+            if module in modules or is_among(".".join(module), exclude):
                 continue
-            found.add(module)
+            modules.add(module)
             source = self.source(module)
             own = (each for definition in source.definitions for each in definition.imports)
             waiting.extend(other for each in (*source.imports, *own) for other in self.runs(module, each, searched))
-        places = (self.modules[module] for module in found if module in self.modules)
+        places = (self.modules[module] for module in modules if module in self.modules)
         return sorted(place for place in places if place[-1] != "__init__.py" or not self._source_at(place).empty)
 
     def searched(self, roots: Sequence[Path | str]) -> tuple[Place, ...]:
-        """Python also looks beside a script for what the script imports."""
+        """The folders that absolute imports are looked up in: Python also looks beside a script."""
         beside = {self.root(root)[:-1] for root in roots}
         return tuple(sorted({(), *(folder for folder in beside if folder not in self.modules)}))
 
@@ -238,7 +236,7 @@ class SourceTree:
             searched = (package[: len(package) - level + 1],)
         return self._inside(searched, name)
 
-    def _found_inside(self, searched: tuple[Place, ...], name: str) -> tuple[Module, ...]:
+    def _modules_inside(self, searched: tuple[Place, ...], name: str) -> tuple[Module, ...]:
         parts = tuple(name.split(".")) if name else ()
         return tuple((*folder, *parts) for folder in searched if self.exists((*folder, *parts)))
 
@@ -275,24 +273,24 @@ class SourceTree:
 
     def _runs(self, module: Module, each: Import, searched: tuple[Place, ...]) -> tuple[Module, ...]:
         """The modules that an import runs; `y` of `from x import y` may be a module, or stand in one behind a door."""
-        found: dict[Module, None] = {}
+        modules: dict[Module, None] = {}
         for other in self._partly_named(module, each, searched):
-            found |= dict.fromkeys(self.around(other))
+            modules |= dict.fromkeys(self.around(other))
             if each.name:
-                found |= dict.fromkeys(self.around((*other, each.name)))
+                modules |= dict.fromkeys(self.around((*other, each.name)))
                 for offered in self.offers(other):
                     if offered.bound == each.name:
-                        found |= dict.fromkeys(self.runs(other, offered, ()))
-        return tuple(found)
+                        modules |= dict.fromkeys(self.runs(other, offered, ()))
+        return tuple(modules)
 
     def _partly_named(self, module: Module, each: Import, searched: tuple[Place, ...]) -> tuple[Module, ...]:
         """As `named`, of the longest part of the name that is there: Python runs the packages before it fails."""
         parts = each.runs
-        found = self.named(module, each.level, parts, searched)
-        while parts and not found:
+        modules = self.named(module, each.level, parts, searched)
+        while parts and not modules:
             parts = parts.rpartition(".")[0]
-            found = self.named(module, each.level, parts, searched) if parts or each.level else ()
-        return found
+            modules = self.named(module, each.level, parts, searched) if parts or each.level else ()
+        return modules
 
     def _source(self, module: Module) -> Source:
         """A parsed module; of a folder without `__init__` an empty one."""

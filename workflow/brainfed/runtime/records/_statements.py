@@ -141,9 +141,9 @@ class Reader:
         names: list[str] = []
         for statement in statements:
             if isinstance(statement, ast.Import | ast.ImportFrom):
-                found = imports_of(statement)
-                names.extend(each.bound for each in found)
-                self.imported(found)
+                imports = imports_of(statement)
+                names.extend(each.bound for each in imports)
+                self.imported(imports)
                 continue
             if names:
                 self.text.append(f"Import({sorted(names)!a})")
@@ -173,7 +173,7 @@ class Reader:
                 (around.mentions if name not in inner.outer else self.everywhere).add(mention)
 
     def bind(self, name: str) -> None:
-        """A name gets a value here."""
+        """Note a name that gets a value here."""
         scope = self.scopes[-1]
         if len(self.scopes) == 1 or name in scope.outer:
             self.names[name] = None
@@ -181,17 +181,17 @@ class Reader:
             scope.bound.add(name)
 
     def mention(self, name: str) -> None:
-        """A name is read, with attributes."""
+        """Note a name that is read, with attributes."""
         self.scopes[-1].mentions.add(name)
 
-    def imported(self, found: Sequence[Import]) -> None:
-        """Names that an import binds here."""
+    def imported(self, imports: Sequence[Import]) -> None:
+        """Note the names that an import binds here."""
         scope = self.scopes[-1]
         if scope.kind == "statement":
-            self.at_top.extend(found)
+            self.at_top.extend(imports)
             return
-        self.imports.extend(found)
-        for each in found:
+        self.imports.extend(imports)
+        for each in imports:
             scope.imported.add(each.bound)
             self.bind(each.bound)
             # An object may give out what its class, or its module, has imported.
@@ -199,7 +199,7 @@ class Reader:
                 self.late.add(each.bound)
 
     def called(self, function: ast.expr) -> None:
-        """A function is called; while the module is imported, that may change what others read."""
+        """Note the call of a function; while the module is imported, it may change what others read."""
         calls = self.builds if self.built else self.calls
         if self.functions and not self.calling and not self.built:
             return
@@ -211,7 +211,7 @@ class Reader:
             calls.add(f"{UNKNOWN}.{function.attr}" if isinstance(function, ast.Attribute) else UNKNOWN)
 
     def written(self) -> None:
-        """A part of an object is written here, which others may hold, too."""
+        """Note that a part of an object is written here, which others may hold, too."""
         if self.built:
             self.marks.add(BUILDING)
         elif not self.functions:
@@ -220,7 +220,7 @@ class Reader:
     # Nodes of which some fields are names, or have a scope of their own.
 
     def name(self, node: ast.Name) -> None:
-        """A name that is read, written or deleted."""
+        """Write a name that is read, written or deleted."""
         self.text.append(f"{node.id!a},")
         if isinstance(node.ctx, ast.Store):
             self.bind(node.id)
@@ -230,7 +230,7 @@ class Reader:
                 self.bind(node.id)
 
     def attribute(self, node: ast.Attribute) -> None:
-        """The attribute of a name, or of any other expression."""
+        """Write the attribute of a name, or of any other expression."""
         self.text.append(f"Attribute({node.attr!a},")
         if node.attr == "__subclasses__":
             self.marks.add(SUBCLASSES)
@@ -245,7 +245,7 @@ class Reader:
         self.text.append(")")
 
     def subscript(self, node: ast.Subscript) -> None:
-        """An item."""
+        """Write an item of an expression."""
         if not isinstance(node.ctx, ast.Load):
             self.written()
         self.text.append("Subscript(")
@@ -254,7 +254,7 @@ class Reader:
         self.text.append(")")
 
     def constant(self, node: ast.Constant) -> None:
-        """A value; in an annotation, a text names types."""
+        """Write a value; in an annotation, a text names types."""
         self.text.append(f"{node.value!a},")
         if self.annotation and isinstance(node.value, str):
             with suppress(SyntaxError, ValueError):
@@ -264,7 +264,7 @@ class Reader:
                 self.text = written
 
     def call(self, node: ast.Call) -> None:
-        """A call: of `setting` its default alone; the name of a logger is no result."""
+        """Write a call: of `setting` its default alone; the name of a logger is no result."""
         name = last_name(node.func)
         bare = isinstance(node.func, ast.Name)
         arguments, keywords = node.args, node.keywords
@@ -299,7 +299,7 @@ class Reader:
         self.text.append(")")
 
     def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        """A function: its decorators, defaults and annotations belong to the scope around it."""
+        """Write a function: its decorators, defaults and annotations belong to the scope around it."""
         self.text.append(f"{type(node).__name__}({node.name!a},")
         self.bind(node.name)
         if self.scopes[-1].kind == "class" and not self.functions:
@@ -322,7 +322,7 @@ class Reader:
         self.text.append(")")
 
     def lambda_(self, node: ast.Lambda) -> None:
-        """A function without a name."""
+        """Write a lambda."""
         self.text.append("Lambda(")
         arguments = self.arguments(node.args)
         self.functions += 1
@@ -334,20 +334,20 @@ class Reader:
 
     def arguments(self, node: ast.arguments) -> set[str]:
         """Write the arguments of a function, and return their names."""
-        found: set[str] = set()
+        names: set[str] = set()
         for kind in ("posonlyargs", "args", "vararg", "kwonlyargs", "kwarg"):
             given = getattr(node, kind)
             given = given if isinstance(given, list) else [given] if given else []
             self.text.append(f"{kind}[")
             for each in given:
-                found.add(each.arg)
+                names.add(each.arg)
                 self.text.append(f"{each.arg!a},")
                 if each.annotation is not None:
                     self.annotated(each.annotation)
             self.text.append("]")
         self.every(node.defaults)
         self.every(node.kw_defaults)
-        return found
+        return names
 
     def annotated(self, node: ast.expr) -> None:
         """Write an annotation."""
@@ -356,7 +356,7 @@ class Reader:
         self.annotation = before
 
     def annotated_name(self, node: ast.AnnAssign) -> None:
-        """A name with a type, and perhaps a value."""
+        """Write a name with a type, and perhaps a value."""
         self.text.append(f"AnnAssign({node.simple},")
         self.node(node.target)
         self.annotated(node.annotation)
@@ -364,7 +364,7 @@ class Reader:
         self.text.append(")")
 
     def augmented(self, node: ast.AugAssign) -> None:
-        """A name that is read and written; the object that it stands for may be another's."""
+        """Write an augmented assignment; the object that it changes may be another's."""
         self.written()
         if isinstance(node.target, ast.Name):
             self.mention(node.target.id)
@@ -381,7 +381,7 @@ class Reader:
         self.every(nodes)
 
     def class_(self, node: ast.ClassDef) -> None:
-        """A class: methods do not see its names."""
+        """Write a class: methods do not see its names."""
         self.text.append(f"ClassDef({node.name!a},")
         self.bind(node.name)
         self.decorators(node.decorator_list)
@@ -397,7 +397,7 @@ class Reader:
         self.text.append(")")
 
     def comprehension(self, node: Any) -> None:
-        """A comprehension: its first iterable belongs to the scope around it."""
+        """Write a comprehension: its first iterable belongs to the scope around it."""
         self.text.append(f"{type(node).__name__}(")
         first, *_ = node.generators
         self.node(first.iter)
@@ -414,7 +414,7 @@ class Reader:
         self.text.append(")")
 
     def named(self, node: ast.NamedExpr) -> None:
-        """`name := value` binds outside a comprehension."""
+        """Write `name := value`, which binds outside a comprehension."""
         self.text.append(f"NamedExpr({node.target.id!a},")
         self.node(node.value)
         self.text.append(")")
@@ -424,7 +424,7 @@ class Reader:
         self.scopes = scopes
 
     def outer(self, node: ast.Global | ast.Nonlocal) -> None:
-        """Names that a function takes from outside."""
+        """Write a `global` or `nonlocal` statement, and note its names."""
         self.text.append(f"{type(node).__name__}({sorted(node.names)!a})")
         scope = self.scopes[-1]
         if isinstance(node, ast.Global):
@@ -435,7 +435,7 @@ class Reader:
             scope.around |= set(node.names)
 
     def binding(self, node: Any) -> None:
-        """A pattern or a handler that binds a name."""
+        """Write a pattern or a handler that binds a name."""
         for name in ("name", "rest"):
             if (bound := getattr(node, name, None)) is not None:
                 self.bind(bound)
@@ -445,13 +445,13 @@ class Reader:
         self.text.append(")")
 
     def joined(self, node: ast.JoinedStr) -> None:
-        """An f-string."""
+        """Write an f-string."""
         self.text.append("JoinedStr(")
         self.every(_joined_text(node.values))
         self.text.append(")")
 
     def formatted(self, node: ast.FormattedValue) -> None:
-        """A value in an f-string; its format counts if there is one."""
+        """Write a value in an f-string; its format counts if there is one."""
         self.text.append(f"FormattedValue({node.conversion},")
         self.node(node.value)
         if isinstance(node.format_spec, ast.JoinedStr) and _joined_text(node.format_spec.values):

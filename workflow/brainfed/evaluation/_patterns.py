@@ -99,17 +99,14 @@ def stability(patterns: Patterns, model: int = 0) -> pd.DataFrame:
     """
     values = patterns.values[:, model]
     selected = np.isfinite(values)
-    runs = selected.sum(axis=0)
-    known = np.where(selected, values, 0.0)
-    some = np.maximum(runs, 1)
-    mean = known.sum(axis=0) / some
-    squares = np.where(selected, (values - mean) ** 2, 0.0).sum(axis=0)
+    mean, sd, runs = _moments(values)
+    mean = np.where(runs > 0, mean, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        sd = np.where(runs > 1, np.sqrt(squares / (runs - 1)), np.nan)
         z = np.where((sd == 0) & (mean == 0), 0.0, mean / sd)
-    same = ((np.sign(values) == np.sign(mean)) & selected & (mean != 0)).sum(axis=0) / some
+    same = ((np.sign(values) == np.sign(mean)) & selected & (mean != 0)).sum(axis=0) / np.maximum(runs, 1)
     rank = np.empty(len(mean), dtype=np.int64)
-    rank[np.argsort(-np.abs(known.mean(axis=0)), kind="stable")] = np.arange(1, len(mean) + 1)
+    sizes = np.abs(np.where(selected, values, 0.0).mean(axis=0))
+    rank[np.argsort(-sizes, kind="stable")] = np.arange(1, len(mean) + 1)
     columns = (*patterns.features.T, mean, sd, z, same, runs, rank)
     return pd.DataFrame(dict(zip(STABILITY_COLUMNS, columns, strict=True)))
 
@@ -292,13 +289,9 @@ def view_importance(variant: str, repeats: Sequence[ViewParts], seed: int) -> pd
             for fold in np.unique(parts.subjects["fold"])
         ]
     )
-    loss = values[:, :1] - values[:, 1:]
-    finite = np.isfinite(loss).sum(axis=0)
-    mean = _mean(loss)
-    squares = np.where(np.isfinite(loss), (loss - mean) ** 2, 0.0).sum(axis=0)
-    sd = np.where(finite > 1, np.sqrt(squares / np.maximum(finite - 1, 1)), np.nan)
+    loss, sd, runs = _moments(values[:, :1] - values[:, 1:])
     scores = _mean(values)
-    columns = (variant, repeats[0].views, scores[0], scores[1:], mean, sd, finite)
+    columns = (variant, repeats[0].views, scores[0], scores[1:], loss, sd, runs)
     return pd.DataFrame(dict(zip(IMPORTANCE_COLUMNS, columns, strict=True)))
 
 
@@ -341,3 +334,11 @@ def _mean(values: Float64) -> Float64:
     finite = np.isfinite(values)
     count = finite.sum(axis=0)
     return np.where(count > 0, np.where(finite, values, 0.0).sum(axis=0) / np.maximum(count, 1), np.nan)
+
+
+def _moments(values: Float64) -> tuple[Float64, Float64, NDArray[np.intp]]:
+    """Means of the columns over the finite rows (NaN without any), their sd (NaN of one row), numbers of these rows."""
+    finite, mean = np.isfinite(values), _mean(values)
+    count = finite.sum(axis=0)
+    squares = np.where(finite, (values - mean) ** 2, 0.0).sum(axis=0)
+    return mean, np.where(count > 1, np.sqrt(squares / np.maximum(count - 1, 1)), np.nan), count

@@ -14,7 +14,7 @@ from vl_convert import javascript_bundle
 from brainfed.evaluation import FEWEST, METRICS
 from brainfed.reporting._citations import Citation, bibtex, citations, software_of
 from brainfed.reporting._outline import CohortOutline, ExperimentOutline, ReportOutline, SharedStudy
-from brainfed.reporting._papers import Paper, panels_of, templates_of, works_of
+from brainfed.reporting._papers import Paper, templates_of, works_of
 from brainfed.reporting._pictures import read_captions
 from brainfed.reporting._rounding import METRIC_TITLES, counted, rounded, short, signed, significant_digits
 from brainfed.reporting._sections import CohortSection, ExperimentSection, cohort_section, experiment_section
@@ -178,10 +178,8 @@ def write_report(
     """Render the outline's artefacts into one page.
 
     Args:
-        outline: contents of the page.
         captions: the caption files, `NAME.rst`.
         results: all results that the page shows.
-        path: the HTML file.
         papers: what the families of methods bring.
     """
     write_text(path, render(outline, captions, papers, results))
@@ -191,7 +189,7 @@ def render(
     outline: ReportOutline, captions: Sequence[str], papers: Sequence[Paper], results: Sequence[str] = ()
 ) -> str:
     """The page as text; arguments as of `write_report`."""
-    panels = [*GENERIC, *panels_of(papers)]
+    panels = [*GENERIC, *(panel for paper in papers for panel in paper.panels)]
     chapters = [_chapter(cohort, outline, read_captions(captions, cohort.words), panels) for cohort in outline.cohorts]
     shown = [panel for chapter in chapters for experiment in chapter.experiments for panel in experiment.panels]
     audits = [panel.content for panel in shown if isinstance(panel.content, AuditTable)]

@@ -28,7 +28,6 @@ class ExperimentOutline:
         figures: name -> SVG.
         variants: in the order of the table.
         pooled: whether a class means the same in all institutions, so that their test subjects may be pooled.
-        cohort: name of its cohort.
         figure: kind of the paper's figure that it draws (`paper_figures`), or `none`.
         axes: settings on that figure's axes, such as `graph.k`.
         paper: the paper's table or figure that it repeats, such as `fig8`.
@@ -90,7 +89,6 @@ class CohortOutline:
         crossings: exchanges between sites in the search for odd scans and twins.
         flag: limits beyond which an included subject is listed.
         figures: name -> SVG.
-        experiments: in the order of the config.
         target: predicted variable, `diagnosis` or `sex`.
         classes: names of the diagnoses in the order of their codes; empty: patients and controls.
         kind: kind of its features, `connectivity` or `morphometry`, or `graphs`.

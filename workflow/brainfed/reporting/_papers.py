@@ -30,21 +30,12 @@ class Paper:
         name: of the family; the names of its templates begin with it: `NAME/panel.html.j2`.
         templates: where these templates are; None without panels.
         panels: in the order of the page at each place.
-        cites: works to cite.
     """
 
     name: str
     templates: BaseLoader | None = None
     panels: tuple[Panel, ...] = ()
     cites: tuple[Cited, ...] = ()
-
-
-# What several papers bring together, in their order.
-
-
-def panels_of(papers: Sequence[Paper]) -> list[Panel]:
-    """All panels."""
-    return [panel for paper in papers for panel in paper.panels]
 
 
 def templates_of(papers: Sequence[Paper]) -> BaseLoader:

@@ -212,7 +212,6 @@ class CohortSection:
 
     Attributes:
         title: `simulated cohort demo`.
-        atlas: name of the parcellation.
         atlas_digest: SHA-256 of its image; empty if only series are known.
         labelled: analysed subjects of each class, by code.
         unlabelled: number of analysed subjects that are never scored.

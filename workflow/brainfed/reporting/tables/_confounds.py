@@ -242,7 +242,6 @@ def find_confounds(
     Args:
         kept: the analysed subjects with site, diagnosis (-1 unknown) and measures.
         traces: accuracy of the site predicted from the embedding of each kind of graph.
-        words: names of the classes.
         morphometry: whether the features are FreeSurfer measures.
     """
     known = [trace for trace in traces if trace.embeddings]

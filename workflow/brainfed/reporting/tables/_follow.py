@@ -70,8 +70,6 @@ def write_followed(
         cohort: paths called participants, included, measures and issues.
         series: the region series of all parts; empty without any.
         predictions: (variant, repeat) -> table.
-        words: names of the classes.
-        path: the output.
         by_run: whether a subject's connectivity is the mean over its runs.
     """
     people = read_cohort(*(cohort[name] for name in ("participants", "included", "measures")))

@@ -113,8 +113,6 @@ def score_rows(summary: pd.DataFrame, variants: Sequence[ShownVariant], scope: s
 
     Args:
         summary: variant, scope, metric, mean, sd, sd_of_repeats.
-        variants: all variants of the experiment.
-        scope: `institution` or `pooled`.
         scored: the runs; their intervals decide the number of decimals of a mean.
     """
     table = summary[summary["scope"] == scope]

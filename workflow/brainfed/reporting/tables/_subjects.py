@@ -64,7 +64,6 @@ def characteristics(kept: pd.DataFrame, words: ClassWords) -> list[Characteristi
     Args:
         kept: the analysed subjects with site, age, sex, diagnosis (-1 without one), mean_fd, kept_seconds, tsnr and
             silent_regions.
-        words: names of the classes.
     """
     groups = [np.ones(len(kept), dtype=bool), *((kept["diagnosis"] == code).to_numpy() for code in words.shown)]
     sizes = Characteristic("subjects", tuple((str(int(group.sum())), 0) for group in groups), np.nan)

@@ -25,7 +25,6 @@ class Comparison:
     """A method minus another one, paired by run.
 
     Attributes:
-        other: the other variant.
         score: mean of the other variant.
         difference: mean difference with its corrected interval.
         roles: of the other variant in an answer: `TWIN_ALONE`, `TWIN_POOLED`; the strongest `ALONE`, on `POOLED` data,
@@ -44,7 +43,6 @@ class Answer:
 
     Attributes:
         chosen: the federated variant with the highest mean AUC; None if none ran, or if none has an AUC.
-        score: its mean.
         candidates: number of federated variants, without controls and poisoned ones.
         comparisons: with its twins, the strongest of every other kind and the config's reference, each once.
         unseen: whether every institution is tested by models that never saw it.

@@ -209,11 +209,9 @@ class Situation:
         institutions: their number in a repeat.
         drawn: how the split makes them, as `split.institutions`.
         subjects: `1,035 people of 20 sites (505 patients, 530 controls)`.
-        tested: numbers of tested subjects.
         found: share of patients that the chosen method finds, and share of controls that it clears; None of more than
             two classes.
         leak: AUC of the stronger attack on the chosen method's training subjects, with its bounds; None: not attacked.
-        guaranteed: whether the chosen method has a privacy guarantee.
         leaves: data of single subjects that the chosen method sends, by the names of its ledger.
         shared_graph: titles of all federated methods whose graph joins subjects of several institutions, so that data
             of single subjects leave for it.

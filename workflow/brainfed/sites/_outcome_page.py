@@ -214,15 +214,9 @@ CHART = "by-site"
 
 @dataclass(frozen=True)
 class OutcomeSection:
-    """One experiment of the page.
+    """One experiment of the page: its numbers, its first screen, the tables of all sites together and of each site.
 
-    Attributes:
-        result: its numbers.
-        first: question, answer and facts.
-        scores: all sites together.
-        by_site: each site.
-        undefined: sites whose balanced accuracy is undefined.
-        picture: balanced accuracies at all sites; None without any.
+    `undefined` has the sites whose balanced accuracy is undefined; without any defined one there is no picture.
     """
 
     result: ExperimentResult

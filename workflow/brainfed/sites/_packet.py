@@ -141,11 +141,7 @@ class DifferingSitesError(SiteError):
 def usual(found: Mapping[int, object], sites: int) -> tuple[int, type[SiteError]]:
     """The first site that has what most have, and the error of a site that has something else.
 
-    That is `SiteError` where more than half of all sites have the same, and else `DifferingSitesError`.
-
-    Args:
-        found: site -> what it has, of those that are here.
-        sites: number of all sites of the study.
+    That is `SiteError` where more than half of all `sites` of the study have the same, and else `DifferingSitesError`.
     """
     every = [found[code] for code in sorted(found)]
     lead = max(sorted(found), key=lambda code: every.count(found[code]))
@@ -308,9 +304,7 @@ def require_request(code: int, said: Packet, name: str) -> None:
     _require_words(code, said, name, _REQUESTS[said.kind])
     if said.kind == LEAVE:
         scores = said.about.get("scores", [])
-        if not isinstance(scores, list) or not all(
-            isinstance(row, dict) and _has_words(row, _SCORES) for row in scores
-        ):
+        if not isinstance(scores, list) or not all(_has_words(row, _SCORES) for row in scores):
             raise _other(code, name, "scores as rows of counts and measures", "others")
     if is_sum(said):
         if said.tensors or not _is_sealed(said.about):
@@ -327,8 +321,8 @@ def _require_words(code: int, said: Packet, name: str, words: Words) -> None:
             raise _other(code, name, f"the word {word!r} in a packet of kind {said.kind!r}", _NONE)
 
 
-def _has_words(row: Mapping[str, Any], words: Words) -> bool:
-    return all(word in row and isinstance(row[word], kind) for word, kind in words.items())
+def _has_words(row: Any, words: Words) -> bool:
+    return isinstance(row, dict) and all(word in row and isinstance(row[word], kind) for word, kind in words.items())
 
 
 def _is_sealed(words: Mapping[str, Any]) -> bool:

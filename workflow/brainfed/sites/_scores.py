@@ -49,11 +49,7 @@ class TestedFold:
 
 
 def read_counts(scores: Mapping[str, Sequence[Mapping[str, Any]]], classes: int) -> dict[str, list[TestedFold]]:
-    """Variant -> what all sites say of it, in the order of sites, repeats and folds.
-
-    Args:
-        scores: site -> its rows, as `sites._scores` makes them.
-        classes: number of classes.
+    """Variant -> what all sites say of it in their rows (`site_scores`), in the order of sites, repeats and folds.
 
     Raises:
         UserError: counts of a row are of other classes, negative, or those of another number of subjects.

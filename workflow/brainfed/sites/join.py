@@ -34,7 +34,7 @@ from brainfed.sites.flower import (
     write_private,
     write_public,
 )
-from brainfed.sites.released import Released, Stated, released_by, require_accepted, sentence_of
+from brainfed.sites.released import Stated, released_by, require_accepted, sentence_of
 from brainfed.sites.study import (
     FOLDER,
     LEDGER,
@@ -102,12 +102,7 @@ ENDING_S = 60.0
 
 
 def join(config: Path, cores: str, gpus: int = 0) -> None:
-    """Prepare this site's data, train with the other sites, and leave.
-
-    Args:
-        config: the site's, which extends the study's.
-        cores: for Snakemake.
-        gpus: the same.
+    """Prepare this site's data, train with the other sites, and leave; Snakemake has so many cores and GPUs.
 
     Raises:
         UserError: the config is none of a site in a study, or changes the study; a key or the certificate is missing or
@@ -152,7 +147,10 @@ def _join(place: StudyPlace, folder: FlowerFolder, cores: str, gpus: int) -> Non
         connect = Connection(running, folder, study, outer, outward, client)
         connect.look()
         run(["site"], {}, lambda: None)
-        _accept(place, released())
+        # Before anything leaves: what the study releases, which is refused if it is more than its file states.
+        stated = Stated.of(place.plan)
+        print(f"{study.site}: {sentence_of(stated, released())}", file=sys.stderr)
+        require_accepted(f"site {study.site!r}", asdict(stated), released().words())
         connect()
         environment = {SITE_SOCKET: str(inner), SECRET: str(secret)}
         for number, file in enumerate(files, start=1):
@@ -162,17 +160,6 @@ def _join(place: StudyPlace, folder: FlowerFolder, cores: str, gpus: int) -> Non
         past.write()
         time.sleep(FAREWELL_S)
     print(f"{study.site} has left the study; all that left this site: {LEDGER}", file=sys.stderr)
-
-
-def _accept(place: StudyPlace, released: Released) -> None:
-    """Say what the study releases of this site's subjects before anything leaves.
-
-    Raises:
-        UserError: it is more than the study's file states.
-    """
-    stated = Stated.of(place.plan)
-    print(f"{place.plan.project.study.site}: {sentence_of(stated, released)}", file=sys.stderr)
-    require_accepted(f"site {place.plan.project.study.site!r}", asdict(stated), released.words())
 
 
 def _say_left(when: datetime, place: StudyPlace) -> None:

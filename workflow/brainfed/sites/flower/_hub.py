@@ -63,11 +63,6 @@ class SiteRegistry:
         A site whose key is known is taken down even if it refused or gave another name: so it can be asked again, and
         its mistake is sent to it alone.
 
-        Args:
-            connection: of the node.
-            reply: has the name under `site`.
-            connected: all nodes that are connected now.
-
         Raises:
             UserError: of a node whose key is not known: it refused, the name is none of the study's or another site's,
                 or two nodes give it.

@@ -127,10 +127,8 @@ class FlowerFolder:
     def write_app(self, entry: str, sites: Sequence[str], options: Mapping[str, str | int | float | bool]) -> None:
         """Write the app: names of installed modules, and the run's configuration.
 
-        Args:
-            entry: `package.module:function`, called as `server_app` says.
-            sites: names, in the order of their codes.
-            options: further configuration of the run, for the entry.
+        The entry, `package.module:function`, is called as `server_app` says, and `options` are further configuration
+        for it. The names of the sites are in the order of their codes.
         """
         self.app.mkdir(parents=True, exist_ok=True)
         config = {**options, "folder": str(self.root), "entry": entry, "sites": ",".join(sites)}
@@ -153,13 +151,7 @@ class NotReadyError(UserError):
 
 @dataclass(frozen=True)
 class Running:
-    """A process of Flower.
-
-    Attributes:
-        name: for people.
-        process: started in a session of its own, so that Ctrl-C reaches it through us alone.
-        log: its output.
-    """
+    """A process of Flower in a session of its own, so that Ctrl-C reaches it through us alone; `log` has its output."""
 
     name: str
     process: "subprocess.Popen[bytes]"
@@ -295,7 +287,7 @@ def start_supernode(folder: FlowerFolder, site: str, superlink: str, socket_path
 
     Args:
         folder: with the coordinator's certificate and the site's private key.
-        site: its name.
+        site: name.
         superlink: host:port of the coordinator.
         socket_path: of the training process; see `serve`.
 

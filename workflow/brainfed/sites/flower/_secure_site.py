@@ -114,10 +114,7 @@ class Step:
 
 
 class Unmasked:
-    """A file with a line a step, in JSON; only its user can read it.
-
-    Args:
-        path: of the file, in a folder that exists; None: the steps are kept in memory.
+    """A file with a line a step, in JSON, which only its user can read; without a path they are kept in memory.
 
     Raises:
         UserError: a line cannot be read.

@@ -79,8 +79,8 @@ class Guard:
         app: Flower's application.
         secret: of the coordinator's own processes.
         sites: public key, PEM -> name, of the study's sites.
-        refused: called with the key of a site that is refused, the address that it asked from, and the seconds that its
-            clock is ahead.
+        refused: called with the public key (PEM) of a site that has signed its request and is refused, the address that
+            it asked from, and the seconds that its clock is ahead of the coordinator's.
     """
 
     def __init__(

@@ -27,8 +27,8 @@ SITE_EFFECTS = (
 POISON = "Its twins train on honest data."
 
 
-def find_twins(variant: Variant, variants: Sequence[Variant]) -> dict[str, dict[str, Any]]:
-    """Side -> the fields of `reporting._variants.Twin`; its name is empty where the experiment has no counterpart.
+def find_counterparts(variant: Variant, variants: Sequence[Variant]) -> dict[str, dict[str, Any]]:
+    """Side -> the fields of `reporting._variants.Counterpart`; the name is empty where the experiment has none.
 
     `variants` are all of the experiment. A variant that is not federated has no counterparts.
     """
@@ -48,11 +48,11 @@ def find_twins(variant: Variant, variants: Sequence[Variant]) -> dict[str, dict[
     }
 
 
-def twins_of(experiment: Experiment) -> dict[str, dict[str, str]]:
+def counterparts_of(experiment: Experiment) -> dict[str, dict[str, str]]:
     """Federated variant -> side -> its counterpart in the experiment; sides without one are left out."""
     named = {}
     for variant in experiment.variants:
-        sides = find_twins(variant, experiment.variants).items()
+        sides = find_counterparts(variant, experiment.variants).items()
         if own := {side: str(fields["name"]) for side, fields in sides if fields["name"]}:
             named[variant.name] = own
     return named

@@ -188,7 +188,7 @@ def test_a_site_without_included_subjects_is_named_with_the_rule():
 
 def test_a_site_with_all_subjects_tested_elsewhere_as_duplicates_is_named():
     included, participants = split_tables([0, 1, 1, 0], site=["A", "A", "B", "C"], duplicates=[(1, 2)])
-    with pytest.raises(UserError, match=r"at site B, .*most often: twin of a subject at another site"):
+    with pytest.raises(UserError, match=r"at site B, .*most often: duplicate of a subject at another site"):
         split(included, participants, SplitSettings(validation="leave_one_site_out"), STREAMS)
 
 

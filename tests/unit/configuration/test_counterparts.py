@@ -8,7 +8,7 @@ from brainfed.configuration._counterparts import find_counterparts, topology_of
 from brainfed.methods import METHODS, SHIPPED_VARIANTS
 
 CONFIG = """
-project: twins
+project: counterparts
 cohorts: {demo: {source: simulate}}
 variants:
   quiet: {method: fedgcn, noise: off}
@@ -109,7 +109,8 @@ def test_methods_whose_counterparts_have_another_model_say_so(tmp_path):
     }  # fmt: skip
     (difference,) = counterparts(tmp_path, "fedsage-plus", "localgcn")["alone"]["differs"]
     assert "GraphSAGE" in difference
-    assert counterparts(tmp_path, "fedni", "localgcn")["alone"]["differs"] == ["The twins have no generated nodes."]
+    found = counterparts(tmp_path, "fedni", "localgcn")["alone"]
+    assert found["differs"] == ["The counterparts have no generated nodes."]
 
 
 @pytest.mark.parametrize("name", ["fedmlp", "fedgcn", "fedni", "fedsage-plus", "logistic-federated"])
@@ -167,7 +168,7 @@ def test_a_longer_training_is_named(tmp_path):
 def test_the_counterpart_of_a_poisoned_variant_is_not_poisoned_and_said_to_be_so(tmp_path):
     found = counterparts(tmp_path, "poisoned", "localmlp", "centralmlp")
     assert (found["alone"]["name"], found["pooled"]["name"]) == ("localmlp", "centralmlp")
-    assert found["alone"]["differs"] == ["Its twins train on honest data."]
+    assert found["alone"]["differs"] == ["Its counterparts train on honest data."]
     assert counterparts(tmp_path, "defended", "localmlp")["alone"]["differs"] == []
 
 

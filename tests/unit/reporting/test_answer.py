@@ -157,7 +157,8 @@ def test_without_its_counterpart_a_method_is_compared_with_the_strongest_and_the
     )
     assert "beside the strongest model alone, " in verdict(answer)
     assert verdict(answer).endswith("beside the strongest model on pooled data")
-    assert "FedGCN has no local or pooled twin in this experiment: add localgcn and centralgcn." in sentences(answer)
+    advice = "FedGCN has no local or pooled counterpart in this experiment: add localgcn and centralgcn."
+    assert advice in sentences(answer)
 
 
 def test_a_counterpart_that_must_be_defined_is_not_written_out_above_the_results():
@@ -166,9 +167,9 @@ def test_a_counterpart_that_must_be_defined_is_not_written_out_above_the_results
     answer = answer_of(
         [replace(FEDGCN, counterparts=missing), RIDGE_LOCAL, RIDGE], fedgcn=0.7, ridge_local=0.6, ridge_central=0.8
     )
-    (said,) = [one for one in sentences(answer) if "twin in this experiment" in one]
+    (said,) = [one for one in sentences(answer) if "counterpart in this experiment" in one]
     assert said == (
-        "FedGCN has no local or pooled twin in this experiment: the variants to add stand under Results, "
+        "FedGCN has no local or pooled counterpart in this experiment: the variants to add stand under Results, "
         "What federation changes."
     )
 

@@ -66,10 +66,10 @@ def test_the_paragraph_for_an_article_names_them_too(page):
 
 def test_no_pooled_counterpart_is_missed_and_the_coordinator_adds_the_local_one(page):
     text = words_of(page)
-    assert f"no local twin in this experiment: {ADVICE}." in text
-    assert f"have no twin alone here: {ADVICE}." in text
+    assert f"no local counterpart in this experiment: {ADVICE}." in text
+    assert f"have no counterpart alone here: {ADVICE}." in text
     assert "trained at oslo alone. No data of several sites are in one place" in text
-    assert "twin alone or on pooled data" not in text and "1 institutions" not in text
+    assert "counterpart alone or on pooled data" not in text and "1 institutions" not in text
     assert "work of the simulation" not in text
 
 

@@ -212,7 +212,7 @@ def test_gains_are_those_of_institutions_and_a_missing_counterpart_is_named():
     alone, pooled = (rows_of(panel_of(chart("gain"), place), "gained", "share").iloc[0] for place in (0, 1))
     assert (alone["share"], alone["better off"]) == ("2/5", "2 of 5 institutions")
     assert alone["mean"] == pytest.approx(scored().difference("fedgcn", "localgcn", "auc").mean, abs=1e-4)
-    assert (pooled["gained"], pooled["share"]) == ("no twin", "")
+    assert (pooled["gained"], pooled["share"]) == ("no counterpart", "")
 
 
 def test_a_method_that_equals_its_counterpart_in_all_runs_is_equal_in_the_chart_as_in_the_table():

@@ -339,8 +339,8 @@ def test_one_number_is_printed_one_way(outline, page, text):
 def test_every_federated_method_stands_beside_its_counterparts_and_nothing_else(text):
     part = text[text.index("What federation changes") : text.index("Square brackets: 95")]
     assert "FedGCN 0.69 alone: LocalGCN 0.72" in part
-    assert "FedSage+ and FedNI have no twin on pooled data here: add centralgcn." in part
-    assert "FedNI (random nodes) has no twin alone or on pooled data here: add localgcn and centralgcn." in part
+    assert "FedSage+ and FedNI have no counterpart on pooled data here: add centralgcn." in part
+    assert "FedNI (random nodes) has no counterpart alone or on pooled data here: add localgcn and centralgcn." in part
     assert "Ridge" not in part
 
 

@@ -21,10 +21,10 @@ SIDES: tuple[Side, ...] = ("alone", "pooled")
 OPTIMISER = {"learning_rate", "weight_decay"}
 """Settings of the federation that shape the model too, where its counterpart is trained by gradient."""
 SITE_EFFECTS = (
-    "The federated method z-scores features inside each institution, its pooled twin over everybody: their difference "
-    "includes the effect of removing what differs between sites."
+    "The federated method z-scores features inside each institution, its pooled counterpart over everybody: their "
+    "difference includes the effect of removing what differs between sites."
 )
-POISON = "Its twins train on honest data."
+POISON = "Its counterparts train on honest data."
 
 
 def find_counterparts(variant: Variant, variants: Sequence[Variant]) -> dict[str, dict[str, Any]]:

@@ -303,7 +303,7 @@ def _refuse_untestable(
         return
     members = participants.loc[(participants["site"] == emptied[0]) & participants["diagnosis"].notna(), "subject"]
     decided = included.set_index("subject").loc[members]
-    reasons = decided["reason"].where(~decided["included"], "twin of a subject at another site")
+    reasons = decided["reason"].where(~decided["included"], "duplicate of a subject at another site")
     kinds = reasons.str.partition(" (")[0]
     raise UserError(
         f"splits: leave_one_site_out tests every site, expected subjects to test at site {emptied[0]}, found none: "

@@ -273,7 +273,7 @@ def subgroups_chart(
 # Gain of institutions from federation: a method minus its own counterparts, the same model alone and on pooled data.
 
 METRIC = "auc"
-SIDES = {"alone": "minus its twin alone", "pooled": "minus its twin on pooled data"}
+SIDES = {"alone": "minus its counterpart alone", "pooled": "minus its counterpart on pooled data"}
 GAIN_PANEL, NUMBERS = 300, (8, 58)
 """Pixels of the axis, and from its end to the two columns of numbers."""
 SIGNED = "datum.value === 0 ? '0' : format(datum.value, '+.3~f')"
@@ -354,7 +354,7 @@ def _mean_gain(
     counterpart = variant.counterpart(side).name
     row: dict[str, object] = {"variant": variant.name, "method": variant.title}
     if not counterpart or not len(values):
-        return row | {"mean": None, "gained": "no AUC" if counterpart else "no twin", "share": ""}
+        return row | {"mean": None, "gained": "no AUC" if counterpart else "no counterpart", "share": ""}
     found = scored.difference(variant.name, counterpart, METRIC)
     better = int((values > 0).sum())
     share = ("equal", "equal in all runs")

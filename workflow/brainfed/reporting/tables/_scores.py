@@ -248,7 +248,7 @@ def _lacks(titles: Sequence[str], missing: dict[str, str]) -> str:
     added = [reason.removeprefix("add ") for reason in missing.values() if reason.startswith("add ")]
     reasons = [reason for reason in missing.values() if not reason.startswith("add ")]
     reasons += [f"add {listed(added)}"] if added else []
-    return f"{listed(titles)} {verb} no twin {sides} here{': ' if reasons else ''}{'; '.join(reasons)}."
+    return f"{listed(titles)} {verb} no counterpart {sides} here{': ' if reasons else ''}{'; '.join(reasons)}."
 
 
 def counterpart_notes(variants: Sequence[ShownVariant]) -> list[str]:

@@ -177,7 +177,7 @@ def sentences(answer: Answer, unread: str = "imaging") -> list[str]:
             reasons = ["the variants to add stand under Results, What federation changes"]
         both = [reason.removeprefix("add ") if number else reason for number, reason in enumerate(reasons)]
         joined = " and ".join(both) if all(reason.startswith("add ") for reason in reasons) else "; ".join(reasons)
-        said.append(f"{answer.chosen.title} has no {' or '.join(missing)} twin in this experiment: {joined}.")
+        said.append(f"{answer.chosen.title} has no {' or '.join(missing)} counterpart in this experiment: {joined}.")
     return [*said, *dict.fromkeys(sentence for side in counterparts.values() for sentence in side.differs)]
 
 

@@ -1,12 +1,14 @@
-"""The environment: `make install` in folders with blanks and with other versions of Python; that of conda."""
+"""The environment: `make install` in folders with blanks and with other versions of Python; conda, containers, CI."""
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -112,3 +114,39 @@ def test_an_installed_copy_has_every_file_of_the_library(tmp_path: Path) -> None
     with zipfile.ZipFile(wheel) as archive:
         installed = {name for name in archive.namelist() if name.startswith("brainfed/")}
     assert installed == {f"brainfed/{file.relative_to(library)}" for file in library.rglob("*") if file.is_file()}
+
+
+def workflow_steps(name: str) -> tuple[dict[str, Any], list[str]]:
+    """A workflow of `.github/`, and the commands of all its jobs."""
+    workflow = yaml.safe_load((REPOSITORY / ".github" / "workflows" / name).read_text())
+    return workflow, [step["run"] for job in workflow["jobs"].values() for step in job["steps"] if "run" in step]
+
+
+def test_pull_requests_run_targets_of_the_makefile_on_the_versions_of_the_readme() -> None:
+    workflow, commands = workflow_steps("tests.yml")
+    targets = re.findall(r"^([\w-]+):", (REPOSITORY / "Makefile").read_text(), re.MULTILINE)
+    made = [command.split()[1] for command in commands if command.startswith("make ")]
+    assert {"lint", "docs", "test", "test-full"} <= set(made) <= set(targets)
+    versions = workflow["jobs"]["test"]["strategy"]["matrix"]["python"]
+    assert f"with Python {', '.join(versions[:-1])} or {versions[-1]}" in (REPOSITORY / "README.md").read_text()
+
+
+@pytest.mark.parametrize(("tag", "code"), [("v1.2.3", 0), ("v1.2.4", 1)])
+def test_a_tag_is_a_release_if_all_files_say_its_version(tmp_path: Path, tag: str, code: int) -> None:
+    (check, _) = workflow_steps("release.yml")[1]
+    (tmp_path / "pyproject.toml").write_text('[project]\nversion = "1.2.3"\n')
+    (tmp_path / "CITATION.cff").write_text("version: 1.2.3\n")
+    (tmp_path / "CHANGELOG.md").write_text("## Unreleased\n\n- later\n\n## 1.2.3\n\n- now\n\n## 1.2.2\n\n- before\n")
+    done = subprocess.run(["bash", "-e", "-c", check], cwd=tmp_path, env=os.environ | {"GITHUB_REF_NAME": tag})
+    assert done.returncode == code
+    if code == 0:
+        assert (tmp_path / "notes.md").read_text() == "## 1.2.3\n\n- now\n\n"
+
+
+def test_a_recipe_of_a_container_copies_files_that_there_are() -> None:
+    docker, apptainer = ((REPOSITORY / name).read_text() for name in ("Dockerfile", "apptainer.def"))
+    copied = [name for line in re.findall(r"^COPY (.*) \S+$", docker, re.MULTILINE) for name in line.split()]
+    assert copied == re.findall(r"^    (\S+) /brainfed/$", apptainer, re.MULTILINE)
+    assert all((REPOSITORY / name).exists() for name in copied)
+    kept = (REPOSITORY / ".dockerignore").read_text().splitlines()
+    assert all(f"!{name}" in kept for name in copied)

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import yaml
+from snakemake.cli import get_argument_parser
 
 from brainfed.configuration import load_plan
 from support.documents.benchmark_options import OPTION, unknown_options
@@ -183,6 +184,21 @@ def find_environment(place: Workplace, command: Command) -> None:
     assert f"VENV := {folder}\n" in (place.folder / "Makefile").read_text(encoding="utf-8"), command.place
 
 
+def compare_with_snakemake(_: Workplace, command: Command) -> None:
+    """Read the words with Snakemake's parser, as there is no conda here."""
+    get_argument_parser().parse_args(command.words[1:])
+
+
+def compare_with_recipe(_: Workplace, command: Command) -> None:
+    """Find the recipe of a container, and read the words for Snakemake, as no container is made here."""
+    program, what, *words = command.words
+    if what == "build":
+        assert (REPOSITORY / ("Dockerfile" if program == "docker" else words[-1])).is_file(), command.place
+        return
+    image = next(at for at, word in enumerate(words) if word in ("brainfed", "brainfed.sif"))
+    get_argument_parser().parse_args(words[image + 1 :])
+
+
 def leave(_: Workplace, command: Command) -> None:
     """Nothing: the address is the reader's, and tests have no network."""
     assert command.words[2:], f"{command.place}: `{command.text}` names no repository"
@@ -194,6 +210,7 @@ WAYS: dict[str, Way] = {
     r"snakemake .*--unlock.*": unlock,
     r"snakemake .*--report .*": report_on_nothing,
     r"snakemake models": plan_kept_models,
+    r"snakemake --sdm conda": compare_with_snakemake,
     r"snakemake .*": plan_jobs,
     r"brainfed check \S+( --json| --scans)?": check,
     r"brainfed (join|coordinate) \S+\.yaml.*": compare_with_parser,
@@ -209,6 +226,7 @@ WAYS: dict[str, Way] = {
     r"conda env create .*--file \S+.*": find_conda_file,
     r"conda activate \S+": compare_with_package,
     r"cd \S+": compare_with_package,
+    r"(docker|apptainer) (build|run) .*": compare_with_recipe,
     r"git clone .*": leave,
     r"\. \S+/bin/activate": find_environment,
 }

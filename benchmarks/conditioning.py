@@ -1,4 +1,4 @@
-"""Federated methods beside their twins, with and without a signal that all regions share.
+"""Federated methods beside their counterparts, with and without a signal that all regions share.
 
     python benchmarks/conditioning.py --series ABIDE_FOLDER [--repeats 2] [--kinds plain common] [--variants NAME ...]
 

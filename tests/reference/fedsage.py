@@ -100,7 +100,7 @@ def train_generators_by_loops(inputs, owners, settings, draw_keep):
             _, counts = owner.missing(settings.targets)
             predicted = torch.relu(z @ owner.weights["dgen.output.weight"][0] + owner.weights["dgen.output.bias"])
             count_loss = smooth_l1(predicted, torch.tensor(counts, dtype=torch.float64))
-            loss = count_loss + visit(inputs, owner.weights, z, owner, settings, draw_keep, key)
+            loss = count_loss + feature_loss(inputs, owner.weights, z, owner, settings, draw_keep, key)
             optimisers[owner.code].zero_grad()
             loss.backward()
             optimisers[owner.code].step()
@@ -112,7 +112,7 @@ def train_generators_by_loops(inputs, owners, settings, draw_keep):
         for owner in owners:
             noisy = with_noise(inputs, owner, settings.noise, number)
             loss = sum(
-                visit(
+                feature_loss(
                     inputs,
                     owner.weights if host is owner else noisy,
                     frozen[host.code],
@@ -139,7 +139,7 @@ def with_noise(inputs, owner, scale, number):
     return noisy
 
 
-def visit(inputs, weights, z, host, settings, draw_keep, key):
+def feature_loss(inputs, weights, z, host, settings, draw_keep, key):
     """The feature loss of one fGen on the host's embeddings against the host's own missing neighbours."""
     truths, _ = host.missing(settings.targets)
     some = [index for index, truth in enumerate(truths) if truth]

@@ -21,7 +21,7 @@ pytestmark = [
 ]
 
 SUBJECTS = 100
-TWINS = ("UM_1_0050279", "UM_1_0050286")
+DUPLICATES = ("UM_1_0050279", "UM_1_0050286")
 """Two rows of the cohort with the same data."""
 VARIANTS = [
     "majority",
@@ -56,12 +56,12 @@ def series_folder(folder: Path) -> Path:
     return folder / "resources" / "abide" / "ABIDE_pcp" / "cpac" / "filt_global"
 
 
-def exchange_for_twins(folder: Path, archive: Path) -> None:
-    """Let the twins take the place of two others of their site."""
+def exchange_for_duplicates(folder: Path, archive: Path) -> None:
+    """Let the duplicates take the place of two others of their site."""
     for path in sorted(folder.glob("UM_1_*"))[:2]:
         path.unlink()
     with np.load(archive) as series:
-        for subject in TWINS:
+        for subject in DUPLICATES:
             header = "\t".join(f"#{number}" for number in range(1, 201))
             path = folder / f"{subject}_rois_cc200.1D"
             np.savetxt(path, series[subject], fmt="%.6f", delimiter="\t", header=header, comments="")
@@ -77,7 +77,7 @@ def abide(tmp_path_factory) -> Project:
         check=True,
         capture_output=True,
     )
-    exchange_for_twins(series_folder(folder), data / "abide" / "timeseries.npz")
+    exchange_for_duplicates(series_folder(folder), data / "abide" / "timeseries.npz")
     copy_workflow(folder)
     shutil.copytree(REPOSITORY / "config", folder / "config")
     (folder / "config.yaml").write_text(yaml.safe_dump(CONFIG, sort_keys=False))
@@ -101,15 +101,15 @@ def test_every_subject_with_a_series_is_included(results):
     assert len(participants) == 1112
 
 
-def test_twins_are_one_group_in_one_institution_and_fold(results):
+def test_duplicates_are_one_group_in_one_institution_and_fold(results):
     included = pd.read_parquet(results / "cohort" / "included.parquet").set_index("subject")
     together = included.loc[included["included"] & (included["twin_group"] != included.index), "twin_group"]
-    assert together.to_dict() == {TWINS[1]: TWINS[0]}
+    assert together.to_dict() == {DUPLICATES[1]: DUPLICATES[0]}
     (path,) = results.glob("splits/*/repeat-0.parquet")
     split = pd.read_parquet(path).set_index("subject")
-    assert split.loc[TWINS[0]].equals(split.loc[TWINS[1]])
+    assert split.loc[DUPLICATES[0]].equals(split.loc[DUPLICATES[1]])
     issues = pd.read_csv(results / "cohort" / "issues.tsv", sep="\t", keep_default_na=False)
-    assert issues.loc[issues["kind"] == "identical series", "subject"].tolist() == list(TWINS)
+    assert issues.loc[issues["kind"] == "identical series", "subject"].tolist() == list(DUPLICATES)
 
 
 def test_phenotypes_have_the_meanings_of_their_codes(abide, results):

@@ -85,7 +85,7 @@ def test_a_page_of_its_own_draws_its_graphs_where_a_plain_run_has_none(project):
     assert (planned["draw_graphs"], planned["draw_scopes"]) == (1, 1)
 
 
-def test_the_twin_has_one_repeat(project):
+def test_the_quick_copy_has_one_repeat(project):
     assert work(project.planned("curve-quick")) == Counter(
         ingest_columns=1, build_graph=3, train_method=3, score_experiment=1
     )

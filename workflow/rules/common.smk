@@ -40,6 +40,7 @@ from brainfed.configuration import (
     PAPER_FIGURES,
     SITE_JOB,
     clustered_variants,
+    counterparts_of,
     cuts,
     drawn_graphs,
     experiments_with,
@@ -58,7 +59,6 @@ from brainfed.configuration import (
     shown_variant,
     targets_of,
     truth_file,
-    twins_of,
 )
 from brainfed.configuration.layout import (
     BETWEEN,

@@ -26,7 +26,7 @@ rule score_experiment:
             variants=names_of_variants,
             repeats=lambda wc: experiment_of(wc).repeats,
             reference=lambda wc: experiment_of(wc).settings.reference,
-            twins=lambda wc: twins_of(experiment_of(wc)),
+            counterparts=lambda wc: counterparts_of(experiment_of(wc)),
             pooled=lambda wc: PROJECT.cohorts[wc.cohort].one_task,
         ),
     message:
@@ -56,7 +56,7 @@ rule score_institutions:
             code=code_of("scripts/score_institutions.py"),
             variants=lambda wc: [variant.name for variant in clustered_variants(experiment_of(wc))],
             repeats=lambda wc: experiment_of(wc).repeats,
-            twins=lambda wc: local_counterparts(experiment_of(wc)),
+            counterparts=lambda wc: local_counterparts(experiment_of(wc)),
         ),
     message:
         "Scoring institutions, {wildcards.experiment} ({wildcards.cohort})"

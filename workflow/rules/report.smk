@@ -174,7 +174,7 @@ rule draw_experiment:
         operating=drawn_scores("operating", "sensitivity at a fixed specificity"),
         subgroups=drawn_scores("subgroups", "sex, age, motion and site"),
         traffic=drawn_scores("traffic", "AUC against bytes"),
-        gain=drawn_scores("gain", "federated minus its twins"),
+        gain=drawn_scores("gain", "federated minus its counterparts"),
         learning=drawn_scores("learning", "curves", category="Learning"),
     log:
         "logs/{cohort}/draw_experiment/{experiment}.log",

@@ -1,4 +1,4 @@
-"""Select the included subjects, and find twins."""
+"""Select the included subjects, and find duplicates."""
 
 from brainfed.scripting import job
 

@@ -10,7 +10,7 @@ with job(snakemake) as running:
         [(variant, repeat) for variant in params.variants for repeat in range(params.repeats)],
         list(snakemake.input.predictions),
         list(snakemake.input.splits),
-        twins=params.twins,
+        counterparts=params.counterparts,
         reference=params.reference,
         outputs=dict(snakemake.output.items()),
         pooled=params.pooled,

@@ -10,6 +10,6 @@ with job(snakemake) as running:
     score_institutions(
         files.runs,
         {variant: [next(histories) for _ in range(params.repeats)] for variant in params.variants},
-        params.twins,
+        params.counterparts,
         snakemake.output.table,
     )

@@ -65,8 +65,8 @@ FIGURES = {
     "experiment": EXPERIMENT_FIGURES,
 }
 TABLES = ("summary", "runs", "tests", "gain", "confusion", "audit")
-TWINS = {"fedgcn": "localgcn", "fedgcn-no-noise": "localgcn", "fedsage-plus": "localgcn", "fedni": "localgcn"}
-"""Federated variants whose local twin is there; no pooled one is, and none of the random nodes."""
+COUNTERPARTS = {"fedgcn": "localgcn", "fedgcn-no-noise": "localgcn", "fedsage-plus": "localgcn", "fedni": "localgcn"}
+"""Federated variants whose local counterpart is there; no pooled one is, and none of the random nodes."""
 METHODS = {
     "majority": ("majority", "Majority class", "baseline", {}),
     "ridge-local": ("ridge", "Ridge", "linear", {"training": "local"}),
@@ -95,7 +95,7 @@ GENERATORS = {
 
 def use_few_methods(patch: pytest.MonkeyPatch) -> None:
     """Draw the projects of a test with one method of each kind."""
-    for name in ("METHODS", "TWINS"):
+    for name in ("METHODS", "COUNTERPARTS"):
         patch.setitem(globals(), name, {key: held for key, held in globals()[name].items() if key in FEW})
 
 
@@ -188,9 +188,9 @@ def _write_cohort(cohort: Path, sites: int, alone: int, classes: int) -> pd.Data
     write_table(cohort / "participants.parquet", people)
     told = {5: "no series", 9: f"Subject {ids[9]}: 20 points"}
     reason = [told.get(number, "") for number in range(SUBJECTS)]
-    twin = [ids[10] if number == 11 else ids[number] for number in range(SUBJECTS)]
+    group = [ids[10] if number == 11 else ids[number] for number in range(SUBJECTS)]
     decided = pd.DataFrame(
-        {"subject": ids, "included": [not why for why in reason], "twin_group": twin, "reason": reason}
+        {"subject": ids, "included": [not why for why in reason], "twin_group": group, "reason": reason}
     )
     write_table(cohort / "included.parquet", decided)
     apart = "site SITE_1: mean FD 0.31 mm, elsewhere 0.12 mm, d = 1.40"
@@ -362,11 +362,11 @@ def _stages(name: str, method: str) -> dict[str, Any]:
     return {"features": features, "graph": graph, **GENERATORS.get(name, {})}
 
 
-def twins_of(name: str) -> dict[str, Any]:
-    """What `configuration._twins` would say of a federated variant."""
+def counterparts_of(name: str) -> dict[str, Any]:
+    """What `configuration._counterparts` would say of a federated variant."""
     if not name.startswith("fed"):
         return {}
-    local = {"name": TWINS.get(name, ""), "missing": "" if name in TWINS else "add localgcn"}
+    local = {"name": COUNTERPARTS.get(name, ""), "missing": "" if name in COUNTERPARTS else "add localgcn"}
     return {"alone": local, "pooled": {"name": "", "missing": "add centralgcn"}}
 
 
@@ -397,7 +397,7 @@ def outline_of(folder: Path, *, show_subjects: bool, classes: Sequence[str] = ()
                 "method_title": title,
                 "family": family,
                 "topology": settings.get("training", KNOWN[method].topology),
-                "twins": twins_of(name),
+                "counterparts": counterparts_of(name),
                 "settings": asdict(KNOWN[method].settings()) | settings,
                 "shipped": shipped_settings(KNOWN[method]),
                 "stages": _stages(name, method),
@@ -458,7 +458,7 @@ def _draw(toy: Mapping[str, Any], graph: str, splits: list[str], words: ClassWor
         order,
         files["predictions"],
         splits,
-        twins={name: {"alone": twin} for name, twin in TWINS.items()},
+        counterparts={name: {"alone": counterpart} for name, counterpart in COUNTERPARTS.items()},
         reference="ridge-central",
         outputs=experiment["tables"],
         participants=experiment.get("participants"),

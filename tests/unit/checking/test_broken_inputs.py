@@ -128,7 +128,7 @@ def test_decimal_commas_are_read_or_named(cohort):
     assert all("line 4, subject s03" in sentence and "decimal comma" in sentence for sentence in sentences)
 
 
-def test_twins_are_noticed_and_kept_together(cohort):
+def test_duplicates_are_noticed_and_kept_together(cohort):
     shutil.copy(cohort.series("s03"), cohort.series("s07"))
     (found,) = check_project(cohort.configure())
     assert (found.severity, found.subjects) == ("notes", ("s03", "s07"))
@@ -137,7 +137,7 @@ def test_twins_are_noticed_and_kept_together(cohort):
     assert done.split.set_index("subject").loc[["s03", "s07"], "fold"].nunique() == 1
 
 
-def test_two_rows_of_one_file_are_twins(cohort):
+def test_two_rows_of_one_file_are_duplicates(cohort):
     header, *rows = cohort.rows()
     files = {"s07": "s03"}
     cohort.write_rows([[*header, "file"], *([*row, files.get(row[0], row[0])] for row in rows)])

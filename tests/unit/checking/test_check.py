@@ -173,11 +173,11 @@ def test_every_repeat_is_drawn_as_its_job_draws_it(config, seeds):
     settings, verdicts = experiments[0].split, set()
     for seed in seeds:
         random = np.random.default_rng(seed)
-        twins = [random.bytes(8).hex() for _ in range(24)]
-        twins[8] = twins[2]
-        people = tuple(Person(f"s{n:02d}", "a", n % 2, twin, 60) for n, twin in enumerate(twins))
+        contents = [random.bytes(8).hex() for _ in range(24)]
+        contents[8] = contents[2]
+        people = tuple(Person(f"s{n:02d}", "a", n % 2, content, 60) for n, content in enumerate(contents))
         table = pd.DataFrame(map(vars, people)).astype({"diagnosis": "Int8"})
-        groups = table.groupby("twin")["subject"].transform("first")
+        groups = table.groupby("content")["subject"].transform("first")
         included = table.assign(included=True, reason="", twin_group=groups)
         expected = []
         for repeat in range(6):

@@ -80,14 +80,14 @@ def test_nobody_is_more_likely_to_be_tested_than_others_also_where_classes_are_u
 
 @given(data=st.data(), seed=st.integers(0, 1000))
 @hypothesis_settings(max_examples=12)
-def test_twins_share_an_institution_and_a_part(data, seed):
+def test_duplicates_share_an_institution_and_a_part(data, seed):
     positions = data.draw(st.permutations(range(80)))
-    twins = [positions[:2], positions[2:4], positions[4:7]]
-    tables = split_tables([number % 2 for number in range(80)], twins=twins)
+    duplicates = [positions[:2], positions[2:4], positions[4:7]]
+    tables = split_tables([number % 2 for number in range(80)], duplicates=duplicates)
     for kind in ("random", "consecutive"):
         settings = SplitSettings(institutions=kind, count=3, validation="holdout", tested=0.3, held_back=0.3)
         table = split(*tables, settings, Streams(seed)).set_index("subject")
-        for members in twins:
+        for members in duplicates:
             held = table.reindex([f"s{member:03d}" for member in members])
             assert held["fold"].isna().all() or ((held.nunique() == 1).all() and held.notna().all().all())
 
@@ -120,11 +120,11 @@ def test_a_run_holds_at_most_an_equal_part_of_the_cohort():
     assert (table["institution"][:60] == np.repeat([f"institution-{number}" for number in (1, 2, 3)], 20)).all()
 
 
-def test_twins_follow_the_first_and_move_nobody_else():
+def test_duplicates_follow_the_first_and_move_nobody_else():
     diagnosis = [number % 2 for number in range(60)]
     settings = SplitSettings(institutions="consecutive", count=3, folds=2)
     alone = split(*split_tables(diagnosis), settings, STREAMS)["institution"].tolist()
-    together = split(*split_tables(diagnosis, twins=[(3, 45, 46)]), settings, STREAMS)["institution"].tolist()
+    together = split(*split_tables(diagnosis, duplicates=[(3, 45, 46)]), settings, STREAMS)["institution"].tolist()
     assert [together[place] for place in (3, 45, 46)] == ["institution-1"] * 3
     assert all(alone[place] == together[place] for place in range(60) if place not in (45, 46))
 
@@ -149,7 +149,7 @@ def test_a_class_of_one_subject_is_spread_and_not_refused():
 
 def test_an_institution_of_one_person_is_refused():
     site = ["A"] * 10 + ["B", "B"]
-    tables = split_tables([0, 1] * 6, twins=[(10, 11)], site=site)
+    tables = split_tables([0, 1] * 6, duplicates=[(10, 11)], site=site)
     words = r"institution B needs at least 2 different labelled subjects for `validation: holdout`.* has 1; merge it"
     with pytest.raises(UserError, match=words):
         split(*tables, SplitSettings(institutions="sites", validation="holdout"), STREAMS)

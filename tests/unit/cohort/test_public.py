@@ -15,12 +15,12 @@ from brainfed.runtime import Streams, UserError
 from support.files.split_tables import split_tables
 
 
-def cohort(cells, folds=2, twins=()):
+def cohort(cells, folds=2, duplicates=()):
     """Tables split, participants and included of (institution, diagnosis, number) cells, dealt to folds in turn."""
     rows = [(name, code, place) for name, code, size in cells for place in range(size)]
     ids = [f"s{number:03d}" for number in range(len(rows))]
     group = pd.Series(ids, index=ids)
-    for first, second in twins:
+    for first, second in duplicates:
         group[second] = first
     drawn = pd.DataFrame({"subject": ids, "institution": [row[0] for row in rows]})
     drawn["fold"] = [row[2] % folds for row in rows]
@@ -86,9 +86,9 @@ def test_subjects_without_a_label_are_never_public_and_untested_ones_with_a_labe
     assert found.groupby("fold")["subject"].apply(lambda one: (one < "s030").sum()).tolist() == [12, 12]
 
 
-def test_twins_are_on_one_side_and_count_once():
+def test_duplicates_are_on_one_side_and_count_once():
     pairs = [("s000", "s002"), ("s001", "s003"), ("s030", "s032")]
-    tables = cohort(EVEN, twins=pairs)
+    tables = cohort(EVEN, duplicates=pairs)
     together = 0
     for seed in range(5):
         found = draw(tables, 0.5, seed)
@@ -97,7 +97,7 @@ def test_twins_are_on_one_side_and_count_once():
             assert all((one in public) == (other in public) for one, other in pairs)
             of_class = [name for name in public if name < "s020"]
             people = {"s000" if name == "s002" else "s001" if name == "s003" else name for name in of_class}
-            assert len(people) == 5  # 10 train, of whom a pair of twins is one person: half of 9, rounded up
+            assert len(people) == 5  # 10 train, of whom a pair of duplicates is one person: half of 9, rounded up
             together += len(of_class) - len(people)
     assert together > 0
 

@@ -91,14 +91,14 @@ def test_the_order_of_the_tables_does_not_matter():
         pd.testing.assert_frame_equal(one, other)
 
 
-def test_identical_series_are_one_twin_group():
+def test_identical_series_are_one_group_of_duplicates():
     people = participants(sex="male", diagnosis=pd.array([0, 1, 0, 1, 1, 0], dtype="Int8"))
     included, issues = decide(people, quality(checksum=list("uvuxyu")), COVERAGE, SETTINGS)
     assert list(included["twin_group"]) == ["s0", "s1", "s0", "s3", "s4", "s0"]
-    twins = issues[issues["kind"] == "identical series"]
-    assert list(twins["subject"]) == ["s0", "s2", "s5"]
-    assert twins["detail"].iloc[0] == "the same data as s2, s5"
-    assert set(twins["action"]) == {"same fold, same institution"}
+    duplicates = issues[issues["kind"] == "identical series"]
+    assert list(duplicates["subject"]) == ["s0", "s2", "s5"]
+    assert duplicates["detail"].iloc[0] == "the same data as s2, s5"
+    assert set(duplicates["action"]) == {"same fold, same institution"}
 
 
 def test_copies_that_disagree_in_diagnosis_sex_or_age_are_said_to_contradict_each_other():
@@ -108,13 +108,13 @@ def test_copies_that_disagree_in_diagnosis_sex_or_age_are_said_to_contradict_eac
         age=[12.2, 12.0, 12.2, 13.5, 12.2, 11.2],
     )
     _, issues = decide(people, quality(checksum=list("uuvvww")), COVERAGE, replace(SETTINGS, unlabelled="keep"))
-    twins = issues[issues["kind"] == "identical series"].set_index("subject")["detail"]
+    duplicates = issues[issues["kind"] == "identical series"].set_index("subject")["detail"]
     ending = "at least one file or row is wrong"
-    assert twins["s0"] == f"the same data as s1, with different diagnoses: {ending}"
-    assert twins["s3"] == f"the same data as s2, with different sexes and ages: {ending}"
+    assert duplicates["s0"] == f"the same data as s1, with different diagnoses: {ending}"
+    assert duplicates["s3"] == f"the same data as s2, with different sexes and ages: {ending}"
 
 
-def test_nearly_identical_connectivity_is_one_twin_group_with_identical_series():
+def test_nearly_identical_connectivity_is_in_one_group_with_identical_series():
     measures = measure(participants(), quality(), COVERAGE, 0.5).assign(alike=["s0", "s0", "s2", "s3", "s3", "s3"])
     people = participants(diagnosis=pd.array([0, 1, 0, None, 0, 1], dtype="Int8"))
     included, issues = decide(people, quality(checksum=list("uvvxyz")), COVERAGE, SETTINGS, measures)
@@ -139,14 +139,14 @@ def test_much_motion_short_scans_and_odd_connectivity_are_listed_and_kept():
     assert (issues["kind"] == "tSNR not known").sum() == 5
 
 
-def test_an_excluded_subject_is_not_a_twin():
+def test_an_excluded_subject_is_not_a_duplicate():
     people = participants(diagnosis=pd.array([None, 1, 0, 1, 0, 1], dtype="Int8"))
     included, issues = decide(people, quality(checksum=list("uvuxyz")), COVERAGE, SETTINGS)
     assert list(included["twin_group"]) == list(included["subject"])
     assert "identical series" not in set(issues["kind"])
 
 
-def test_unreadable_series_are_not_twins_of_each_other():
+def test_unreadable_series_are_not_duplicates_of_each_other():
     measured = quality(checksum=["", "", "w", "x", "y", "z"], problem=["bad", "bad", "", "", "", ""])
     included, _ = decide(participants(), measured, COVERAGE, SETTINGS)
     assert list(included["twin_group"]) == list(included["subject"])

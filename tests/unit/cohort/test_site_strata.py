@@ -63,20 +63,20 @@ def test_every_person_is_equally_often_in_every_fold():
     assert np.abs(shares - 1 / 3).max() < 0.043
 
 
-def cohort(subjects, seed=0, twins=(), unlabelled=0):
-    """Subjects at eight sites of different sizes and prevalences, in no order of either; `twins` are positions."""
+def cohort(subjects, seed=0, duplicates=(), unlabelled=0):
+    """Subjects at eight sites of different sizes and prevalences, in no order of either; `duplicates` are positions."""
     random = np.random.default_rng(seed)
     site = random.choice(8, subjects, p=np.arange(1, 9) / 36)
     site[:8] = np.arange(8)  # the smallest site is named in GROUPS
     diagnosis = (random.random(subjects) < 0.3 + 0.05 * site).astype(float)
     diagnosis[subjects - unlabelled :] = np.nan
     return split_tables(
-        [None if np.isnan(code) else int(code) for code in diagnosis], [f"S{code}" for code in site], twins
+        [None if np.isnan(code) else int(code) for code in diagnosis], [f"S{code}" for code in site], duplicates
     )
 
 
 def joined(table, included, people):
-    """The split of the tested, one row a person: of twins the first."""
+    """The split of the tested, one row a person: of duplicates the first."""
     found = table.merge(people, on="subject").merge(included[["subject", "twin_group"]], on="subject")
     return found[found["fold"] >= 0].drop_duplicates("twin_group")
 
@@ -85,8 +85,8 @@ def joined(table, included, people):
 @hypothesis_settings(max_examples=10)
 def test_persons_of_each_diagnosis_are_even_in_institutions_in_sites_and_in_both(data, subjects, folds, seed):
     positions = data.draw(st.permutations(range(subjects)))
-    twins = [positions[:2], positions[2:4], positions[4:7]]
-    included, people = cohort(subjects, seed, twins, unlabelled=8)
+    duplicates = [positions[:2], positions[2:4], positions[4:7]]
+    included, people = cohort(subjects, seed, duplicates, unlabelled=8)
     for own in ({"count": 3}, {"institutions": "site_groups", "groups": dict(GROUPS)}, {"count": 2, "share": 0.3}):
         settings = SplitSettings(**own, **BY_SITE, folds=folds)
         try:
@@ -99,7 +99,7 @@ def test_persons_of_each_diagnosis_are_even_in_institutions_in_sites_and_in_both
             groups = [tested[key] for key in dict.fromkeys([*keys, "diagnosis"])]
             assert spread(tested["fold"], folds, *groups) <= 1
         places = table.set_index("subject")
-        for members in twins:
+        for members in duplicates:
             found = places.reindex([f"s{member:03d}" for member in members]).dropna()
             assert found["institution"].nunique() <= 1
             assert found.loc[found["fold"] >= 0, "fold"].nunique() <= 1
@@ -118,7 +118,7 @@ def test_sites_of_three_subjects_in_five_folds_are_spread_over_three():
 @given(seed=st.integers(0, 1000))
 @hypothesis_settings(max_examples=5)
 def test_neither_the_order_of_rows_nor_unlabelled_subjects_move_anybody(seed):
-    included, people = cohort(120, twins=[(3, 40), (11, 12)], unlabelled=12)
+    included, people = cohort(120, duplicates=[(3, 40), (11, 12)], unlabelled=12)
     settings = SplitSettings(count=2, folds=3, **BY_SITE)
     expected = split(included, people, settings, Streams(1))
     shuffled = split(

@@ -1,4 +1,4 @@
-"""Institutions and folds partition a cohort, keep twins together, are balanced and independent of the row order."""
+"""Institutions and folds partition a cohort, keep duplicates together, are balanced and ignore the row order."""
 
 import os
 from pathlib import Path
@@ -47,7 +47,7 @@ def counts(table, participants):
     seed=st.integers(0, 1000),
 )
 @hypothesis_settings(max_examples=12)
-def test_without_twins_institutions_and_folds_are_as_equal_as_can_be(controls, patients, count, folds, seed):
+def test_without_duplicates_institutions_and_folds_are_as_equal_as_can_be(controls, patients, count, folds, seed):
     included, participants = split_tables([0] * controls + [1] * patients)
     table = split(included, participants, SplitSettings(count=count, folds=folds), Streams(seed))
 
@@ -62,15 +62,15 @@ def test_without_twins_institutions_and_folds_are_as_equal_as_can_be(controls, p
 
 @given(data=st.data(), seed=st.integers(0, 1000))
 @hypothesis_settings(max_examples=12)
-def test_twins_share_institution_and_fold(data, seed):
+def test_duplicates_share_institution_and_fold(data, seed):
     positions = data.draw(st.permutations(range(100)))
-    twins = [positions[:2], positions[2:4], positions[4:7]]
+    duplicates = [positions[:2], positions[2:4], positions[4:7]]
     included, participants = split_tables(
-        [i % 2 for i in range(100)], site=[f"S{i % 3}" for i in range(100)], twins=twins
+        [i % 2 for i in range(100)], site=[f"S{i % 3}" for i in range(100)], duplicates=duplicates
     )
     for settings in (SplitSettings(count=2, folds=3), SplitSettings(institutions="sites", folds=3)):
         table = split(included, participants, settings, Streams(seed)).set_index("subject")
-        for members in twins:
+        for members in duplicates:
             ids = [f"s{i:03d}" for i in members]
             assert table.loc[ids, "institution"].nunique() == 1
             assert table.loc[ids, "fold"].nunique() == 1
@@ -79,7 +79,7 @@ def test_twins_share_institution_and_fold(data, seed):
 @given(seed=st.integers(0, 1000))
 @hypothesis_settings(max_examples=5)
 def test_row_order_does_not_matter(seed):
-    included, participants = split_tables([i % 2 for i in range(60)], twins=[(3, 40), (11, 12)])
+    included, participants = split_tables([i % 2 for i in range(60)], duplicates=[(3, 40), (11, 12)])
     expected = split(included, participants, SplitSettings(count=3, folds=4), STREAMS)
     shuffled = split(
         included.sample(frac=1, random_state=seed),
@@ -106,15 +106,15 @@ def test_institutions_of_a_share_leave_the_others_out():
 
 
 def test_more_institutions_of_a_share_leave_the_first_ones_as_they_are():
-    included, participants = split_tables([i % 2 for i in range(200)], twins=[(5, 6), (70, 180), (11, 12, 13)])
+    included, participants = split_tables([i % 2 for i in range(200)], duplicates=[(5, 6), (70, 180), (11, 12, 13)])
     two = split(included, participants, SplitSettings(count=2, folds=2, share=0.1), STREAMS)
     ten = split(included, participants, SplitSettings(count=10, folds=2, share=0.1), STREAMS)
     first = ten[ten["institution"].isin(["institution-1", "institution-2"])].reset_index(drop=True)
     pd.testing.assert_frame_equal(first, two)
 
 
-def test_twins_stay_together_in_institutions_of_a_share():
-    included, participants = split_tables([i % 2 for i in range(100)], twins=[(i, i + 50) for i in range(50)])
+def test_duplicates_stay_together_in_institutions_of_a_share():
+    included, participants = split_tables([i % 2 for i in range(100)], duplicates=[(i, i + 50) for i in range(50)])
     table = split(included, participants, SplitSettings(count=5, folds=2, share=0.2), STREAMS)
     places = table.set_index("subject")
     assert len(places) == 100
@@ -186,14 +186,14 @@ def test_a_site_without_included_subjects_is_named_with_the_rule():
         split(included, participants, SplitSettings(validation="leave_one_site_out"), STREAMS)
 
 
-def test_a_site_with_all_subjects_tested_elsewhere_as_twins_is_named():
-    included, participants = split_tables([0, 1, 1, 0], site=["A", "A", "B", "C"], twins=[(1, 2)])
-    with pytest.raises(UserError, match=r"at site B, .*most often: twin of a subject at another site"):
+def test_a_site_with_all_subjects_tested_elsewhere_as_duplicates_is_named():
+    included, participants = split_tables([0, 1, 1, 0], site=["A", "A", "B", "C"], duplicates=[(1, 2)])
+    with pytest.raises(UserError, match=r"at site B, .*most often: duplicate of a subject at another site"):
         split(included, participants, SplitSettings(validation="leave_one_site_out"), STREAMS)
 
 
-def test_twins_at_two_sites_are_left_out_together():
-    included, participants = split_tables([0, 1, 1, 0], site=["A", "A", "B", "B"], twins=[(1, 2)])
+def test_duplicates_at_two_sites_are_left_out_together():
+    included, participants = split_tables([0, 1, 1, 0], site=["A", "A", "B", "B"], duplicates=[(1, 2)])
     table = split(included, participants, SplitSettings(validation="leave_one_site_out"), STREAMS)
     assert table["institution"].tolist() == ["A", "A", "A", "B"]
     assert table["fold"].tolist() == [0, 0, 0, 1]
@@ -239,8 +239,8 @@ def test_fewer_subjects_of_a_diagnosis_than_folds_are_refused():
         split(*tables, SplitSettings(count=1, folds=5), STREAMS)
 
 
-def test_twins_count_once_towards_the_folds():
-    tables = split_tables([0] * 20 + [1] * 5, twins=[(20, 21)])
+def test_duplicates_count_once_towards_the_folds():
+    tables = split_tables([0] * 20 + [1] * 5, duplicates=[(20, 21)])
     with pytest.raises(UserError, match="5 different patients for 5 folds, it has 4"):
         split(*tables, SplitSettings(count=1, folds=5), STREAMS)
 
@@ -311,8 +311,8 @@ def test_the_site_groups_of_gahfl_fit_abide():
 
     sizes = table["institution"].value_counts().to_dict()
     assert sizes == {"client-1": 301, "client-2": 279, "client-3": 280, "client-4": 175}
-    twins = table.set_index("subject").loc[["UM_1_0050279", "UM_1_0050286"]]
-    assert twins.nunique().tolist() == [1, 1]
+    duplicates = table.set_index("subject").loc[["UM_1_0050279", "UM_1_0050286"]]
+    assert duplicates.nunique().tolist() == [1, 1]
     for (institution, _), in_folds in counts(table, participants).items():
         assert np.ptp(in_folds) <= (2 if institution == "client-1" else 1)
 
@@ -333,7 +333,7 @@ def test_institutions_that_are_sites_are_not_drawn(settings, drawn):
 
 
 def groups_of_people(random):
-    """Classes and groups of a made-up cohort: single people, twins, families with several diagnoses."""
+    """Classes and groups of a made-up cohort: single people, duplicates, families with several diagnoses."""
     people = int(random.integers(20, 120))
     groups = np.array([f"person-{code}" for code in random.integers(0, random.integers(10, 2 * people), people)])
     return random.integers(0, random.integers(2, 5), people), groups

@@ -1,4 +1,4 @@
-"""Experiments as targets: sweeps of splits, the twin with one repeat, and the experiments of the paper."""
+"""Experiments as targets: sweeps of splits, the copy with one repeat, and the experiments of the paper."""
 
 import os
 import re
@@ -67,11 +67,11 @@ def test_a_choice_on_the_next_fold_needs_a_third_fold_to_learn_from(key):
     assert plan(variants=chosen, experiments=alone)
 
 
-def test_every_experiment_has_a_twin_with_one_repeat_that_shares_its_results():
+def test_every_experiment_has_a_copy_with_one_repeat_that_shares_its_results():
     planned = plan()
-    whole, twin = planned.experiments["clients-count4"], planned.experiments["clients-quick-count4"]
-    assert ((whole.repeats, twin.repeats), twin.regime) == ((4, 1), whole.regime)
-    assert twin.variants == whole.variants and twin.group == "clients-quick" and not twin.default
+    whole, quick = planned.experiments["clients-count4"], planned.experiments["clients-quick-count4"]
+    assert ((whole.repeats, quick.repeats), quick.regime) == ((4, 1), whole.regime)
+    assert quick.variants == whole.variants and quick.group == "clients-quick" and not quick.default
 
 
 def test_targets_are_the_experiments_and_the_set_that_no_plain_run_has():

@@ -77,7 +77,7 @@ def test_all_files_of_a_page_are_its_inputs_each_once():
     assert outline_files({"a": ["results/x", "no path"], "b": ({"c": "results/y"},)}) == ["results/x", "results/y"]
 
 
-def test_a_site_of_a_study_hands_its_sites_and_is_advised_a_local_twin_alone():
+def test_a_site_of_a_study_hands_its_sites_and_is_advised_a_local_counterpart_alone():
     study = {"sites": ["oslo", "berlin"], "site": "oslo", "address": "hub.example.org:9092"}
     content = {
         "project": "study",
@@ -88,8 +88,8 @@ def test_a_site_of_a_study_hands_its_sites_and_is_advised_a_local_twin_alone():
     }
     outline = report_outline(*laid_out(content), "study")
     assert outline["study"] == {"sites": ["berlin", "oslo"], "site": "oslo", "sets": 13}
-    twins = read_outline(outline).cohorts[0].experiments[0].variant("fedtangent").twins
-    assert {side: twin.missing for side, twin in twins.items()} == {
+    counterparts = read_outline(outline).cohorts[0].experiments[0].variant("fedtangent").counterparts
+    assert {side: counterpart.missing for side, counterpart in counterparts.items()} == {
         "alone": "the coordinator adds tangent-local to the study before it begins"
     }
     assert "study" not in report_outline(*laid_out(), "study")

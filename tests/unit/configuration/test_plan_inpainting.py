@@ -194,13 +194,13 @@ def test_settings_that_do_not_fit_are_refused(definition, words):
     ("stage", "value"), [("fusing", {"edges": "binary"}), ("inpainting", {"discriminator": False})]
 )
 def test_variants_that_differ_in_their_fused_graph_alone_are_two(stage, value):
-    twins = {"first": {"method": "fedni"}, "second": {"rounds": 10}}
+    variants = {"first": {"method": "fedni"}, "second": {"rounds": 10}}
     with pytest.raises(UserError, match="'first' and 'second' have the same settings"):
-        plan(variants=twins)
-    twins["second"][stage] = value
+        plan(variants=variants)
+    variants["second"][stage] = value
     assert (
-        variant(plan(variants=twins), "second").stages["fused"]
-        != variant(plan(variants=twins), "first").stages["fused"]
+        variant(plan(variants=variants), "second").stages["fused"]
+        != variant(plan(variants=variants), "first").stages["fused"]
     )
 
 

@@ -46,13 +46,13 @@ def files(tmp_path, splits):
     return paths
 
 
-TWINS = {"perfect": {"alone": "guessing"}}
+COUNTERPARTS = {"perfect": {"alone": "guessing"}}
 
 
-def tables(tmp_path, files, twins=TWINS, reference="guessing", **options):
+def tables(tmp_path, files, counterparts=COUNTERPARTS, reference="guessing", **options):
     outputs = {name: str(tmp_path / f"{name}.tsv") for name in ("summary", "runs", "tests", "gain", "confusion")}
     splits = [str(tmp_path / f"split-{repeat}.parquet") for repeat in (0, 1)]
-    score_experiment(RUNS, files, splits, twins=twins, reference=reference, outputs=outputs, **options)
+    score_experiment(RUNS, files, splits, counterparts=counterparts, reference=reference, outputs=outputs, **options)
     return {name: pd.read_csv(path, sep="\t") for name, path in outputs.items()}
 
 
@@ -113,15 +113,15 @@ def test_holm_counts_every_metric_and_scope_as_one_family(tmp_path, files):
     assert (tests["p_holm"] > tests["p_corrected"]).any()
 
 
-def test_the_gain_is_measured_against_the_twin(tmp_path, files):
+def test_the_gain_is_measured_against_the_counterpart(tmp_path, files):
     gain = tables(tmp_path, files)["gain"]
     assert set(zip(gain["variant"], gain["against"], gain["twin"], strict=True)) == {("perfect", "alone", "guessing")}
     east = row(gain, variant="perfect", institution="east", metric="accuracy")
     assert (east["mean"], east["sd"], east["runs"]) == (0.5, 0.0, 4)
 
 
-def test_without_a_twin_the_gain_table_is_empty(tmp_path, files):
-    gain = tables(tmp_path, files, twins={})["gain"]
+def test_without_a_counterpart_the_gain_table_is_empty(tmp_path, files):
+    gain = tables(tmp_path, files, counterparts={})["gain"]
     assert list(gain.columns) == list(GAIN_COLUMNS) and gain.empty
 
 

@@ -6,7 +6,7 @@ import pytest
 from sklearn.calibration import calibration_curve as sklearn_curve
 
 from brainfed.evaluation import brier_scores, calibration_curve, mean_roc, score_runs, sensitivities, summarise
-from brainfed.evaluation._scores import PREDICTION_COLUMNS, RUN_COLUMNS, gain_over_twins
+from brainfed.evaluation._scores import PREDICTION_COLUMNS, RUN_COLUMNS, gain_over_counterparts
 from brainfed.runtime import UserError
 
 
@@ -116,7 +116,7 @@ def test_a_subject_scored_twice_is_named():
         score_runs(pd.concat([TABLE, TABLE.iloc[[0]].assign(fold=1)]))
 
 
-def test_the_gain_over_a_twin_is_paired_by_run():
+def test_the_gain_over_a_counterpart_is_paired_by_run():
     local = pd.concat(
         [
             runs_of({(0, 0): 0.5, (0, 1): 0.6}, "local", "institution:A"),
@@ -130,7 +130,7 @@ def test_the_gain_over_a_twin_is_paired_by_run():
             runs_of({(0, 0): 0.7, (0, 1): 0.8}, "federated", "pooled"),
         ]
     )
-    gain = gain_over_twins(pd.concat([federated, local]), {"federated": {"alone": "local"}})
+    gain = gain_over_counterparts(pd.concat([federated, local]), {"federated": {"alone": "local"}})
     assert gain["variant"].tolist() == ["federated", "federated"]
     assert (gain["against"].tolist(), gain["twin"].tolist()) == (["alone", "alone"], ["local", "local"])
     assert gain["institution"].tolist() == ["A", "B"]
@@ -138,21 +138,21 @@ def test_the_gain_over_a_twin_is_paired_by_run():
     assert gain["sd"].iloc[0] == pytest.approx(np.sqrt(0.02)) and gain["runs"].tolist() == [2, 1]
 
 
-def test_each_twin_has_rows_of_its_own_and_other_methods_have_none():
+def test_each_counterpart_has_rows_of_its_own_and_other_methods_have_none():
     runs = pd.concat(
         [
             runs_of({(0, 0): value, (0, 1): value}, name, "institution:A")
             for name, value in {"federated": 0.7, "local": 0.5, "central": 0.8, "other": 0.9}.items()
         ]
     )
-    gain = gain_over_twins(runs, {"federated": {"alone": "local", "pooled": "central"}})
+    gain = gain_over_counterparts(runs, {"federated": {"alone": "local", "pooled": "central"}})
     assert gain[["variant", "against"]].to_numpy().tolist() == [["federated", "alone"], ["federated", "pooled"]]
     assert gain["mean"].tolist() == pytest.approx([0.2, -0.1])
 
 
-def test_a_gain_needs_the_runs_of_the_twin():
+def test_a_gain_needs_the_runs_of_the_counterpart():
     with pytest.raises(UserError, match="localgcn has no runs"):
-        gain_over_twins(runs_of({(0, 0): 0.5}, "v", "institution:A"), {"v": {"alone": "localgcn"}})
+        gain_over_counterparts(runs_of({(0, 0): 0.5}, "v", "institution:A"), {"v": {"alone": "localgcn"}})
 
 
 def test_calibration_by_hand():

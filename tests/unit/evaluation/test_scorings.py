@@ -16,7 +16,7 @@ CLUSTERS = np.array([[0, 0, 0], [0, 0, 0], [0, 0, 1], [0, 0, 1]])
 """West is cut off in the third round."""
 ACCURACY = np.array([[0.9, 0.9, 0.9], [0.5, 0.8, 0.6], [1.0, 1.0, 1.0], [0.6, 0.7, 0.4]])
 """Of every round: the second one's models are kept, the first's and third's are not."""
-TWIN = (0.5, 0.7, 0.5)
+COUNTERPART = (0.5, 0.7, 0.5)
 
 
 def history(accuracy=ACCURACY, clusters=CLUSTERS, names=NAMES, fold=0, repeat=0):
@@ -48,7 +48,7 @@ def row(table, variant, scoring):
 
 
 def test_the_paper_takes_the_best_of_the_models_before_a_cut_and_after_the_end():
-    scored = runs(gcfl=ACCURACY[-1], selftrain=TWIN, ridge=(0.5, 0.5, 0.5))
+    scored = runs(gcfl=ACCURACY[-1], selftrain=COUNTERPART, ridge=(0.5, 0.5, 0.5))
     table = institution_table(scored, {"gcfl": history()}, {"gcfl": "selftrain"})
     last, paper = row(table, "gcfl", LAST), row(table, "gcfl", PAPER_SCORING)
     np.testing.assert_allclose(last["accuracy"], (0.6 + 0.7 + 0.4) / 3)
@@ -64,7 +64,7 @@ def test_the_paper_takes_the_best_of_the_models_before_a_cut_and_after_the_end()
 
 def test_gains_are_means_over_runs_before_the_smallest_is_taken():
     """West gains .2 and loses .1: its mean gain is the smallest, no single run's is."""
-    scored = runs(fedavg=[[0.6, 0.7, 0.7], [0.6, 0.7, 0.4]], selftrain=[TWIN, TWIN])
+    scored = runs(fedavg=[[0.6, 0.7, 0.7], [0.6, 0.7, 0.4]], selftrain=[COUNTERPART, COUNTERPART])
     found = row(institution_table(scored, {}, {"fedavg": "selftrain"}), "fedavg", LAST)
     np.testing.assert_allclose(found["min_gain"], 0.0, atol=1e-12)
     assert (found["improved"], found["equal"], found["runs"]) == (2, 1, 2)

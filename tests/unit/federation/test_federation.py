@@ -412,11 +412,11 @@ def test_an_unseen_site_is_scored_by_the_mean_of_the_local_models_each_with_its_
     found = train_localgcn(inputs, replace(ALONE, standardise=standardise), Run(precision="float64")).scores[..., 1]
     for fold in range(3):
         unseen, _ = only(inputs, fold)
-        by_each = [visitor_scores(inputs, fold, teacher, standardise) for teacher in range(3) if teacher != fold]
+        by_each = [scores_elsewhere(inputs, fold, teacher, standardise) for teacher in range(3) if teacher != fold]
         np.testing.assert_allclose(found[fold, unseen], np.mean(by_each, axis=0)[unseen], atol=1e-8, rtol=0)
 
 
-def visitor_scores(inputs, fold, teacher, standardise):
+def scores_elsewhere(inputs, fold, teacher, standardise):
     """Scores (n,) of one institution's model alone, tested on the unseen site as nodes without edges to its own."""
     unseen, _ = only(inputs, fold)
     own = inputs.institution == teacher

@@ -25,7 +25,7 @@ def small_tiles(monkeypatch):
 
 
 def random_nodes(rng, count, phenotypes, dimensions=5):
-    """Subjects with twins, ages at the limit of the gap, and missing values."""
+    """Subjects with duplicates, ages at the limit of the gap, and missing values."""
     points = rng.standard_normal((count, dimensions)) * np.linspace(5, 0.5, dimensions)
     points[rng.integers(0, count, count // 4)] = points[0]
     known = {

@@ -183,7 +183,7 @@ def test_equal_subjects_have_no_component(subjects):
     assert fit_projection(np.full((subjects, 3), 0.1), 50)(np.ones((4, 3))).shape == (4, 0)
 
 
-def test_twins_add_no_direction():
+def test_duplicates_add_no_direction():
     features = np.random.default_rng(3).normal(size=(4, 30))
     assert len(fit_projection(features[[0, 1, 2, 3, 3, 0]], 50).components) == 3
 

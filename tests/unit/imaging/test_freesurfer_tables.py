@@ -236,7 +236,7 @@ def written(folder, settings, identities):
     return read_arrays(out.series), pd.read_parquet(out.quality).set_index("subject"), pd.read_parquet(out.coverage)
 
 
-def test_artefacts_have_the_shape_of_region_series_and_twins_one_checksum(tmp_path):
+def test_artefacts_have_the_shape_of_region_series_and_duplicates_one_checksum(tmp_path):
     path = small(tmp_path, **{"001": (1, 2), "002": ("x", 2), "003": (1.0, 2.0), "004": (1, 3)})
     settings = CohortSettings(source="freesurfer", freesurfer=FreeSurferSettings((path,)), on_invalid="drop")
     file, quality, coverage = written(tmp_path, settings, {"d": "004", "c": "003", "b": "002", "a": "001", "e": "005"})

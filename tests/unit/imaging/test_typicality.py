@@ -68,7 +68,7 @@ def with_only(series, **seen):
     return series
 
 
-def test_two_subjects_with_the_same_two_seen_regions_are_not_twins():
+def test_two_subjects_with_the_same_two_seen_regions_are_not_duplicates():
     """Their other connections are undefined: two rows of zeros and one equal value would correlate fully."""
     series = with_only(cohort(), s02=[0, 1], s05=[0, 1])
     found = typicality(series, 0.999).set_index("subject")

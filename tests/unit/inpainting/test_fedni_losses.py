@@ -112,18 +112,18 @@ def test_losses_and_gradients_equal_plain_autograd(block, phenotypes, with_discr
     settings = InpaintingSettings(alpha=0.7, beta=1.3, reconstruction=reconstruction, count=count)
     nodes, masked, generator, discriminator = pieces(settings, phenotypes)
     discriminator = discriminator if with_discriminator else None
-    twins = deepcopy(generator), deepcopy(discriminator)
+    copies = deepcopy(generator), deepcopy(discriminator)
     wide = WideLayers(Products(), block, block)
     for _ in range(2):  # the second time gradient buffers hold the first's numbers
         generator.zero_grad(set_to_none=False)
         if discriminator is not None:
             discriminator.zero_grad()
         losses = train_step(generator, discriminator, nodes, masked, settings, 4, wide)
-        expected = plain_gradients(*twins, nodes, masked, settings, 4)
+        expected = plain_gradients(*copies, nodes, masked, settings, 4)
         assert losses == pytest.approx(expected, rel=1e-10)
-        for own, twin in zip((generator, discriminator), twins, strict=True):
+        for own, copy in zip((generator, discriminator), copies, strict=True):
             if own is not None:
-                for (name, gradient), other in zip(gradients(own).items(), gradients(twin).values(), strict=True):
+                for (name, gradient), other in zip(gradients(own).items(), gradients(copy).values(), strict=True):
                     np.testing.assert_allclose(gradient, other, rtol=1e-8, atol=1e-14, err_msg=name)
 
 

@@ -234,7 +234,7 @@ def test_data_of_another_institution_in_a_generator_are_in_its_ledger(case):
     assert {row["stage"] for row in first.crossings} <= {"inpainting"}
 
 
-def test_the_search_for_odd_scans_and_twins_compares_institutions_and_is_in_the_ledger():
+def test_the_search_for_odd_scans_and_duplicates_compares_institutions_and_is_in_the_ledger():
     plain, other = series(0), series(1)
     names = sorted(plain)
     people = pd.DataFrame({"subject": names, "site": [f"site-{code}" for code in INSTITUTION]})
@@ -288,7 +288,7 @@ def test_an_institution_of_as_many_people_as_there_are_features_or_weights_stops
     assert outcome_of(name, inputs).crossings
 
 
-def test_graphs_selections_and_the_search_for_twins_go_with_institutions_of_any_size():
+def test_graphs_selections_and_the_search_for_duplicates_go_with_institutions_of_any_size():
     inputs = method_inputs(45, 15)
     known, labels = inputs.phenotypes, diagnosis_of(inputs)
     settings = GraphSettings(k=4, embedding_dimensions=3, scope="global")

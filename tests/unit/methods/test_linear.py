@@ -13,7 +13,7 @@ from brainfed.methods.linear.declaration import LOGISTIC, RIDGE, SVM, LogisticSe
 from brainfed.methods.linear.train import TrainingSet
 from brainfed.runtime import UserError
 from brainfed.runtime.jobs import Run
-from brainfed.samples import choose_cost, inner_folds, twin_groups
+from brainfed.samples import choose_cost, duplicate_groups, inner_folds
 from support.samples.method_inputs import diagnosis_of, method_inputs, relabelled
 
 TRAIN = {"ridge": train.train_ridge, "svm": train.train_svm, "logistic": train.train_logistic}
@@ -27,14 +27,14 @@ def settings_of(name, training="central"):
     return {"svm": SVMSettings, "logistic": LogisticSettings}[name](training=training, costs=FEW)
 
 
-def training_set(n, d, standardise="institution", seed=0, twins=()):
+def training_set(n, d, standardise="institution", seed=0, duplicates=()):
     rng = np.random.default_rng(seed)
     labels = rng.permutation(np.arange(n) % 2)
     features = rng.standard_normal((n, d)) * rng.uniform(0.5, 3, d) + rng.uniform(-1, 1, d) + 0.3 * labels[:, None]
-    for first, second in twins:
+    for first, second in duplicates:
         features[second], labels[second] = features[first], labels[first]
     everybody = np.ones(n, dtype=bool)
-    subjects = TrainingSet(training_span(features, everybody, standardise), labels, twin_groups(features), seed)
+    subjects = TrainingSet(training_span(features, everybody, standardise), labels, duplicate_groups(features), seed)
     return features, labels, subjects
 
 
@@ -112,13 +112,13 @@ def test_ridge_chooses_the_penalty_of_the_leave_one_out_of_scikit_learn(shape, s
     assert len(chosen) > 1
 
 
-def test_leave_one_out_errors_are_those_of_refitting_without_the_subject_and_its_twins():
-    features, labels, subjects = training_set(20, 40, twins=[(0, 5), (3, 7), (3, 11)])
+def test_leave_one_out_errors_are_those_of_refitting_without_the_subject_and_its_duplicates():
+    features, labels, subjects = training_set(20, 40, duplicates=[(0, 5), (3, 7), (3, 11)])
     vectors, targets = explicit(features, "institution"), 2.0 * labels - 1
     values, basis = np.linalg.eigh(subjects.span.gram)
-    errors = train.left_out_errors(values, basis, targets, subjects.twins, 0.7)
+    errors = train.left_out_errors(values, basis, targets, subjects.duplicates, 0.7)
     for subject in range(20):
-        kept = subjects.twins != subjects.twins[subject]
+        kept = subjects.duplicates != subjects.duplicates[subject]
         assert kept.sum() == 20 - {0: 2, 5: 2, 3: 3, 7: 3, 11: 3}.get(subject, 1)
         model = RidgeClassifier(alpha=0.7, solver="cholesky").fit(vectors[kept], labels[kept])
         predicted = model.decision_function(vectors[[subject]])[0]
@@ -133,18 +133,18 @@ def test_coordinates_span_the_training_rows():
     np.testing.assert_allclose(subjects.span.gram @ back, coordinates, atol=1e-12)
 
 
-def test_twins_are_identical_rows_only():
+def test_duplicates_are_identical_rows_only():
     features = np.array([[1, 2], [3, 4], [1, 2], [3, 5], [1, 2]], dtype=np.float32)
-    assert twin_groups(features).tolist() == [0, 1, 0, 3, 0]
+    assert duplicate_groups(features).tolist() == [0, 1, 0, 3, 0]
 
 
-def test_twins_stay_on_one_side_and_every_fold_has_both_classes():
+def test_duplicates_stay_on_one_side_and_every_fold_has_both_classes():
     labels = np.array([0, 1] * 20)
-    twins = np.arange(40)
-    twins[[4, 30]] = 2
-    twins[39] = 1
+    duplicates = np.arange(40)
+    duplicates[[4, 30]] = 2
+    duplicates[39] = 1
     for seed in range(10):
-        fold = inner_folds(labels, twins, seed)
+        fold = inner_folds(labels, duplicates, seed)
         assert fold[4] == fold[30] == fold[2]
         assert fold[39] == fold[1]
         assert all(set(labels[fold == index]) == {0, 1} for index in range(5))

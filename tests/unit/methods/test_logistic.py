@@ -260,8 +260,8 @@ def test_a_fit_does_not_depend_on_those_beside_it():
 def test_the_cost_is_that_of_one_fit_after_the_other(decay):
     span, labels = subjects(90, 300, 0.4, decay)
     coordinates, back = span.coordinates()
-    twins = np.arange(len(labels))
-    folds = inner_folds(labels, twins, 5)
+    duplicates = np.arange(len(labels))
+    folds = inner_folds(labels, duplicates, 5)
     losses = []
     for cost in COSTS:
         each = []
@@ -273,6 +273,6 @@ def test_the_cost_is_that_of_one_fit_after_the_other(decay):
         losses.append(np.mean(each))
     best = LogisticRegression(C=COSTS[int(np.argmin(losses))], solver="newton-cholesky", tol=1e-10)
     best.fit(coordinates, labels)
-    model = fit_logistic(TrainingSet(span, labels, twins, 5), COSTS)
+    model = fit_logistic(TrainingSet(span, labels, duplicates, 5), COSTS)
     expected = span.model(back @ best.coef_[0], float(best.intercept_[0]))
     np.testing.assert_array_equal(model.weights, expected.weights)

@@ -101,10 +101,10 @@ def test_generated_features_lie_inside_the_bounds_of_a_correlation():
 def test_the_first_weight_in_parts_equals_torchs_spectral_norm():
     torch.manual_seed(0)
     discriminator = Discriminator(50).double()
-    twin = Discriminator(50).double()
-    twin.load_state_dict(discriminator.state_dict())
+    copy = Discriminator(50).double()
+    copy.load_state_dict(discriminator.state_dict())
     for _ in range(3):
-        parts, whole = discriminator.first_weight(), twin.judge_0.weight
+        parts, whole = discriminator.first_weight(), copy.judge_0.weight
         np.testing.assert_allclose(parts.original.detach() / parts.sigma, whole.detach(), rtol=1e-12)
     assert torch.equal(discriminator.state_dict()["judge_0.parametrizations.weight.0._u"],
-                       twin.state_dict()["judge_0.parametrizations.weight.0._u"])  # fmt: skip
+                       copy.state_dict()["judge_0.parametrizations.weight.0._u"])  # fmt: skip

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from brainfed.reporting import Interval, PageTests, Scored, ShownVariant, interval
-from brainfed.reporting._variants import Twin
+from brainfed.reporting._variants import Counterpart
 from brainfed.reporting.text import (
     beside_sentence,
     find_answer,
@@ -20,7 +20,7 @@ from brainfed.reporting.text import (
     sentences,
     verdict,
 )
-from brainfed.reporting.text._answer import ALONE, NO_IMAGING, POOLED, REFERENCE, TWIN_ALONE, TWIN_POOLED, graded
+from brainfed.reporting.text._answer import ALONE, NO_IMAGING, POOLED, REFERENCE, SAME_ALONE, SAME_POOLED, graded
 from support.reports.made_up_scores import runs_of
 
 RIDGE = ShownVariant("ridge-central", "ridge", "Ridge", "linear", {"training": "central"}, topology="central")
@@ -29,10 +29,11 @@ MOTION = ShownVariant("motion", "motion", "Motion", "baseline", topology="centra
 RIDGE_LOCAL = ShownVariant("ridge-local", "ridge", "Ridge", "linear", {"training": "local"}, topology="local")
 LOCAL = ShownVariant("localgcn", "localgcn", "LocalGCN", "graph", {"curve_every": 10}, topology="local")
 CENTRAL = ShownVariant("centralgcn", "centralgcn", "CentralGCN", "graph", {"curve_every": 10}, topology="central")
-TWINS = {"alone": Twin("localgcn"), "pooled": Twin("centralgcn")}
+COUNTERPARTS = {"alone": Counterpart("localgcn"), "pooled": Counterpart("centralgcn")}
 FEDGCN = ShownVariant(
-    "fedgcn", "fedgcn", "FedGCN", "federated", {"rounds": 10, "noise": 0.01}, topology="federated", twins=TWINS
-)
+    "fedgcn", "fedgcn", "FedGCN", "federated", {"rounds": 10, "noise": 0.01}, topology="federated",
+    counterparts=COUNTERPARTS,
+)  # fmt: skip
 FEDNI = replace(FEDGCN, name="fedni", method="fedni", method_title="FedNI")
 QUIET = replace(FEDGCN, name="fedgcn-no-noise", settings={"rounds": 10, "noise": 0.0})
 
@@ -124,14 +125,14 @@ def test_the_numbers_behind_the_verdict_give_the_interval_in_words():
     assert all("the data allow anything between a loss of 0.0" in sentence for sentence in sentences(answer))
 
 
-def test_a_twin_and_the_strongest_of_its_kind_both_stand_beside_the_method():
-    """Local ridge is stronger than the local twin: a gain over the twin is no gain over learning alone."""
+def test_a_counterpart_and_the_strongest_of_its_kind_both_stand_beside_the_method():
+    """Local ridge is stronger than the local counterpart: a gain over that is no gain over learning alone."""
     answer = answer_of(
         [FEDGCN, RIDGE, RIDGE_LOCAL, LOCAL, CENTRAL],
         fedgcn=0.7, ridge_central=0.9, ridge_local=0.8, localgcn=0.5, centralgcn=0.75,
     )  # fmt: skip
-    assert (answer.against(TWIN_ALONE).other, answer.against(ALONE).other) == (LOCAL, RIDGE_LOCAL)
-    assert (answer.against(TWIN_POOLED).other, answer.against(POOLED).other) == (CENTRAL, RIDGE)
+    assert (answer.against(SAME_ALONE).other, answer.against(ALONE).other) == (LOCAL, RIDGE_LOCAL)
+    assert (answer.against(SAME_POOLED).other, answer.against(POOLED).other) == (CENTRAL, RIDGE)
     said = sentences(answer)
     assert said[0].startswith("LocalGCN, the same model alone, reaches 0.50: the federated method differs by +0.20 [")
     assert any(
@@ -143,36 +144,39 @@ def test_a_twin_and_the_strongest_of_its_kind_both_stand_beside_the_method():
     assert len(said) == 4
 
 
-def test_a_twin_that_is_the_strongest_is_named_once():
+def test_a_counterpart_that_is_the_strongest_is_named_once():
     answer = answer_of([FEDGCN, LOCAL], fedgcn=0.7, localgcn=0.5)
     (said,) = sentences(answer)
     assert said.startswith("LocalGCN, the same model alone and the strongest model alone, reaches 0.50")
 
 
-def test_without_its_twin_a_method_is_compared_with_the_strongest_and_the_page_says_so():
-    missing = {side: Twin(missing=f"add {name}") for side, name in (("alone", "localgcn"), ("pooled", "centralgcn"))}
+def test_without_its_counterpart_a_method_is_compared_with_the_strongest_and_the_page_says_so():
+    missing = {"alone": Counterpart(missing="add localgcn"), "pooled": Counterpart(missing="add centralgcn")}
     answer = answer_of(
-        [replace(FEDGCN, twins=missing), RIDGE_LOCAL, RIDGE], fedgcn=0.7, ridge_local=0.6, ridge_central=0.8
+        [replace(FEDGCN, counterparts=missing), RIDGE_LOCAL, RIDGE], fedgcn=0.7, ridge_local=0.6, ridge_central=0.8
     )
     assert "beside the strongest model alone, " in verdict(answer)
     assert verdict(answer).endswith("beside the strongest model on pooled data")
-    assert "FedGCN has no local or pooled twin in this experiment: add localgcn and centralgcn." in sentences(answer)
+    advice = "FedGCN has no local or pooled counterpart in this experiment: add localgcn and centralgcn."
+    assert advice in sentences(answer)
 
 
-def test_a_twin_that_must_be_defined_is_not_written_out_above_the_results():
-    missing = {"alone": Twin(missing="add localgcn"), "pooled": Twin(missing="add a variant {method: centralgcn}")}
+def test_a_counterpart_that_must_be_defined_is_not_written_out_above_the_results():
+    defined = "add a variant {method: centralgcn}"
+    missing = {"alone": Counterpart(missing="add localgcn"), "pooled": Counterpart(missing=defined)}
     answer = answer_of(
-        [replace(FEDGCN, twins=missing), RIDGE_LOCAL, RIDGE], fedgcn=0.7, ridge_local=0.6, ridge_central=0.8
+        [replace(FEDGCN, counterparts=missing), RIDGE_LOCAL, RIDGE], fedgcn=0.7, ridge_local=0.6, ridge_central=0.8
     )
-    (said,) = [one for one in sentences(answer) if "twin in this experiment" in one]
+    (said,) = [one for one in sentences(answer) if "counterpart in this experiment" in one]
     assert said == (
-        "FedGCN has no local or pooled twin in this experiment: the variants to add stand under Results, "
+        "FedGCN has no local or pooled counterpart in this experiment: the variants to add stand under Results, "
         "What federation changes."
     )
 
 
-def test_a_twin_with_another_model_is_called_so():
-    other = replace(FEDGCN, twins={"alone": Twin("localgcn", ["Their model is another one."], "", "another model")})
+def test_a_counterpart_with_another_model_is_called_so():
+    local = Counterpart("localgcn", ["Their model is another one."], "", "another model")
+    other = replace(FEDGCN, counterparts={"alone": local})
     answer = answer_of([other, LOCAL], fedgcn=0.7, localgcn=0.6)
     assert verdict(answer).endswith("beside LocalGCN alone, another model")
     assert "the same model" not in verdict(answer)

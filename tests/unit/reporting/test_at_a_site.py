@@ -1,4 +1,4 @@
-"""The report of one site of a study: which sites trained together, whose scores these are, and who adds a twin."""
+"""The report of one site of a study: which sites trained together, whose scores these are, who adds a counterpart."""
 
 import copy
 import re
@@ -21,13 +21,13 @@ ADVICE = "the coordinator adds localgcn to the study before it begins"
 
 @pytest.fixture(scope="module")
 def outline():
-    """That of a site, whose federated methods have no twin but one that the coordinator may add."""
+    """That of a site, whose federated methods have no counterpart but one that the coordinator may add."""
     outline = outline_of(shared_project(), show_subjects=False) | {"study": STUDY}
     (experiment,) = outline["cohorts"][0]["experiments"]
     experiment["split"] = {**experiment["split"], "institutions": "sites"}
     for variant in experiment["variants"]:
-        if variant["twins"]:
-            variant["twins"] = {"alone": {"name": "", "differs": [], "missing": ADVICE, "other_model": ""}}
+        if variant["counterparts"]:
+            variant["counterparts"] = {"alone": {"name": "", "differs": [], "missing": ADVICE, "other_model": ""}}
     return outline
 
 
@@ -64,12 +64,12 @@ def test_the_paragraph_for_an_article_names_them_too(page):
         assert said in paragraph, paragraph
 
 
-def test_no_pooled_twin_is_missed_and_the_coordinator_adds_the_local_one(page):
+def test_no_pooled_counterpart_is_missed_and_the_coordinator_adds_the_local_one(page):
     text = words_of(page)
-    assert f"no local twin in this experiment: {ADVICE}." in text
-    assert f"have no twin alone here: {ADVICE}." in text
+    assert f"no local counterpart in this experiment: {ADVICE}." in text
+    assert f"have no counterpart alone here: {ADVICE}." in text
     assert "trained at oslo alone. No data of several sites are in one place" in text
-    assert "twin alone or on pooled data" not in text and "1 institutions" not in text
+    assert "counterpart alone or on pooled data" not in text and "1 institutions" not in text
     assert "work of the simulation" not in text
 
 

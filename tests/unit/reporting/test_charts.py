@@ -18,7 +18,7 @@ from brainfed.evaluation import score_runs
 from brainfed.evaluation._pooled import SUBGROUP_COLUMNS
 from brainfed.reporting import PageTests, Scored, ShownVariant
 from brainfed.reporting._pictures import inline
-from brainfed.reporting._variants import Twin
+from brainfed.reporting._variants import Counterpart
 from brainfed.reporting.charts import VERSION, config, save_chart
 from brainfed.reporting.charts._curves import calibration_chart, confusion_chart, roc_chart
 from brainfed.reporting.charts._gallery import traffic_chart
@@ -40,7 +40,7 @@ VARIANTS = [
     ShownVariant("ridge-central", "ridge", "Ridge", "linear", {"training": "central"}, topology="central"),
     ShownVariant("localgcn", "localgcn", "LocalGCN", "graph", {"curve_every": 10}, topology="local"),
     ShownVariant("fedgcn", "fedgcn", "FedGCN", "federated", {"rounds": 4}, topology="federated",
-                 twins={"alone": Twin("localgcn")}),
+                 counterparts={"alone": Counterpart("localgcn")}),
 ]  # fmt: skip
 NAMES = [variant.name for variant in VARIANTS]
 TITLES = {variant.title for variant in VARIANTS}
@@ -206,16 +206,16 @@ def test_a_hollow_mark_is_of_entries_of_single_subjects():
     assert table.loc["ridge-central", columns[1:]].to_list() == ["entries of single subjects", True]
 
 
-def test_gains_are_those_of_institutions_and_a_missing_twin_is_named():
+def test_gains_are_those_of_institutions_and_a_missing_counterpart_is_named():
     dots = rows_of(chart("gain"), "institution", "gain")
     assert dots["gain"].tolist() == [-0.1, -0.05, 0.0, 0.05, 0.1]
     alone, pooled = (rows_of(panel_of(chart("gain"), place), "gained", "share").iloc[0] for place in (0, 1))
     assert (alone["share"], alone["better off"]) == ("2/5", "2 of 5 institutions")
     assert alone["mean"] == pytest.approx(scored().difference("fedgcn", "localgcn", "auc").mean, abs=1e-4)
-    assert (pooled["gained"], pooled["share"]) == ("no twin", "")
+    assert (pooled["gained"], pooled["share"]) == ("no counterpart", "")
 
 
-def test_a_method_that_equals_its_twin_in_all_runs_is_equal_in_the_chart_as_in_the_table():
+def test_a_method_that_equals_its_counterpart_in_all_runs_is_equal_in_the_chart_as_in_the_table():
     own = runs().query("variant == 'fedgcn'")
     rounded = own.assign(variant="localgcn", value=own["value"] - 1e-16)
     equal = gain_chart(gain().assign(mean=1e-16), VARIANTS, Scored(pd.concat([own, rounded]), 0.25))

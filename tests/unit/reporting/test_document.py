@@ -311,12 +311,12 @@ def numbers_of(text, name):
 
 
 def test_one_number_is_printed_one_way(outline, page, text):
-    """The mean AUC of every method in the sentences, the score table, the table of twins and the figures."""
+    """The mean AUC of every method in the sentences, the score table, the table of counterparts and the figures."""
     shown = read({"cohort": "toy", **outline["cohorts"][0]["experiments"][0]})
     scored = read_scored(shown)
     compared = PageTests(scored, shown.variants, shown.reference)
     table = page[page.index("<h4>mean over institutions</h4>") : page.index("<h4>all test subjects pooled</h4>")]
-    twins = page[page.index("What federation changes") : page.index('<figure id="figure-gain')]
+    counterparts = page[page.index("What federation changes") : page.index('<figure id="figure-gain')]
     forest = rows_of(forest_chart(scored, shown.variants, shown.reference)).set_index("method")["shown"]
     headline = rows_of(headline_chart(find_answer(compared), find_beside(compared)))
     above = dict(zip(headline["method"].str.partition(": ")[2], headline["shown"], strict=True))
@@ -329,18 +329,18 @@ def test_one_number_is_printed_one_way(outline, page, text):
         found = numbers_of(text, re.escape(variant.title))
         assert set(found) <= {expected}
         said += len(found)
-        for part in twins.split("<tr")[2:]:
+        for part in counterparts.split("<tr")[2:]:
             cells = [re.sub("<[^>]+>", "", cell) for cell in re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", part)]
             assert cells[0] != variant.title or cells[1] == expected
             assert cells[2] != f"alone: {variant.title}" or cells[3] == expected
     assert said >= 6 and len(above) >= 5
 
 
-def test_every_federated_method_stands_beside_its_twins_and_nothing_else(text):
+def test_every_federated_method_stands_beside_its_counterparts_and_nothing_else(text):
     part = text[text.index("What federation changes") : text.index("Square brackets: 95")]
     assert "FedGCN 0.69 alone: LocalGCN 0.72" in part
-    assert "FedSage+ and FedNI have no twin on pooled data here: add centralgcn." in part
-    assert "FedNI (random nodes) has no twin alone or on pooled data here: add localgcn and centralgcn." in part
+    assert "FedSage+ and FedNI have no counterpart on pooled data here: add centralgcn." in part
+    assert "FedNI (random nodes) has no counterpart alone or on pooled data here: add localgcn and centralgcn." in part
     assert "Ridge" not in part
 
 

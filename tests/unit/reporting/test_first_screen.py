@@ -9,13 +9,15 @@ import pytest
 from brainfed.cohort import class_words
 from brainfed.evaluation import sd_of_chance
 from brainfed.reporting import PageTests, Scored, ShownVariant
-from brainfed.reporting._variants import Twin
+from brainfed.reporting._variants import Counterpart
 from brainfed.reporting.text import Situation, TestedPeople, find_answer, first_screen, question
 
 ALONE = ShownVariant("tangent-local", "ridge", "Tangent", "linear", topology="local")
 POOLED = ShownVariant("tangent-central", "ridge", "Tangent", "linear", topology="central")
-TWINS = {"alone": Twin("tangent-local"), "pooled": Twin("tangent-central")}
-FEDERATED = ShownVariant("fedtangent", "fedtangent", "FedTangent", "federated", topology="federated", twins=TWINS)
+COUNTERPARTS = {"alone": Counterpart("tangent-local"), "pooled": Counterpart("tangent-central")}
+FEDERATED = ShownVariant(
+    "fedtangent", "fedtangent", "FedTangent", "federated", topology="federated", counterparts=COUNTERPARTS
+)
 TESTED = TestedPeople((207, 207, 207), (41, 40, 42), 25, repeats=5)
 SITUATION = Situation("connectivity", 5, "random", "1,035 people of 20 sites (505 patients, 530 controls)", TESTED)
 WORDS = class_words("diagnosis")
@@ -123,17 +125,18 @@ def test_a_method_that_was_chosen_among_several_is_said_to_be():
     )
 
 
-def test_another_model_than_its_twin_has_its_own_name():
-    found = screen((replace(FEDERATED, twins={}), ALONE, POOLED))
+def test_another_model_than_its_counterpart_has_its_own_name():
+    found = screen((replace(FEDERATED, counterparts={}), ALONE, POOLED))
     assert "; pooled data Tangent space (central) 0.7" in found.answer
     assert ", each institution alone Tangent space (local) 0." in found.answer
-    near = {side: replace(twin, other_model="another network") for side, twin in TWINS.items()}
-    assert "; pooled data Tangent space (central) 0.7" in screen((replace(FEDERATED, twins=near), ALONE, POOLED)).answer
+    near = {side: replace(counterpart, other_model="another network") for side, counterpart in COUNTERPARTS.items()}
+    found = screen((replace(FEDERATED, counterparts=near), ALONE, POOLED))
+    assert "; pooled data Tangent space (central) 0.7" in found.answer
 
 
 def test_public_subjects_alone_are_no_pooled_data():
     public = ShownVariant("recurrent-public", "r", "P", "linear", topology="central", stages={"public": {"ratio": 0.3}})
-    found = screen((replace(FEDERATED, twins={}), ALONE, public), **{"recurrent-public": 0.9})
+    found = screen((replace(FEDERATED, counterparts={}), ALONE, public), **{"recurrent-public": 0.9})
     assert "pooled" not in found.answer and "pooled" not in fact(found, "How sure")
 
 

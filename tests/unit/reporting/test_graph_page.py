@@ -45,7 +45,7 @@ def page(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(report_project, "METHODS", METHODS)
         patch.setattr(report_project, "SKILL", SKILL)
-        patch.setattr(report_project, "TWINS", {"fedavg-gin": "selftrain"})
+        patch.setattr(report_project, "COUNTERPARTS", {"fedavg-gin": "selftrain"})
         patch.setattr(report_project, "FOLDS", 1)
         patch.setattr(report_project, "SPLIT", SPLIT)
         outline = report_project.draw_project(folder, pictures=False)

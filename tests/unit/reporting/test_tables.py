@@ -10,7 +10,7 @@ import pytest
 from brainfed.cohort.quality import reason_kind
 from brainfed.imaging.fitted import harmonised
 from brainfed.reporting import Scored, ShownVariant, site_table
-from brainfed.reporting._outline import attrition, twin_groups
+from brainfed.reporting._outline import attrition, duplicate_groups
 from brainfed.reporting.tables import (
     difference_table,
     read_costs,
@@ -156,10 +156,10 @@ def test_a_kind_of_reason_names_nobody():
     assert "sub-07" not in reason_kind("Subject sub-07, scan.nii.gz: damaged")
 
 
-def test_sites_are_in_order_of_size_and_twins_are_found():
+def test_sites_are_in_order_of_size_and_duplicates_are_found():
     table = site_table(people())
     assert table.to_dict("list") == {"site": ["X", "Y"], "patients": [1, 1], "controls": [1, 1]}
-    assert twin_groups(people()) == [["a", "b"]]
+    assert duplicate_groups(people()) == [["a", "b"]]
 
 
 def variant_with(tmp_path, rows, family="federated"):

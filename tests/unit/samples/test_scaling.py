@@ -183,7 +183,7 @@ def test_a_site_without_training_subjects_is_centred_at_home_in_each_institution
         np.testing.assert_allclose(found[own].mean(axis=0), 0, atol=1e-6)
 
 
-def test_a_twin_that_trains_elsewhere_does_not_make_its_site_known():
+def test_a_duplicate_that_trains_elsewhere_does_not_make_its_site_known():
     inputs = inputs_with_views(institutions=4, standardise=False, clip=None)
     site = inputs.fold.copy()
     site[np.flatnonzero((inputs.fold == 1) & inputs.views[1].present)[0]] = 0

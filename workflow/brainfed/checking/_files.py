@@ -191,8 +191,8 @@ def check_files(name: str, listed: Sequence[ListedSubject], settings: CohortSett
     for path, subjects in owners.items():
         if len(subjects) > 1:
             yield note(
-                f"{path}: expected one subject, found {len(subjects)} ({named(subjects)}), which count as twins; fix "
-                "columns.file or the pattern if they are several people.",
+                f"{path}: expected one subject, found {len(subjects)} ({named(subjects)}), which count as duplicates; "
+                "fix columns.file or the pattern if they are several people.",
                 subjects,
             )
 

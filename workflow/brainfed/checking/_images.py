@@ -185,7 +185,7 @@ def look_at_runs(listed: ListedSubject, settings: CohortSettings, space: Space, 
     )
     return Look(
         kept,
-        " ".join(look.twin for _, look in looks),
+        " ".join(look.content for _, look in looks),
         looks[0][1].tr,
         header_tr=next((look.header_tr for _, look in looks if not np.isnan(look.header_tr)), float("nan")),
         cosines=any(look.cosines for _, look in looks),

@@ -23,7 +23,7 @@ class Person:
     subject: str
     site: str
     diagnosis: int | None
-    twin: str
+    content: str
     timepoints: int
 
 
@@ -62,7 +62,7 @@ class Look:
 
     Attributes:
         timepoints: length of the series, 0 where it is not known.
-        twin: the same for files with the same content.
+        content: stands for what is in the file; equal for duplicates.
         tr: repetition time in s, NaN where it is not known.
         header_tr: that of the image header if a sidecar contradicts it, else NaN.
         cosines: whether cosines, which are a high-pass, are among its confounds.
@@ -71,7 +71,7 @@ class Look:
     """
 
     timepoints: int
-    twin: str
+    content: str
     tr: float = nan
     measures: Mapping[str, float] | None = None
     voxels: int = 0
@@ -136,7 +136,7 @@ def concluded(
     fixed = {one.subject: Look(0, one.subject) for one in table.listed if one.absence not in (*NAMED_NONE, EXCLUDED)}
     known = fixed | content.looks if settings.on_invalid == "error" else content.looks
     everybody = [
-        Person(subject, *table.rows[subject], known[subject].twin, known[subject].timepoints)
+        Person(subject, *table.rows[subject], known[subject].content, known[subject].timepoints)
         for subject in sorted(known)
     ]
     people = tuple(one for one in everybody if settings.unlabelled == "keep" or one.diagnosis is not None)
@@ -191,7 +191,7 @@ def _duplicates_among(people: Sequence[Person]) -> Iterator[Finding]:
     """One finding for every group of subjects with the same data."""
     groups: dict[str, list[Person]] = {}
     for person in people:
-        groups.setdefault(person.twin, []).append(person)
+        groups.setdefault(person.content, []).append(person)
     for group in (members for members in groups.values() if len(members) > 1):
         several = len({person.diagnosis for person in group} - {None}) > 1
         contradiction = ", with different diagnoses: at least one file or row is wrong" if several else ""

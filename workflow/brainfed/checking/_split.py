@@ -71,7 +71,7 @@ class SplitCheck:
 
     def copies(self) -> list[Finding]:
         """Copies of one scan with different labels."""
-        scans = [(person.subject, person.twin, person.diagnosis) for person in self.checked.people]
+        scans = [(person.subject, person.content, person.diagnosis) for person in self.checked.people]
         return refusals("", require_agreement, scans, self.target)
 
     def harmonisation(self) -> Iterator[Finding]:
@@ -176,14 +176,15 @@ class SplitCheck:
 
     def _tables(self, people: Sequence[Person], sites: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
         """What the jobs read as `included` and `participants`; sites without a subject have a row without a name."""
-        stay = pd.DataFrame(map(vars, people), columns=["subject", "site", "diagnosis", "twin"]).sort_values("subject")
+        stay = pd.DataFrame(map(vars, people), columns=["subject", "site", "diagnosis", "content"])
+        stay = stay.sort_values("subject")
         # Draws depend on the names of groups: as the jobs name them, by their first subject.
-        stay["twin"] = stay.groupby("twin")["subject"].transform("first")
+        stay["group"] = stay.groupby("content")["subject"].transform("first")
         leave = pd.DataFrame(map(vars, self.checked.leavers), columns=["subject", "site", "diagnosis", "reason"])
         seen = pd.concat(
-            [stay.assign(included=True, reason=""), leave.assign(included=False, twin="")], ignore_index=True
+            [stay.assign(included=True, reason=""), leave.assign(included=False, group="")], ignore_index=True
         )
-        included = seen[["subject", "included", "reason"]].assign(twin_group=seen["twin"])
+        included = seen[["subject", "included", "reason"]].assign(twin_group=seen["group"])
         participants = seen[["subject", "site"]].assign(diagnosis=seen["diagnosis"].astype("Int8"))
         others = pd.DataFrame({"site": sorted(set(sites) - set(seen["site"]))})
         return included, pd.concat([participants, others], ignore_index=True)

@@ -5,8 +5,8 @@ from dataclasses import asdict
 from typing import Any
 
 from brainfed.cohort.settings import CohortSettings
+from brainfed.configuration._counterparts import counterparts_of, find_counterparts, topology_of
 from brainfed.configuration._loading import config_of, reports_of, shipped_settings, swept_split
-from brainfed.configuration._twins import find_twins, topology_of, twins_of
 from brainfed.configuration.layout import (
     CohortInputs,
     Layout,
@@ -47,7 +47,7 @@ def clustered_variants(experiment: Experiment) -> list[Variant]:
 
 def local_counterparts(experiment: Experiment) -> dict[str, str]:
     """Federated variant -> the same model trained in every institution alone, for those that have it."""
-    return {name: sides["alone"] for name, sides in twins_of(experiment).items() if "alone" in sides}
+    return {name: sides["alone"] for name, sides in counterparts_of(experiment).items() if "alone" in sides}
 
 
 # Names of the figures of a cohort, of its graphs, of an experiment, and of the paper.
@@ -185,7 +185,7 @@ def shown_variant(variant: Variant, experiment: Experiment) -> dict[str, Any]:
         "method_title": variant.method.title,
         "family": variant.method.family,
         "topology": topology_of(variant),
-        "twins": find_twins(variant, experiment.variants),
+        "counterparts": find_counterparts(variant, experiment.variants),
         "clusters": variant.method.capabilities.clusters,
         "settings": variant.settings,
         "shipped": shipped_settings(variant.method),
@@ -206,7 +206,7 @@ def variant_outline(layout: Layout, cohort: str, experiment: Experiment, variant
     shown = shown_variant(variant, experiment)
     return {
         **shown,
-        "twins": _possible(shown["twins"], layout, cohort, experiment),
+        "counterparts": _possible(shown["counterparts"], layout, cohort, experiment),
         "costs": own("cost.json"),
         "timings": own("timing.json"),
         "histories": own("history.parquet"),

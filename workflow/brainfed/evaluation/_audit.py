@@ -21,7 +21,7 @@ class ShadowRuns:
         scores: (R, F, n, C) of every subject that the model of a repeat and fold scored; NaN elsewhere.
         trained: (R, F, n) whether the subject trained the model.
         label: (R, n) class; it differs between repeats where labels are permuted. -1: no model of the repeat has it.
-        group: (n,) number of the twin group: one person, or scans with one content.
+        group: (n,) number of the group of duplicates: one person, or scans with one content.
         kind: of the scores, `probability` or `margin`.
     """
 
@@ -51,7 +51,7 @@ def shadow_runs(predictions: pd.DataFrame, members: pd.DataFrame, groups: Mappin
     """Join the scores of tested and of training subjects of one variant.
 
     Predictions have a row a repeat and tested subject, with repeat, fold, subject, scores, kind and label; members the
-    same, a row a repeat, fold and subject that trained. A subject without a twin group in `groups` is alone.
+    same, a row a repeat, fold and subject that trained. A subject without a group in `groups` is alone.
 
     Raises:
         UserError: a subject trained in the fold that tests it.

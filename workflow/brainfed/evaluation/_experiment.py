@@ -11,7 +11,7 @@ from brainfed.evaluation._scores import (
     INSTITUTION,
     POOLED,
     confusion_table,
-    gain_over_twins,
+    gain_over_counterparts,
     institutions_unseen,
     score_runs,
     summarise,
@@ -27,18 +27,18 @@ def score_experiment(
     files: Sequence[str],
     splits: Sequence[str],
     *,
-    twins: Mapping[str, Mapping[str, str]],
+    counterparts: Mapping[str, Mapping[str, str]],
     reference: str,
     outputs: Mapping[str, str],
     participants: str | None = None,
     pooled: bool = True,
 ) -> None:
-    """Write the summary, the runs, the tests against `reference`, the gains over twins and the confusion matrices.
+    """Write the summary, runs, tests against `reference`, gains over counterparts and confusion matrices.
 
     Args:
         splits: the split of each repeat, in order: every variant must have scored exactly its subjects.
-        twins: federated variant -> `alone` and `pooled` -> the same model without federation; the gain table has a row
-            for each given twin.
+        counterparts: federated variant -> `alone` and `pooled` -> the same model without federation; the gain table
+            has a row for each given counterpart.
         outputs: paths by the keys summary, runs, tests, gain, confusion.
         participants: the labels, where subjects train that no fold tests; None: all are tested once.
         pooled: whether the scope of that name is tested: a class means the same in all institutions.
@@ -51,7 +51,7 @@ def score_experiment(
     ratio = test_train_ratio(predictions) if participants is None else ratio_of_splits(splits, participants)
     tests = compare_with_reference(scores, reference, ratio, pooled=pooled)
     write_tsv(outputs["tests"], tests)
-    write_tsv(outputs["gain"], gain_over_twins(scores, twins))
+    write_tsv(outputs["gain"], gain_over_counterparts(scores, counterparts))
     write_tsv(outputs["confusion"], confusion_table(predictions))
 
 

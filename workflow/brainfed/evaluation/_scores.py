@@ -227,29 +227,29 @@ def institutions_unseen(runs: pd.DataFrame) -> bool:
     return tested["fold"].nunique() > 1 and bool((folds_of_one == 1).all() and (ones_of_fold == 1).all())
 
 
-def gain_over_twins(runs: pd.DataFrame, twins: Mapping[str, Mapping[str, str]]) -> pd.DataFrame:
+def gain_over_counterparts(runs: pd.DataFrame, counterparts: Mapping[str, Mapping[str, str]]) -> pd.DataFrame:
     """Gain of each institution from a federated model over the same model alone and on pooled data, paired by run.
 
-    `twins` is federated variant -> side (`alone`, `pooled`) -> its twin.
+    `counterparts` is federated variant -> side (`alone`, `pooled`) -> its counterpart.
 
     Returns:
-        `GAIN_COLUMNS`: mean and sd of the paired differences (variant minus twin), runs (number with both
-        defined); empty without twins.
+        `GAIN_COLUMNS`: mean and sd of the paired differences (variant minus counterpart), runs (number with both
+        defined); empty without counterparts.
 
     Raises:
-        UserError: a variant or a twin has no run.
+        UserError: a variant or a counterpart has no run.
     """
     single = _of_institutions(runs)
     pairing = ["repeat", "fold", "institution", "metric"]
     parts = []
-    for variant, sides in twins.items():
-        for side, twin in sides.items():
-            own, others = (_of(single, name)[[*pairing, "value"]] for name in (variant, twin))
-            paired = own.merge(others, on=pairing, suffixes=("", "_twin"), validate="one_to_one")
-            paired = paired.assign(gain=paired["value"] - paired["value_twin"])
+    for variant, sides in counterparts.items():
+        for side, counterpart in sides.items():
+            own, others = (_of(single, name)[[*pairing, "value"]] for name in (variant, counterpart))
+            paired = own.merge(others, on=pairing, suffixes=("", "_counterpart"), validate="one_to_one")
+            paired = paired.assign(gain=paired["value"] - paired["value_counterpart"])
             gain = paired.groupby(["institution", "metric"], sort=False)["gain"]
             table = pd.DataFrame({"mean": gain.mean(), "sd": gain.std(ddof=1), "runs": gain.count()}).reset_index()
-            parts.append(table.assign(variant=variant, against=side, twin=twin))
+            parts.append(table.assign(variant=variant, against=side, twin=counterpart))
     return pd.concat(parts, ignore_index=True)[list(GAIN_COLUMNS)] if parts else pd.DataFrame(columns=GAIN_COLUMNS)
 
 
@@ -283,27 +283,27 @@ ONE = [*RUN, "institution"]
 
 
 def score_institutions(
-    runs: str, histories: Mapping[str, Sequence[str]], twins: Mapping[str, str], output: str
+    runs: str, histories: Mapping[str, Sequence[str]], counterparts: Mapping[str, str], output: str
 ) -> None:
     """Write `institution_table`, from the histories of all repeats, in order, of every variant with clusters."""
-    write_tsv(output, institution_table(pd.read_csv(runs, sep="\t"), read_histories(histories), twins))
+    write_tsv(output, institution_table(pd.read_csv(runs, sep="\t"), read_histories(histories), counterparts))
 
 
 def institution_table(
-    runs: pd.DataFrame, histories: Mapping[str, pd.DataFrame], twins: Mapping[str, str]
+    runs: pd.DataFrame, histories: Mapping[str, pd.DataFrame], counterparts: Mapping[str, str]
 ) -> pd.DataFrame:
     """Accuracy and gain over local training of every variant by both scorings.
 
     Args:
         runs: `scores.RUN_COLUMNS`; the accuracies of single institutions are the last models'.
         histories: variant with clusters -> `HISTORY`, cluster and repeat.
-        twins: federated variant -> the same model trained in every institution alone.
+        counterparts: federated variant -> the same model trained in every institution alone.
 
     Returns:
         `COLUMNS`: mean over institutions of the accuracy, its mean and sd over runs; institution_sd, mean over
         institutions of an institution's sd over runs, the paper's spread; min_gain, the smallest mean gain of an
-        institution over its twin's last model, improved and equal, the numbers of institutions with a gain above 0 and
-        of 0. The gain is the mean over runs of paired differences; empty without a twin.
+        institution over its counterpart's last model, improved and equal, the numbers of institutions with a gain above
+        0 and of 0. The gain is the mean over runs of paired differences; empty without a counterpart.
 
     Raises:
         UserError: the last round of a history is not what the runs score.
@@ -316,8 +316,8 @@ def institution_table(
             "variant": name,
             "scoring": scoring,
             **_averages(values[name]),
-            "twin": twins.get(name, ""),
-            **_gains(values[name], last.get(twins.get(name, ""))),
+            "twin": counterparts.get(name, ""),
+            **_gains(values[name], last.get(counterparts.get(name, ""))),
         }
         for name in last
         for scoring, values in ((LAST, last), (PAPER_SCORING, scored))
@@ -379,11 +379,11 @@ def _averages(values: pd.DataFrame) -> dict[str, float | int]:
     return {"accuracy": of_runs.mean(), "sd": of_runs.std(ddof=1), "institution_sd": spread, "runs": len(of_runs)}
 
 
-def _gains(values: pd.DataFrame, twin: pd.DataFrame | None) -> dict[str, float | int | None]:
-    if twin is None:
+def _gains(values: pd.DataFrame, counterpart: pd.DataFrame | None) -> dict[str, float | int | None]:
+    if counterpart is None:
         return {"min_gain": np.nan, "improved": None, "equal": None, "institutions": values["institution"].nunique()}
-    paired = values.merge(twin, on=ONE, suffixes=("", "_twin"), validate="one_to_one")
-    gain = (paired["value"] - paired["value_twin"]).groupby(paired["institution"]).mean().round(EXACT)
+    paired = values.merge(counterpart, on=ONE, suffixes=("", "_counterpart"), validate="one_to_one")
+    gain = (paired["value"] - paired["value_counterpart"]).groupby(paired["institution"]).mean().round(EXACT)
     return {
         "min_gain": float(gain.min()),
         "improved": int((gain > 0).sum()),

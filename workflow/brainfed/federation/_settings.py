@@ -54,7 +54,7 @@ class FederationSettings:
 # Settings of experiments on robustness: institutions that send poison, and a server that expects them.
 
 ROBUSTNESS_KEYS = ("attack", "attacked", "defence", "trim")
-"""Settings that no twin has: twins train on honest data."""
+"""Settings that no counterpart has: counterparts train on honest data."""
 
 TRIMMING = ("trimmed_mean", "krum", "multi_krum")
 """Defences that read `trim`."""
@@ -131,7 +131,7 @@ def share_of(share: float, institutions: int) -> int:
 UNIT = "subject"
 
 PRIVACY_KEYS = ("privacy", "epsilon", "delta", "clip")
-"""Settings that no twin has, because its training is not private."""
+"""Settings that no counterpart has, because its training is not private."""
 
 SMALLEST_DELTA = 1e-12
 """Below it rounding dominates Opacus' PRV accountant."""

@@ -86,7 +86,7 @@ class CohortOutline:
         quality: quality tables of all parts.
         measures: the measures of every subject's quality.
         connections: correlation of every connection with motion.
-        crossings: exchanges between sites in the search for odd scans and twins.
+        crossings: exchanges between sites in the search for odd scans and duplicates.
         flag: limits beyond which an included subject is listed.
         figures: name -> SVG.
         target: predicted variable, `diagnosis` or `sex`.
@@ -219,7 +219,7 @@ def attrition(people: pd.DataFrame) -> Attrition:
     return Attrition(len(people), tuple(left_out), int(people["included"].sum()))
 
 
-def twin_groups(people: pd.DataFrame) -> list[list[str]]:
+def duplicate_groups(people: pd.DataFrame) -> list[list[str]]:
     """Ids of the included subjects with identical series, a list a group."""
     kept = people[people["included"]]
     return [sorted(group["subject"]) for _, group in kept.groupby("twin_group") if len(group) > 1]

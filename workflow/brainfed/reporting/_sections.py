@@ -14,8 +14,8 @@ from brainfed.reporting._outline import (
     CohortOutline,
     ExperimentOutline,
     attrition,
+    duplicate_groups,
     read_cohort,
-    twin_groups,
     used,
 )
 from brainfed.reporting._pictures import Picture, read_pictures
@@ -218,7 +218,7 @@ class CohortSection:
         sites: number of sites of the analysed subjects.
         characteristics: rows of Table 1.
         ways: the subjects that issues name, from scan to score; nobody where ids may not be shown.
-        twins: number of groups of subjects with identical series.
+        duplicates: number of groups of subjects with identical series.
         silent: analysed subjects with regions without signal.
         confounds: sentences on confounds of the diagnosis, one paragraph.
         quality: sentences on motion in connectivity, odd scans and missing measures.
@@ -246,7 +246,7 @@ class CohortSection:
     sites: int
     characteristics: list[Characteristic]
     ways: Ways
-    twins: int
+    duplicates: int
     issues: tuple[IssueCount, ...]
     silent: int
     confounds: list[str]
@@ -328,7 +328,7 @@ def cohort_section(outline: CohortOutline, captions: Mapping[str, str], *, show_
         sites=int(kept["site"].nunique()),
         characteristics=characteristics(kept, outline.words) if of_people else [],
         ways=read_ways(outline.name, outline.followed),
-        twins=len(twin_groups(people)),
+        duplicates=len(duplicate_groups(people)),
         issues=_issues(outline.issues, show_subjects=show_subjects),
         silent=int((kept["silent_regions"] > 0).sum()),
         confounds=_confounds(kept, traces, outline) if of_people else [],

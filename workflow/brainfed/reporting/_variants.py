@@ -152,13 +152,13 @@ PLUS = "-plus"
 
 
 @dataclass(frozen=True)
-class Twin:
+class Counterpart:
     """The same model without federation.
 
     Attributes:
         name: of a variant of the experiment; empty: none.
         differs: other differences, a sentence each.
-        missing: reason for a missing twin, or the variant to add to the config.
+        missing: reason for a missing counterpart, or the variant to add to the config.
         other_model: name of its model if it is not the method's own.
     """
 
@@ -188,7 +188,7 @@ class ShownVariant:
             repeat and fold).
         fidelity: what is known of its generated nodes against the true ones, a file a repeat.
         topology: where it trains: `local`, `federated` or `central`.
-        twins: of a federated variant, `alone` and `pooled` -> the same model without federation.
+        counterparts: of a federated variant, `alone` and `pooled` -> the same model without federation.
         clusters: whether its server parts the institutions into clusters.
         beside: variants that it is always compared with on the page, as its family's paper declares.
     """
@@ -210,7 +210,7 @@ class ShownVariant:
     preparation: dict[str, list[str]] = field(default_factory=dict)
     fidelity: tuple[str, ...] = ()
     topology: str = ""
-    twins: dict[str, Twin] = field(default_factory=dict)
+    counterparts: dict[str, Counterpart] = field(default_factory=dict)
     clusters: bool = False
     beside: tuple[str, ...] = ()
 
@@ -307,9 +307,9 @@ class ShownVariant:
         """Whether it trains on the data of all institutions in one place, not on public subjects alone."""
         return self.topology == "central" and self.setting("public.ratio") is None
 
-    def twin(self, side: str) -> Twin:
-        """Its twin `alone` or on `pooled` data; one without a name where it has none."""
-        return self.twins.get(side, Twin())
+    def counterpart(self, side: str) -> Counterpart:
+        """Its counterpart `alone` or on `pooled` data; one without a name where it has none."""
+        return self.counterparts.get(side, Counterpart())
 
     @property
     def epochs_a_round(self) -> int:
@@ -322,9 +322,10 @@ class ShownVariant:
 def read_variant(values: Mapping[str, Any], beside: Mapping[str, Sequence[str]] = NOTHING) -> ShownVariant:
     """A variant from its fields as builtins; `beside`: variant -> the variants that it is always compared with."""
     lists = ("costs", "timings", "histories", "privacy", "fused", "feature_files", "fidelity")
-    twins = {side: Twin(**twin) for side, twin in values.get("twins", {}).items()}
+    counterparts = {side: Counterpart(**own) for side, own in values.get("counterparts", {}).items()}
     paths = {name: tuple(values[name]) for name in lists if name in values}
-    return ShownVariant(**{**values, **paths, "twins": twins, "beside": tuple(beside.get(values["name"], ()))})
+    known = {"counterparts": counterparts, "beside": tuple(beside.get(values["name"], ()))}
+    return ShownVariant(**{**values, **paths, **known})
 
 
 def changed_settings(variant: ShownVariant) -> dict[str, Any]:

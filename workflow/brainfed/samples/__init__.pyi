@@ -9,7 +9,7 @@ from ._series import (
     GraphInputs,
 )
 from ._assemble import assemble, assemble_graphs, assemble_series
-from ._inner_folds import INNER_FOLDS, twin_groups, inner_folds, institution_folds, first_view, choose_cost
+from ._inner_folds import INNER_FOLDS, duplicate_groups, inner_folds, institution_folds, first_view, choose_cost
 from ._inpainting import inpainting_inputs, read_cut
 from ._results import check, predictions_table, members_table, history_table, named_patterns
 from ._scaling import centred_subjects, training_moments, Scaling, fit_scaling, scaled
@@ -22,7 +22,7 @@ __all__ = [
     "window", "training_offset", "test_offsets", "wrapped", "SeriesInputs", "PublicSeriesInputs", "GraphSamples",
     "read_graph_samples", "GraphInputs",
     "assemble", "assemble_graphs", "assemble_series",
-    "INNER_FOLDS", "twin_groups", "inner_folds", "institution_folds", "first_view", "choose_cost",
+    "INNER_FOLDS", "duplicate_groups", "inner_folds", "institution_folds", "first_view", "choose_cost",
     "inpainting_inputs", "read_cut",
     "check", "predictions_table", "members_table", "history_table", "named_patterns",
     "centred_subjects", "training_moments", "Scaling", "fit_scaling", "scaled",

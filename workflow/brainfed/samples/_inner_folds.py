@@ -18,7 +18,7 @@ Margins = Callable[[float, IntArray, IntArray], Float64]
 Loss = Callable[[IntArray, Float64], float]
 
 
-def twin_groups(features: FloatArray) -> IntArray:
+def duplicate_groups(features: FloatArray) -> IntArray:
     """(n,) position of the first row that is identical to each row of the features (n, d)."""
     first: dict[bytes, int] = {}
     return np.array(
@@ -26,44 +26,44 @@ def twin_groups(features: FloatArray) -> IntArray:
     )
 
 
-def inner_folds(labels: IntArray, twins: IntArray, seed: int) -> IntArray:
+def inner_folds(labels: IntArray, duplicates: IntArray, seed: int) -> IntArray:
     """(n,) inner fold of each training subject, stratified by label.
 
     At most 5 folds, and at most as many as the rarer class has subjects; a single fold 0 if the
     rarer class has one subject only.
     """
-    people = np.flatnonzero(twins == np.arange(len(twins)))
+    people = np.flatnonzero(duplicates == np.arange(len(duplicates)))
     smallest = int(np.bincount(labels[people], minlength=2).min())
     fold = np.zeros(len(labels), dtype=np.int64)
     if smallest >= 2:
         splitter = StratifiedKFold(min(INNER_FOLDS, smallest), shuffle=True, random_state=seed % 2**32)
         for index, (_, held_out) in enumerate(splitter.split(people, labels[people])):
             fold[people[held_out]] = index
-    return fold[twins]
+    return fold[duplicates]
 
 
 def institution_folds(inputs: MethodInputs, fold: int) -> IntArray:
     """(n,) inner fold of each training subject of `fold`, dealt by every institution alone; -1 for all others.
 
     Each institution deals its people of one class after the other, so that rare classes share folds as well as common
-    ones. Twins are those of the first view.
+    ones. Duplicates are those of the first view.
     """
     inner = np.full(len(inputs.subjects), -1)
     for code, name in enumerate(inputs.institutions):
         own = np.flatnonzero((inputs.institution == code) & inputs.training(fold))
-        twins = twin_groups(first_view(inputs, fold)[own])
-        people = np.flatnonzero(twins == np.arange(len(own)))
+        duplicates = duplicate_groups(first_view(inputs, fold)[own])
+        people = np.flatnonzero(duplicates == np.arange(len(own)))
         random = inputs.streams.numpy("inner folds of institutions", name, fold)
         labels = inputs.labels[fold, own[people]]
         dealt = np.concatenate([random.permutation(people[labels == label]) for label in np.unique(labels)] or [people])
         place = np.zeros(len(own), dtype=np.int64)
         place[dealt] = np.arange(len(dealt)) % INNER_FOLDS
-        inner[own] = place[twins]
+        inner[own] = place[duplicates]
     return inner
 
 
 def first_view(inputs: MethodInputs, fold: int) -> FloatArray:
-    """(n, d) columns that distinguish twins: all, or those of the first view, which no subject lacks."""
+    """(n, d) columns that distinguish duplicates: all, or those of the first view, which no subject lacks."""
     features = inputs.fold_features(fold)
     return features[:, inputs.views[0].columns] if inputs.views else features
 

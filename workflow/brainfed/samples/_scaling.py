@@ -137,8 +137,8 @@ class ViewScaling:
     def _at_home(self, inputs: MethodInputs, fold: int) -> Iterator[BoolArray]:
         """Masks (n,) of the subjects of an unseen site in one institution, who are centred by their own mean.
 
-        An institution that trains nothing in the fold is unseen with all of its sites, also where a twin of one of its
-        subjects trains elsewhere under the same site.
+        An institution that trains nothing in the fold is unseen with all of its sites, also where a duplicate of one of
+        its subjects trains elsewhere under the same site.
         """
         if self.view.centre == "all" or self.view.unseen_site == "all":
             return

@@ -71,11 +71,11 @@ def choose(result: ExperimentResult) -> Chosen | None:
         return None
     federated = [one for one in scored if one.variant.family == "federated" and not one.variant.is_control]
     best = _best(federated or scored)
-    twin = best.variant.twin("alone")
-    same = next((one for one in scored if one.variant.name == twin.name), None)
+    counterpart = best.variant.counterpart("alone")
+    same = next((one for one in scored if one.variant.name == counterpart.name), None)
     alone = [one for one in scored if one.variant.trains_alone and one.variant.family != "baseline" and one is not best]
     other = same or (_best(alone) if alone else None)
-    return Chosen(best, len(federated), other, same is not None and not twin.other_model)
+    return Chosen(best, len(federated), other, same is not None and not counterpart.other_model)
 
 
 def outcome_screen(outline: OutcomeOutline, result: ExperimentResult) -> FirstScreen:

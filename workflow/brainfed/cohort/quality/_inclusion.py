@@ -71,7 +71,7 @@ def exclusion_kind(reason: str) -> str:
 # Decide which subjects are included, with a reason for each exclusion.
 #
 # Subjects with identical series or nearly identical connectivity are one person in two rows or a copying mistake.
-# They form a twin group, which no split may divide.
+# They form a group of duplicates, which no split may divide.
 
 OF_SERIES = (
     "header_tr", "constant_regions", "empty_regions", "runs", "checksum", "resampled", "suspicion", "problem",
@@ -111,7 +111,7 @@ def include(measured: pd.DataFrame, settings: CohortSettings) -> pd.DataFrame:
     """
     reasons = _without_copies(measured, [reason_to_leave(row, settings) for row in measured.to_dict("records")])
     included = pd.DataFrame({"subject": measured["subject"], "included": [not reason for reason in reasons]})
-    included["twin_group"] = _twin_groups(measured, included["included"])
+    included["twin_group"] = _duplicate_groups(measured, included["included"])
     included["reason"] = pd.Series(reasons, dtype="str")
     if not included["included"].any():
         raise UserError(
@@ -155,7 +155,7 @@ def _without_copies(measured: pd.DataFrame, reasons: list[str]) -> list[str]:
     return [UNLABELLED_COPY if copy else reason for copy, reason in zip(copied, reasons, strict=True)]
 
 
-def _twin_groups(measured: pd.DataFrame, included: pd.Series) -> pd.Series:
+def _duplicate_groups(measured: pd.DataFrame, included: pd.Series) -> pd.Series:
     """First of all included subjects with the same series or connectivity; an excluded subject stands alone."""
     series = measured["checksum"].where(included, measured["subject"])
     person = measured.groupby(series)["alike"].transform("first").where(included, "excluded " + measured["subject"])

@@ -39,7 +39,7 @@ def consecutive_institutions(subjects: pd.DataFrame, settings: SplitSettings, st
 # Xie et al. (2021) divide a cohort into consecutive runs, with one test set in each (`consecutive`, `holdout`).
 #
 # Subjects with identical series form a group. Its members share an institution and a fold under all settings, so that
-# no model tests a subject after training on its twin.
+# no model tests a subject after training on its duplicate.
 
 OUTSIDE = ""
 """In place of an institution's name: in no institution."""
@@ -73,7 +73,7 @@ def split(
         subject, institution, fold; in ascending order of subject. Random institutions are called
         `institution-1` ..., like consecutive ones; the others have the name of their group or site. Under `share`
         each holds that fraction of the subjects, and the others are left out. Under `leave_one_site_out`
-        the fold is the rank of the site among `sites`, or all sites of `participants` with a diagnosis. Twins of
+        the fold is the rank of the site among `sites`, or all sites of `participants` with a diagnosis. Duplicates of
         different sites belong to the first. Unlabelled subjects have the fold -1. Under `holdout` the tested have
         the fold 0, the trained the fold -1, and those held back are left out.
 
@@ -180,7 +180,7 @@ def _site(subjects: pd.DataFrame, wanted_by: str) -> NDArray[np.object_]:
 
 
 def _random_institutions(subjects: pd.DataFrame, settings: SplitSettings, streams: Streams) -> NDArray[np.object_]:
-    """Spread groups of twins in random order evenly, or over institutions of a fixed size; labelled ones first."""
+    """Spread groups of duplicates in random order evenly, or over institutions of a fixed size; labelled ones first."""
     labelled = subjects["diagnosis"] >= 0
     sizes = subjects[labelled].groupby("group", sort=True).size()
     _refuse_small_cohort(len(sizes), settings)
@@ -303,7 +303,7 @@ def _refuse_untestable(
         return
     members = participants.loc[(participants["site"] == emptied[0]) & participants["diagnosis"].notna(), "subject"]
     decided = included.set_index("subject").loc[members]
-    reasons = decided["reason"].where(~decided["included"], "twin of a subject at another site")
+    reasons = decided["reason"].where(~decided["included"], "duplicate of a subject at another site")
     kinds = reasons.str.partition(" (")[0]
     raise UserError(
         f"splits: leave_one_site_out tests every site, expected subjects to test at site {emptied[0]}, found none: "

@@ -310,10 +310,10 @@ class StackedTraining(Training[MethodInputs, FederationSettings]):
 # Choice of the weight decay and of the number of rounds on training subjects, for any stacked training.
 #
 # The networks of fold f are trained without the subjects of fold f + 1 as well (the last fold is followed by the
-# first), once a candidate. Folds keep twins together. Each institution sends the mean log loss of its held-out subjects
-# after every round, one number a candidate and round. The smallest mean over institutions chooses for all; where no
-# model is shared, every institution chooses for itself. The test fold takes no part. Features that are fitted in each
-# fold have seen its held-out subjects, with recursive feature elimination also their labels.
+# first), once a candidate. Folds keep duplicates together. Each institution sends the mean log loss of its held-out
+# subjects after every round, one number a candidate and round. The smallest mean over institutions chooses for all;
+# where no model is shared, every institution chooses for itself. The test fold takes no part. Features that are
+# fitted in each fold have seen its held-out subjects, with recursive feature elimination also their labels.
 
 Row = Mapping[str, int | str]
 

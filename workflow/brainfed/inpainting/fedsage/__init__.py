@@ -1,5 +1,4 @@
-"""FedSage+'s generators: local training and the visits of an owner's generator to other owners (Zhang et al. 2021, Sec.
-4).
+"""FedSage+'s generators: each is trained at home, then at all other owners (Zhang et al. 2021, Sec. 4).
 
 Its networks are in `models`.
 """

@@ -92,7 +92,7 @@ def nearest_missing(products: Tensor, squares: Tensor, neighbours: Tensor) -> Te
 # The last layer of FedSage+'s fGen and its loss, in blocks of features that stay in the cache.
 #
 # The layer is slots x d wide, 99,500 numbers a node at d = 19,900, and holds nearly all of the arithmetic. Autograd
-# would read tensors of that width a dozen times in each visit, and allocate each gradient anew.
+# would read tensors of that width a dozen times at each owner, and allocate each gradient anew.
 
 CPU_BLOCK = 1024
 FEW_NODES = 64

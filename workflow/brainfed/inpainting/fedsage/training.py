@@ -21,6 +21,8 @@ from brainfed.inpainting import (
     scaling_of,
 )
 from brainfed.inpainting.fedni.drawing import foreign_subjects, hidden_and_visible, odds_ratio
+from brainfed.inpainting.fedsage._federated import LOSSES as FEDERATED_LOSSES
+from brainfed.inpainting.fedsage._federated import WEIGHT, FGenServer, Hosts, RawFGenServer, RawHosts, embeddings_sent
 from brainfed.inpainting.fedsage._local import (
     CPU_BLOCK,
     Draws,
@@ -36,8 +38,6 @@ from brainfed.inpainting.fedsage._local import (
     target_embeddings,
 )
 from brainfed.inpainting.fedsage._local import LOSSES as LOCAL_LOSSES
-from brainfed.inpainting.fedsage._visits import LOSSES as FEDERATED_LOSSES
-from brainfed.inpainting.fedsage._visits import WEIGHT, Hosts, RawHosts, RawVisitor, Visitor, embeddings_sent
 from brainfed.models import ENCODER_WIDTH, FGEN_WIDTH, LATENT, GeneratorShape, MissingNeighbourGenerator
 from brainfed.runtime import ArrayFile, Float32, Float64, IntArray, seeded
 from brainfed.runtime.jobs import Run
@@ -214,13 +214,13 @@ class _Training:
         clients: Hosts | RawHosts
         if self.settings.exchange == "gradients":
             clients = Hosts(home, self.hosts, embeddings, fgen.shape, self.draws, self.wide, rounds)
-            visitor = Visitor(clients.institutions, fgen, rate, rounds)
+            server = FGenServer(clients.institutions, fgen, rate, rounds)
         else:
             clients = RawHosts(home, self.hosts, rounds)
             if rounds:
                 wire.up(0, embeddings_sent(embeddings))
-            visitor = RawVisitor(home, embeddings, self.draws, self.noise, fgen, rate, rounds)
-        self._federate(owner, "visits", clients, visitor, wire, rounds)
+            server = RawFGenServer(home, embeddings, self.draws, self.noise, fgen, rate, rounds)
+        self._federate(owner, "hosts", clients, server, wire, rounds)
         self._append_history(owner, FEDERATED_LOSSES, clients.losses, first=1 + self.settings.local_epochs)
 
     def _federate(
@@ -263,6 +263,6 @@ def _axes(inputs: InpaintingInputs, settings: FedSageSettings) -> dict[str, int]
 def _operations(owners: Sequence[Owner], settings: FedSageSettings) -> int:
     """Multiplications and additions of the two layers that touch features, forward and backward, over all steps."""
     d = owners[0].missing.shape[1]
-    visits = sum(6 * len(owner.targeted) * settings.fgen_width * settings.targets * d for owner in owners)
+    generators = sum(6 * len(owner.targeted) * settings.fgen_width * settings.targets * d for owner in owners)
     encoders = sum(4 * owner.visible * d * ENCODER_WIDTH for owner in owners)
-    return settings.local_epochs * (visits + encoders) + settings.rounds * len(owners) * visits
+    return settings.local_epochs * (generators + encoders) + settings.rounds * len(owners) * generators

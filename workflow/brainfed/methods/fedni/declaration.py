@@ -40,7 +40,7 @@ FEDNI = Method(
     comparison=Comparison(
         "localgcn",
         "centralgcn",
-        "The twins have no generated nodes.",
+        "The counterparts have no generated nodes.",
         other_model="without generated nodes",
         apart=ROBUSTNESS_KEYS,
     ),
@@ -69,7 +69,11 @@ FEDNI_CENTROIDS = Method(
     family="federated",
     topology="federated",
     comparison=Comparison(
-        "localgcn", "centralgcn", "The twins have no centroids.", other_model="without centroids", apart=ROBUSTNESS_KEYS
+        "localgcn",
+        "centralgcn",
+        "The counterparts have no centroids.",
+        other_model="without centroids",
+        apart=ROBUSTNESS_KEYS,
     ),
     needs=("features", "fused"),
     options={"inpainting": CENTROIDS, "fused": {"cap": None, "edges": "k"}},

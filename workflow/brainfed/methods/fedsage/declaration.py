@@ -35,7 +35,7 @@ FEDSAGE_PLUS = Method(
     comparison=Comparison(
         "localgcn",
         "centralgcn",
-        "FedSage+ trains GraphSAGE; its twins are graph convolutional networks.",
+        "FedSage+ trains GraphSAGE; its counterparts are graph convolutional networks.",
         other_model="another model",
         apart=ROBUSTNESS_KEYS,
     ),

@@ -115,7 +115,7 @@ RIDGE_FEDERATED = Method(
     comparison=Comparison(
         "ridge-local",
         "ridge-central",
-        "The twins choose their penalty by leave-one-out, the federated ridge by inner folds.",
+        "The counterparts choose their penalty by leave-one-out, the federated ridge by inner folds.",
         apart=APART,
     ),
     crossing=CROSSING,

@@ -220,7 +220,7 @@ STGCN_LOCAL = Method(
     quick={"epochs": 2, **QUICK_STGCN},
     variants={"stgcn-local": {}},
 )
-"""The network of every institution alone, the local twin of FGLBC."""
+"""The network of every institution alone, the local counterpart of FGLBC."""
 
 STGCN_CENTRAL = Method(
     name="stgcn-central",
@@ -252,7 +252,7 @@ GNN_LOCAL = Method(
     quick={"epochs": 2, **QUICK_REGION_GNN},
     variants={"gnn-local": {}},
 )
-"""The network without convolution over time of every institution alone, the local twin of FedGNN."""
+"""The network without convolution over time of every institution alone, the local counterpart of FedGNN."""
 
 GNN_CENTRAL = Method(
     name="gnn-central",
@@ -277,7 +277,7 @@ FEDAVG_STGCN = Method(
     entry="brainfed.methods.fglbc.train:train_fedavg",
     family="federated",
     topology="federated",
-    comparison=Comparison("stgcn-local", "stgcn-central", "The twins train without noise.", apart=PRIVACY_KEYS),
+    comparison=Comparison("stgcn-local", "stgcn-central", "The counterparts train without noise.", apart=PRIVACY_KEYS),
     needs=("series",),
     on_request=("fedavg-dp", "fedavg-no-dp"),
     crossing=Crossing({**STGCN_TENSORS, **MEAN_ADJACENCY}, between_sites={}, leaves_out=True),
@@ -294,7 +294,7 @@ FEDGNN = Method(
     entry="brainfed.methods.fglbc.train:train_fedgnn",
     family="federated",
     topology="federated",
-    comparison=Comparison("gnn-local", "gnn-central", "The twins train without noise.", apart=PRIVACY_KEYS),
+    comparison=Comparison("gnn-local", "gnn-central", "The counterparts train without noise.", apart=PRIVACY_KEYS),
     needs=("series",),
     on_request=("fedgnn-dp", "fedgnn-no-dp"),
     crossing=Crossing({**REGION_GNN_TENSORS, **MEAN_ADJACENCY}, between_sites={}, leaves_out=True),
@@ -334,7 +334,7 @@ FGLBC = Method(
     comparison=Comparison(
         "stgcn-local",
         "stgcn-central",
-        "The twins train without noise.",
+        "The counterparts train without noise.",
         apart=("aggregation", "temperature", "components", *PRIVACY_KEYS),
     ),
     needs=("series",),

@@ -185,8 +185,8 @@ DISTILLED_TENSORS: Mapping[str, tuple[str, ...]] = {
 COMPARISON = Comparison(
     "recurrent-local",
     "recurrent-central",
-    "The twins keep all their training subjects at home, or pool all of them; no public set is needed. The kinds of "
-    "their networks are settings of their own.",
+    "The counterparts keep all their training subjects at home, or pool all of them; no public set is needed. The "
+    "kinds of their networks are settings of their own.",
     apart=(
         "model", "models", "assignment", "global_epochs", "alpha", "beta", "gamma", "epsilon", "xi", "momentum",
         "gcna_training", "without", "self_evaluation", "pool", "consensus", "diversity", "ensemble", *ROBUSTNESS_KEYS,
@@ -207,7 +207,7 @@ RECURRENT_LOCAL = Method(
     quick=QUICK_CROPS,
     variants={"recurrent-local": {}},
 )
-"""Every institution's network on all its own training subjects, the local twin of GAHFL."""
+"""Every institution's network on all its own training subjects, the local counterpart of GAHFL."""
 
 RECURRENT_CENTRAL = Method(
     name="recurrent-central",

@@ -98,7 +98,7 @@ SELFTRAIN = Method(
     quick={"epochs": 3},
     variants={"selftrain": {}},
 )
-"""Self-train: the network of every institution alone, the local twin of the federated ones (Xie et al. 2021)."""
+"""Self-train: the network of every institution alone, the local counterpart of the federated ones (Xie et al. 2021)."""
 
 
 @dataclass(frozen=True)

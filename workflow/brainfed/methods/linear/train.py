@@ -24,13 +24,13 @@ from brainfed.samples import (
     Outcome,
     View,
     choose_cost,
+    duplicate_groups,
     first_view,
     fit_scaling,
     inner_folds,
     institution_folds,
     require_training_subjects,
     scaled,
-    twin_groups,
 )
 
 # Local and central training of a linear model over all folds of a repeat.
@@ -54,14 +54,14 @@ class TrainingSet:
     Attributes:
         span: the n training subjects.
         labels: (n,) in {0, 1}, both present; 1 for one class if there are more than two.
-        twins: (n,) position of the first identical subject.
+        duplicates: (n,) position of the first identical subject.
         seed: seed of the inner folds.
         inner: (n,) inner folds that the institutions deal for themselves; empty where the task reads none.
     """
 
     span: TrainingSpan
     labels: IntArray
-    twins: IntArray
+    duplicates: IntArray
     seed: int
     inner: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
@@ -137,8 +137,8 @@ def _models(task: LinearTask, inputs: MethodInputs, fold: int, pool: BoolArray) 
     rows = pool & inputs.training(fold)
     features = _features(inputs, fold, rows)
     labels = inputs.labels[fold, rows]
-    twins = twin_groups(first_view(inputs, fold)[rows])
-    alike = labels.min() == labels.max() or twins.max() == 0
+    duplicates = duplicate_groups(first_view(inputs, fold)[rows])
+    alike = labels.min() == labels.max() or duplicates.max() == 0
     institutions = np.unique(inputs.institution[pool])
     owner = inputs.institutions[institutions[0]] if len(institutions) == 1 else "pool"
     seed = inputs.streams.key("inner folds", owner, fold)
@@ -152,7 +152,7 @@ def _models(task: LinearTask, inputs: MethodInputs, fold: int, pool: BoolArray) 
             share = float(own.mean())
             constant = 2 * share - 1 if task.kind == "margin" else float(logit(share))
             return LinearModel(np.zeros(features.shape[1]), constant)
-        return task.fit(TrainingSet(span, own, twins, seed, inner))
+        return task.fit(TrainingSet(span, own, duplicates, seed, inner))
 
     return tuple(model((labels == code).astype(np.int64)) for code in _modelled(inputs))
 
@@ -235,7 +235,7 @@ def _response(task: LinearTask, models: Models, features: FloatArray) -> Float64
 # a = G t, where G = (K + alpha I)^-1 within the vectors that sum to 0. Leaving out the subjects g
 # changes their error to (G_gg)^-1 a_g (Cawley 2006, "Leave-one-out cross-validation based model
 # selection criteria for weighted LS-SVMs", eq. 10), so one eigendecomposition serves all penalties.
-# A subject is left out together with its twins.
+# A subject is left out together with its duplicates.
 
 
 def train_ridge(inputs: MethodInputs, settings: RidgeSettings, run: Run) -> Outcome:
@@ -252,7 +252,7 @@ def fit_ridge(subjects: TrainingSet, alphas: Sequence[float]) -> LinearModel:
     targets = 2.0 * subjects.labels.astype(np.float64) - 1.0
     strongest_first = sorted(alphas, reverse=True)
     errors = [
-        np.mean(left_out_errors(values, vectors, targets, subjects.twins, alpha) ** 2) for alpha in strongest_first
+        np.mean(left_out_errors(values, vectors, targets, subjects.duplicates, alpha) ** 2) for alpha in strongest_first
     ]
     alpha = strongest_first[int(np.argmin(errors))]
     return subjects.span.model(dual_coefficients(values, vectors, targets, alpha), float(targets.mean()))
@@ -289,13 +289,13 @@ def dual_coefficients(values: Float64, vectors: Float64, targets: Float64, alpha
     return np.asarray(vectors @ ((vectors.T @ centred) / (values + alpha)))
 
 
-def left_out_errors(values: Float64, vectors: Float64, targets: Float64, twins: IntArray, alpha: float) -> Float64:
-    """Target minus prediction (n,) of every subject, by the model trained without it and its twins."""
+def left_out_errors(values: Float64, vectors: Float64, targets: Float64, duplicates: IntArray, alpha: float) -> Float64:
+    """Target minus prediction (n,) of every subject, by the model trained without it and its duplicates."""
     n = len(targets)
     dual = dual_coefficients(values, vectors, targets, alpha)
     errors = dual / (np.square(vectors) @ (1.0 / (values + alpha)) - 1.0 / (alpha * n))
-    for first in np.flatnonzero(np.bincount(twins, minlength=n) > 1):
-        group = np.flatnonzero(twins == first)
+    for first in np.flatnonzero(np.bincount(duplicates, minlength=n) > 1):
+        group = np.flatnonzero(duplicates == first)
         block = (vectors[group] / (values + alpha)) @ vectors[group].T - 1.0 / (alpha * n)
         errors[group] = np.linalg.solve(block, dual[group])
     return np.asarray(errors)
@@ -332,7 +332,7 @@ def fit_svm(subjects: TrainingSet, costs: Sequence[float]) -> LinearModel:
                 hard[kept.tobytes()] = machine
         return np.asarray(machine.decision_function(gram[np.ix_(held_out, kept)]))
 
-    cost = choose_cost(costs, labels, inner_folds(labels, subjects.twins, subjects.seed), margins, _error)
+    cost = choose_cost(costs, labels, inner_folds(labels, subjects.duplicates, subjects.seed), margins, _error)
     machine = _machine(cost).fit(gram, labels)
     dual = np.zeros(len(labels))
     dual[machine.support_] = machine.dual_coef_[0]
@@ -362,7 +362,7 @@ def train_logistic(inputs: MethodInputs, settings: LogisticSettings, run: Run) -
 def fit_logistic(subjects: TrainingSet, costs: Sequence[float]) -> LinearModel:
     """The logistic regression of the best cost, fitted to all the training subjects."""
     coordinates, back = subjects.span.coordinates()
-    labels, folds = subjects.labels, inner_folds(subjects.labels, subjects.twins, subjects.seed)
+    labels, folds = subjects.labels, inner_folds(subjects.labels, subjects.duplicates, subjects.seed)
     place = {(cost, fold): place for place, (fold, cost) in enumerate(product(range(int(folds.max()) + 1), costs))}
     fits = Fits(
         coordinates,

@@ -31,10 +31,10 @@ from brainfed.samples import (
     FittedModel,
     MethodInputs,
     Outcome,
+    duplicate_groups,
     inner_folds,
     of_two_classes,
     require_training_subjects,
-    twin_groups,
 )
 
 # Institutions that send the loss and the gradient of logistic regressions at the server's point.
@@ -111,8 +111,8 @@ class LogisticClients:
 
 # Federated logistic regression as sums over institutions: the pooled model, with a penalty that inner folds choose.
 #
-# Every institution divides its training subjects into inner folds, twins together. With each gradient of a model that
-# lacks one inner fold it sends one number, the sum of the log losses of its held-out subjects. The penalty of the
+# Every institution divides its training subjects into inner folds, duplicates together. With each gradient of a model
+# that lacks one inner fold it sends one number, the sum of the log losses of its held-out subjects. The penalty of the
 # smallest sum fits the final model.
 
 INNER, INNER_TOLERANCE = "inner-", 1e-2
@@ -245,10 +245,10 @@ def _inner_folds(fitting: Fitting, code: int) -> IntArray:
     part = np.full(len(design.nodes), -1)
     if design.training.any():
         own = design.nodes[design.training]
-        twins = twin_groups(inputs.fold_features(fitting.fold)[own])
+        duplicates = duplicate_groups(inputs.fold_features(fitting.fold)[own])
         labels = np.unique(inputs.labels[fitting.fold, own], return_inverse=True)[1]
         seed = inputs.streams.key("inner folds", inputs.institutions[code], fitting.fold)
-        part[design.training] = inner_folds(labels, twins, seed)
+        part[design.training] = inner_folds(labels, duplicates, seed)
     return part
 
 

@@ -28,7 +28,7 @@ LOCALMLP = Method(
     quick=QUICK_EPOCHS,
     variants={"localmlp": {}, "localmlp-centred": {"centre": "subject"}},
 )
-"""FedMLP's classifier in every institution alone: the local twin of FedMLP.
+"""FedMLP's classifier in every institution alone: the local counterpart of FedMLP.
 
 Nothing crosses institutions except under leave-one-site-out: the other sites' models score the unseen one.
 """
@@ -45,7 +45,7 @@ CENTRALMLP = Method(
     quick=QUICK_EPOCHS,
     variants={"centralmlp": {}, "centralmlp-centred": {"centre": "subject"}},
 )
-"""FedMLP's classifier on the pooled data of all institutions: the pooled twin of FedMLP."""
+"""FedMLP's classifier on the pooled data of all institutions: the pooled counterpart of FedMLP."""
 
 FEDMLP = Method(
     name="fedmlp",

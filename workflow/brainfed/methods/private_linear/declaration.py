@@ -82,10 +82,10 @@ class PrivateMLPSettings(PrivateNetworkSettings):
 
 
 STEPS = (*PRIVACY_KEYS, "rounds", "learning_rate", "balance", "centre")
-"""Settings of private ridge that no twin has."""
+"""Settings of private ridge that no counterpart has."""
 
 NETWORK_STEPS = (*PRIVACY_KEYS, "batch", "optimiser", "learning_rate", "momentum", "row_norm", "centre")
-"""Settings of private networks that no twin has."""
+"""Settings of private networks that no counterpart has."""
 
 RIDGE_TENSORS: Mapping[str, tuple[str, ...]] = {
     "class-counts": ("classes",),
@@ -105,7 +105,7 @@ RIDGE_DP = Method(
     comparison=Comparison(
         "ridge-local",
         "ridge-central",
-        "The twins are not private: they z-score by training subjects and choose a penalty.",
+        "The counterparts are not private: they z-score by training subjects and choose a penalty.",
         apart=STEPS,
     ),
     crossing=Crossing({**RIDGE_TENSORS, **SIZES_TENSORS}),
@@ -123,7 +123,7 @@ FEDTANGENT_DP = Method(
     family="federated",
     topology="federated",
     comparison=Comparison(
-        "tangent-local", "tangent-central", "The twins are not private: they choose a penalty.", apart=STEPS
+        "tangent-local", "tangent-central", "The counterparts are not private: they choose a penalty.", apart=STEPS
     ),
     options={"features": {**TANGENT, "reference": "identity"}},
     crossing=Crossing({**RIDGE_TENSORS, **SIZES_TENSORS}),
@@ -143,7 +143,7 @@ LOGISTIC_DP = Method(
     comparison=Comparison(
         "logistic-local",
         "logistic-central",
-        "The twins are not private: they z-score by training subjects and choose a penalty.",
+        "The counterparts are not private: they z-score by training subjects and choose a penalty.",
         apart=NETWORK_STEPS,
     ),
     crossing=Crossing({"weight-0": ("features", "classes"), "bias-0": ("classes",)}),
@@ -163,7 +163,7 @@ FEDMLP_DP = Method(
     comparison=Comparison(
         "localmlp",
         "centralmlp",
-        "The twins are not private: they z-score by training subjects, and step by Adam.",
+        "The counterparts are not private: they z-score by training subjects, and step by Adam.",
         apart=NETWORK_STEPS,
     ),
     crossing=Crossing(NETWORK_TENSORS),

@@ -136,7 +136,7 @@ ABSENT = {
     "operating": "no run has both classes among its test subjects",
     "subgroups": "no group of ten subjects of each class was tested",
     "traffic": "no method has an AUC",
-    "gain": "no federated method has its local or pooled twin in this experiment",
+    "gain": "no federated method has its local or pooled counterpart in this experiment",
     "learning": "no method of this experiment trains in rounds",
 }
 """Chart -> reason why there is nothing to draw."""

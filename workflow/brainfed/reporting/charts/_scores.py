@@ -1,4 +1,4 @@
-"""Scores as intervals: the answer in one picture, every method's mean, and minus the reference or its twins."""
+"""Scores as intervals: the answer in one picture, every method's mean, and minus the reference or its counterparts."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -270,19 +270,19 @@ def subgroups_chart(
     return chart
 
 
-# Gain of institutions from federation: a method minus its own twins, the same model alone and on pooled data.
+# Gain of institutions from federation: a method minus its own counterparts, the same model alone and on pooled data.
 
 METRIC = "auc"
-SIDES = {"alone": "minus its twin alone", "pooled": "minus its twin on pooled data"}
+SIDES = {"alone": "minus its counterpart alone", "pooled": "minus its counterpart on pooled data"}
 GAIN_PANEL, NUMBERS = 300, (8, 58)
 """Pixels of the axis, and from its end to the two columns of numbers."""
 SIGNED = "datum.value === 0 ? '0' : format(datum.value, '+.3~f')"
 LEAST_RANGE = 0.01
-"""The axis reaches this AUC on both sides: a model that equals its twin differs by rounding alone."""
+"""The axis reaches this AUC on both sides: a model that equals its counterpart differs by rounding alone."""
 
 
 def gain_chart(gain: pd.DataFrame, variants: Sequence[ShownVariant], scored: Scored) -> alt.TopLevelMixin | None:
-    """Left the gain over training alone, right over pooled data; None if no federated method has a twin here.
+    """Left the gain over training alone, right over pooled data; None if no federated method has a counterpart here.
 
     Args:
         gain: `scores.GAIN_COLUMNS`.
@@ -292,12 +292,12 @@ def gain_chart(gain: pd.DataFrame, variants: Sequence[ShownVariant], scored: Sco
     shown = [variant for variant in by_family(variants) if (gain["variant"] == variant.name).any()]
     if not shown:
         return None
-    twins = {variant.name: variant.title for variant in variants}
+    titles = {variant.name: variant.title for variant in variants}
     chosen = gain[gain["metric"] == METRIC].dropna(subset=["mean"])
     panels: list[Panel] = []
     for side in SIDES:
         own = chosen[chosen["against"] == side]
-        means = pd.DataFrame([_mean_gain(own, side, variant, scored, twins) for variant in shown])
+        means = pd.DataFrame([_mean_gain(own, side, variant, scored, titles) for variant in shown])
         panels.append(_gain_panel(own, means, shown, f"AUC {SIDES[side]}", named=not panels))
     return alt.hconcat(*panels, spacing=110).add_params(FILTER)
 
@@ -330,7 +330,7 @@ def _gain_panel(
         x="mean:Q",
         y=y,
         color=colour,
-        tooltip=tooltip("method", "twin", "gained", "95 % interval", "better off", "runs"),
+        tooltip=tooltip("method", "counterpart", "gained", "95 % interval", "better off", "runs"),
     )
     numbers = [
         rows.mark_text(align="left", dx=away).encode(x=alt.value(GAIN_PANEL), y=y, text=f"{column}:N")
@@ -347,21 +347,21 @@ def _gain_panel(
 
 
 def _mean_gain(
-    gain: pd.DataFrame, side: str, variant: ShownVariant, scored: Scored, twins: Mapping[str, str]
+    gain: pd.DataFrame, side: str, variant: ShownVariant, scored: Scored, titles: Mapping[str, str]
 ) -> dict[str, object]:
-    """The row of a method: the mean over institutions and runs, without one where it has no such twin."""
+    """The row of a method: the mean over institutions and runs, without one where it has no such counterpart."""
     values = gain.loc[gain["variant"] == variant.name, "mean"].to_numpy(dtype=np.float64)
-    twin = variant.twin(side).name
+    counterpart = variant.counterpart(side).name
     row: dict[str, object] = {"variant": variant.name, "method": variant.title}
-    if not twin or not len(values):
-        return row | {"mean": None, "gained": "no AUC" if twin else "no twin", "share": ""}
-    found = scored.difference(variant.name, twin, METRIC)
+    if not counterpart or not len(values):
+        return row | {"mean": None, "gained": "no AUC" if counterpart else "no counterpart", "share": ""}
+    found = scored.difference(variant.name, counterpart, METRIC)
     better = int((values > 0).sum())
     share = ("equal", "equal in all runs")
     if not found.nothing:
         share = (f"{better}/{len(values)}", f"{better} of {len(values)} institutions")
     return row | {
         "mean": round(found.mean, 4), "gained": signed(found.mean, found.digits), "share": share[0],
-        "better off": share[1], "twin": twins[twin], "runs": found.counted,
+        "better off": share[1], "counterpart": titles[counterpart], "runs": found.counted,
         "95 % interval": found.bounds if found.known else "unknown",
     }  # fmt: skip

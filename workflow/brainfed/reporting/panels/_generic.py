@@ -6,14 +6,16 @@ from brainfed.reporting import METRIC_TITLES, SHOWN_METRICS, Picture, ShownVaria
 from brainfed.reporting.panels._known import Known, Panel, Place
 from brainfed.reporting.tables import (
     Cost,
+    CounterpartRow,
     DifferenceTable,
     ScoreTable,
     ShownPattern,
-    TwinRow,
     ViewRow,
+    counterpart_notes,
+    counterpart_rows,
     difference_table,
     drop_table,
-    missing_twins,
+    missing_counterparts,
     planted_sentences,
     read_audit,
     read_costs,
@@ -21,8 +23,6 @@ from brainfed.reporting.tables import (
     read_strongest,
     score_rows,
     shown_patterns,
-    twin_notes,
-    twin_rows,
     undefined_count,
     view_rows,
     with_totals,
@@ -84,7 +84,7 @@ def _patterns(known: Known) -> Patterns | None:
     )
 
 
-# All scores, every method minus the reference, and every federated method beside its twins.
+# All scores, every method minus the reference, and every federated method beside its counterparts.
 
 
 @dataclass(frozen=True)
@@ -139,27 +139,27 @@ def _tests(known: Known) -> Tests:
 
 
 @dataclass(frozen=True)
-class Twins:
+class Counterparts:
     """Every federated method beside the same model alone and on pooled data.
 
     Attributes:
         rows: two a federated method.
-        missing: sentences on methods without a twin.
-        notes: settings that changed nothing, and other differences between methods and twins.
+        missing: sentences on methods without a counterpart.
+        notes: settings that changed nothing, and other differences between methods and counterparts.
         gain_note: what local training and a dot of the figure are; empty if nothing is to be said.
     """
 
-    rows: list[TwinRow]
+    rows: list[CounterpartRow]
     missing: list[str]
     notes: list[str]
     gain_note: str
 
 
-def _twins(known: Known) -> Twins | None:
+def _counterparts(known: Known) -> Counterparts | None:
     variants = known.outline.variants
-    rows = twin_rows(variants, known.scored, known.gain)
-    notes = [*known.idle, *twin_notes(variants)]
-    return Twins(rows, missing_twins(rows), notes, _gain_note(known)) if rows else None
+    rows = counterpart_rows(variants, known.scored, known.gain)
+    notes = [*known.idle, *counterpart_notes(variants)]
+    return Counterparts(rows, missing_counterparts(rows), notes, _gain_note(known)) if rows else None
 
 
 def _gain_note(known: Known) -> str:
@@ -206,7 +206,7 @@ GENERIC: tuple[Panel, ...] = (
     Panel("own-figure", Place.OPENING, lambda known: known.picture, "panels/own-figure.html.j2"),
     Panel("scopes", Place.BEFORE_SCORES, _scopes, "panels/scopes.html.j2"),
     Panel("scores", Place.SCORES, _scores, "panels/scores.html.j2"),
-    Panel("twins", Place.SCORES, _twins, "panels/twins.html.j2"),
+    Panel("counterparts", Place.SCORES, _counterparts, "panels/counterparts.html.j2"),
     Panel("tests", Place.SCORES, _tests, "panels/tests.html.j2"),
     Panel(
         "predictions", Place.SCORES,

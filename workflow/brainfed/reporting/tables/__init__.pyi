@@ -10,7 +10,7 @@ from ._follow import write_followed
 from ._patterns import ShownPattern, read_strongest, planted_sentences, ViewRow, view_rows, shown_patterns, end_name
 from ._scores import (
     SCOPE_TITLES, Cell, score_cell, Row, ScoreTable, DifferenceTable, without_effect, score_rows, undefined_count,
-    difference_table, TwinRow, twin_rows, missing_twins, twin_notes,
+    difference_table, CounterpartRow, counterpart_rows, missing_counterparts, counterpart_notes,
 )
 from ._robustness import (
     Drop, read_drops, drop_table, poison_finding, ATTACK_TITLES, AuditTable, Leak, read_audit, read_leaks,
@@ -26,7 +26,8 @@ __all__ = [
     "write_followed",
     "ShownPattern", "read_strongest", "planted_sentences", "ViewRow", "view_rows", "shown_patterns", "end_name",
     "SCOPE_TITLES", "Cell", "score_cell", "Row", "ScoreTable", "DifferenceTable", "without_effect", "score_rows",
-    "undefined_count", "difference_table", "TwinRow", "twin_rows", "missing_twins", "twin_notes",
+    "undefined_count", "difference_table", "CounterpartRow", "counterpart_rows", "missing_counterparts",
+    "counterpart_notes",
     "Drop", "read_drops", "drop_table", "poison_finding", "ATTACK_TITLES", "AuditTable", "Leak",
     "read_audit", "read_leaks", "spent",
     "Characteristic", "characteristics", "Ways", "read_ways", "Count", "FlowStep", "flow_steps",

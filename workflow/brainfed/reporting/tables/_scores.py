@@ -164,29 +164,29 @@ def _p_cell(p: float) -> Cell:
     return Cell(p_short(p), p, marked=p < SIGNIFICANT) if np.isfinite(p) else Cell(NONE)
 
 
-# Every federated method with its twins: the same or the nearest model, trained locally and on pooled data.
+# Every federated method with its counterparts: the same or the nearest model, trained locally and on pooled data.
 
 SIDES = {"alone": "alone", "pooled": "pooled data"}
 
 
 @dataclass(frozen=True)
-class TwinRow:
-    """One federated method and one twin.
+class CounterpartRow:
+    """One federated method and one counterpart.
 
     Attributes:
-        score, twin_score: mean AUCs.
+        score, counterpart_score: mean AUCs.
         side: `alone` or `pooled data`.
-        twin: None if the experiment has none.
-        auc, accuracy: federated minus twin.
+        counterpart: None if the experiment has none.
+        auc, accuracy: federated minus counterpart.
         better: number of institutions with a higher mean AUC with federation, and the total.
-        missing: reason for a missing twin, or the variant to add to the config.
+        missing: reason for a missing counterpart, or the variant to add to the config.
     """
 
     variant: ShownVariant
     score: Interval
     side: str
-    twin: ShownVariant | None = None
-    twin_score: Interval | None = None
+    counterpart: ShownVariant | None = None
+    counterpart_score: Interval | None = None
     auc: Interval | None = None
     accuracy: Interval | None = None
     better: tuple[int, int] = (0, 0)
@@ -194,44 +194,44 @@ class TwinRow:
 
     @property
     def equal(self) -> bool:
-        """Whether method and twin have one AUC in every run."""
+        """Whether method and counterpart have one AUC in every run."""
         return self.auc is not None and self.auc.nothing
 
 
-def twin_rows(variants: Sequence[ShownVariant], scored: Scored, gain: pd.DataFrame) -> list[TwinRow]:
+def counterpart_rows(variants: Sequence[ShownVariant], scored: Scored, gain: pd.DataFrame) -> list[CounterpartRow]:
     """Two rows a federated method: of all variants of the experiment, their runs and `scores.GAIN_COLUMNS`."""
     held = {variant.name: variant for variant in variants}
     rows = []
     for variant in by_family(variants):
         for side, title in SIDES.items():
-            if side not in variant.twins:
+            if side not in variant.counterparts:
                 continue
-            score, twin = scored.interval(variant.name, METRIC), variant.twins[side]
-            if twin.name not in held:
-                rows.append(TwinRow(variant, score, title, missing=twin.missing))
+            score, counterpart = scored.interval(variant.name, METRIC), variant.counterparts[side]
+            if counterpart.name not in held:
+                rows.append(CounterpartRow(variant, score, title, missing=counterpart.missing))
                 continue
             chosen = (gain["variant"] == variant.name) & (gain["against"] == side) & (gain["metric"] == METRIC)
             means = gain[chosen]["mean"].dropna()
             rows.append(
-                TwinRow(
+                CounterpartRow(
                     variant,
                     score,
                     title,
-                    held[twin.name],
-                    scored.interval(twin.name, METRIC),
-                    scored.difference(variant.name, twin.name, METRIC),
-                    scored.difference(variant.name, twin.name, "accuracy"),
+                    held[counterpart.name],
+                    scored.interval(counterpart.name, METRIC),
+                    scored.difference(variant.name, counterpart.name, METRIC),
+                    scored.difference(variant.name, counterpart.name, "accuracy"),
                     (int((means > 0).sum()), len(means)),
                 )
             )
     return rows
 
 
-def missing_twins(rows: Sequence[TwinRow]) -> list[str]:
-    """A sentence for the methods that lack the same twins: which, and what to add."""
-    lacking: dict[str, list[TwinRow]] = {}
+def missing_counterparts(rows: Sequence[CounterpartRow]) -> list[str]:
+    """A sentence for the methods that lack the same counterparts: which, and what to add."""
+    lacking: dict[str, list[CounterpartRow]] = {}
     for row in rows:
-        if row.twin is None:
+        if row.counterpart is None:
             lacking.setdefault(row.variant.title, []).append(row)
     alike: dict[tuple[tuple[str, str], ...], list[str]] = {}
     for title, own in lacking.items():
@@ -240,21 +240,21 @@ def missing_twins(rows: Sequence[TwinRow]) -> list[str]:
 
 
 def _lacks(titles: Sequence[str], missing: dict[str, str]) -> str:
-    """A sentence such as `FedGCN and FedNI have no twin alone or on pooled data here: add localgcn and centralgcn`."""
+    """A sentence such as `FedGCN and FedNI have no counterpart alone or on pooled data here: add localgcn`."""
     sides = " or ".join("alone" if side == SIDES["alone"] else f"on {side}" for side in missing)
     verb = "have" if len(titles) > 1 else "has"
     added = [reason.removeprefix("add ") for reason in missing.values() if reason.startswith("add ")]
     reasons = [reason for reason in missing.values() if not reason.startswith("add ")]
     reasons += [f"add {listed(added)}"] if added else []
-    return f"{listed(titles)} {verb} no twin {sides} here{': ' if reasons else ''}{'; '.join(reasons)}."
+    return f"{listed(titles)} {verb} no counterpart {sides} here{': ' if reasons else ''}{'; '.join(reasons)}."
 
 
-def twin_notes(variants: Sequence[ShownVariant]) -> list[str]:
-    """Other differences between federated methods and their twins than the visible data, each sentence once."""
+def counterpart_notes(variants: Sequence[ShownVariant]) -> list[str]:
+    """Other differences between federated methods and their counterparts than the visible data, each sentence once."""
     notes: dict[str, list[str]] = {}
     for variant in by_family(variants):
         for side in SIDES:
-            for sentence in variant.twin(side).differs:
+            for sentence in variant.counterpart(side).differs:
                 named = notes.setdefault(sentence, [])
                 named += [variant.title] if variant.title not in named else []
     return [f"{', '.join(titles)}: {note}" for note, titles in notes.items()]

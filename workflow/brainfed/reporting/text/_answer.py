@@ -1,8 +1,8 @@
 """The answer of an experiment: its best federated method against the same model without federation and the best.
 
 The federated method is chosen by its score, so its own number is slightly optimistic. It is compared with its own
-twins (the same model alone and on pooled data) and with the strongest variant of every other kind. A claimed gain over
-local training must hold against all local models.
+counterparts (the same model alone and on pooled data) and with the strongest variant of every other kind. A claimed
+gain over local training must hold against all local models.
 """
 
 from collections.abc import Sequence
@@ -14,10 +14,10 @@ from brainfed.evaluation import INSTITUTION, corrected_t_test, institutions_unse
 from brainfed.reporting import Interval, PageTests, Scored, ShownVariant, best, counted, rounded, signed
 
 METRIC = "auc"
-TWIN_ALONE, TWIN_POOLED = "same model alone", "same model, pooled data"
+SAME_ALONE, SAME_POOLED = "same model alone", "same model, pooled data"
 ALONE, POOLED, NO_IMAGING, REFERENCE = "alone", "pooled data", "no imaging", "reference"
-SIDES = {"alone": TWIN_ALONE, "pooled": TWIN_POOLED}
-"""Side of a twin -> its role."""
+SIDES = {"alone": SAME_ALONE, "pooled": SAME_POOLED}
+"""Side of a counterpart -> its role."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Comparison:
     Attributes:
         score: mean of the other variant.
         difference: mean difference with its corrected interval.
-        roles: of the other variant in an answer: `TWIN_ALONE`, `TWIN_POOLED`; the strongest `ALONE`, on `POOLED` data,
+        roles: of the other variant in an answer: `SAME_ALONE`, `SAME_POOLED`; the strongest `ALONE`, on `POOLED` data,
             with `NO_IMAGING`; the config's `REFERENCE` if it is none of these.
     """
 
@@ -44,7 +44,7 @@ class Answer:
     Attributes:
         chosen: the federated variant with the highest mean AUC; None if none ran, or if none has an AUC.
         candidates: number of federated variants, without controls and poisoned ones.
-        comparisons: with its twins, the strongest of every other kind and the config's reference, each once.
+        comparisons: with its counterparts, the strongest of every other kind and the config's reference, each once.
         unseen: whether every institution is tested by models that never saw it.
     """
 
@@ -61,12 +61,12 @@ class Answer:
     @property
     def alone(self) -> Comparison | None:
         """The comparison with the same model alone, else with the strongest one."""
-        return self.against(TWIN_ALONE, ALONE)
+        return self.against(SAME_ALONE, ALONE)
 
     @property
     def pooled(self) -> Comparison | None:
         """The comparison with the same model on pooled data, else with the strongest one."""
-        return self.against(TWIN_POOLED, POOLED)
+        return self.against(SAME_POOLED, POOLED)
 
 
 def find_answer(tests: PageTests) -> Answer:
@@ -79,7 +79,7 @@ def find_answer(tests: PageTests) -> Answer:
         return Answer(None, None, len(federated), (), unseen)
     shown = {variant.name: variant for variant in variants}
     imaging = [variant for variant in variants if variant.family != "baseline"]
-    others = {role: [shown[name].twin(side).name] for side, role in SIDES.items()} | {
+    others = {role: [shown[name].counterpart(side).name] for side, role in SIDES.items()} | {
         ALONE: [variant.name for variant in imaging if variant.trains_alone],
         POOLED: [variant.name for variant in imaging if variant.pools],
         NO_IMAGING: [variant.name for variant in variants if variant.family == "baseline"],
@@ -116,7 +116,7 @@ def verdict(answer: Answer) -> str:
     leading = f"{title}, the best of {answer.candidates} federated methods," if answer.candidates > 1 else title
     reached = f"{leading} reaches an AUC of {answer.score}"
     beside = []
-    for roles in ((TWIN_ALONE, ALONE), (TWIN_POOLED, POOLED)):
+    for roles in ((SAME_ALONE, ALONE), (SAME_POOLED, POOLED)):
         if (found := answer.against(*roles)) is not None:
             role = next(role for role in roles if role in found.roles)
             beside.append(f"{found.difference.as_difference()} beside {_name(role, found, answer)}")
@@ -131,14 +131,14 @@ def _name(role: str, comparison: Comparison, answer: Answer) -> str:
     """Name of a variant in `role`."""
     assert answer.chosen is not None
     title, others = comparison.other.title, answer.unseen
-    if role == TWIN_ALONE and (words := answer.chosen.twin("alone").other_model):
+    if role == SAME_ALONE and (words := answer.chosen.counterpart("alone").other_model):
         return f"{title} {'of the other sites, averaged' if others else 'alone'}, {words}"
-    if role == TWIN_POOLED and (words := answer.chosen.twin("pooled").other_model):
+    if role == SAME_POOLED and (words := answer.chosen.counterpart("pooled").other_model):
         return f"{title} on pooled data, {words}"
     return {
-        TWIN_ALONE: "the same model of the other sites, averaged" if others else "the same model alone",
+        SAME_ALONE: "the same model of the other sites, averaged" if others else "the same model alone",
         ALONE: "the strongest of the other sites\u2019 own models, averaged" if others else "the strongest model alone",
-        TWIN_POOLED: "the same model on pooled data",
+        SAME_POOLED: "the same model on pooled data",
         POOLED: "the strongest model on pooled data",
     }[role]
 
@@ -167,16 +167,16 @@ def sentences(answer: Answer, unread: str = "imaging") -> list[str]:
             "The accuracy of every method stands under Results."
         ]
     said = [_reaches(comparison, answer, unread) + _difference(comparison) for comparison in answer.comparisons]
-    twins = {"local": answer.chosen.twin("alone"), "pooled": answer.chosen.twin("pooled")}
-    missing = {word: twin.missing for word, twin in twins.items() if twin.missing}
+    counterparts = {"local": answer.chosen.counterpart("alone"), "pooled": answer.chosen.counterpart("pooled")}
+    missing = {word: side.missing for word, side in counterparts.items() if side.missing}
     if missing:
         reasons = list(missing.values())
         if any("{" in reason for reason in reasons):
             reasons = ["the variants to add stand under Results, What federation changes"]
         both = [reason.removeprefix("add ") if number else reason for number, reason in enumerate(reasons)]
         joined = " and ".join(both) if all(reason.startswith("add ") for reason in reasons) else "; ".join(reasons)
-        said.append(f"{answer.chosen.title} has no {' or '.join(missing)} twin in this experiment: {joined}.")
-    return [*said, *dict.fromkeys(sentence for twin in twins.values() for sentence in twin.differs)]
+        said.append(f"{answer.chosen.title} has no {' or '.join(missing)} counterpart in this experiment: {joined}.")
+    return [*said, *dict.fromkeys(sentence for side in counterparts.values() for sentence in side.differs)]
 
 
 def _reaches(comparison: Comparison, answer: Answer, unread: str) -> str:

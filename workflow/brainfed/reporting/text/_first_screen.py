@@ -279,8 +279,8 @@ def _answer(answer: Answer, chosen: ShownVariant, score: Interval, situation: Si
 
 
 def _model(found: Comparison, chosen: ShownVariant, side: str) -> str:
-    """Nothing for the same model; the title of another one where the method has no such twin."""
-    same = SIDES[side] in found.roles and not chosen.twin(side).other_model
+    """Nothing for the same model; the title of another one where the method has no such counterpart."""
+    same = SIDES[side] in found.roles and not chosen.counterpart(side).other_model
     return "" if same else f"{found.other.title} "
 
 

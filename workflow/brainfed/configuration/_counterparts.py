@@ -21,14 +21,14 @@ SIDES: tuple[Side, ...] = ("alone", "pooled")
 OPTIMISER = {"learning_rate", "weight_decay"}
 """Settings of the federation that shape the model too, where its counterpart is trained by gradient."""
 SITE_EFFECTS = (
-    "The federated method z-scores features inside each institution, its pooled twin over everybody: their difference "
-    "includes the effect of removing what differs between sites."
+    "The federated method z-scores features inside each institution, its pooled counterpart over everybody: their "
+    "difference includes the effect of removing what differs between sites."
 )
-POISON = "Its twins train on honest data."
+POISON = "Its counterparts train on honest data."
 
 
-def find_twins(variant: Variant, variants: Sequence[Variant]) -> dict[str, dict[str, Any]]:
-    """Side -> the fields of `reporting._variants.Twin`; its name is empty where the experiment has no counterpart.
+def find_counterparts(variant: Variant, variants: Sequence[Variant]) -> dict[str, dict[str, Any]]:
+    """Side -> the fields of `reporting._variants.Counterpart`; the name is empty where the experiment has none.
 
     `variants` are all of the experiment. A variant that is not federated has no counterparts.
     """
@@ -48,11 +48,11 @@ def find_twins(variant: Variant, variants: Sequence[Variant]) -> dict[str, dict[
     }
 
 
-def twins_of(experiment: Experiment) -> dict[str, dict[str, str]]:
+def counterparts_of(experiment: Experiment) -> dict[str, dict[str, str]]:
     """Federated variant -> side -> its counterpart in the experiment; sides without one are left out."""
     named = {}
     for variant in experiment.variants:
-        sides = find_twins(variant, experiment.variants).items()
+        sides = find_counterparts(variant, experiment.variants).items()
         if own := {side: str(fields["name"]) for side, fields in sides if fields["name"]}:
             named[variant.name] = own
     return named

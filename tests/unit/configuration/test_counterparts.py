@@ -3,12 +3,12 @@
 import pytest
 import yaml
 
-from brainfed.configuration import load_plan, twins_of
-from brainfed.configuration._twins import find_twins, topology_of
+from brainfed.configuration import counterparts_of, load_plan
+from brainfed.configuration._counterparts import find_counterparts, topology_of
 from brainfed.methods import METHODS, SHIPPED_VARIANTS
 
 CONFIG = """
-project: twins
+project: counterparts
 cohorts: {demo: {source: simulate}}
 variants:
   quiet: {method: fedgcn, noise: off}
@@ -51,20 +51,20 @@ def experiment_of(tmp_path, *variants):
     return load_plan(content).experiments["methods"]
 
 
-def twins(tmp_path, name, *others):
+def counterparts(tmp_path, name, *others):
     experiment = experiment_of(tmp_path, name, *others)
     own = next(variant for variant in experiment.variants if variant.name == name)
-    return find_twins(own, experiment.variants)
+    return find_counterparts(own, experiment.variants)
 
 
 @pytest.mark.parametrize(("name", "noted"), [("logistic-federated", False), ("logistic-fedavg", True)])
 def test_a_difference_of_a_solver_is_noted_for_that_solver_alone(tmp_path, name, noted):
-    for twin in twins(tmp_path, name, "logistic-local", "logistic-central").values():
-        assert any("no penalty" in sentence for sentence in twin["differs"]) == noted
-        assert not any("`" in sentence for sentence in twin["differs"])
+    for counterpart in counterparts(tmp_path, name, "logistic-local", "logistic-central").values():
+        assert any("no penalty" in sentence for sentence in counterpart["differs"]) == noted
+        assert not any("`" in sentence for sentence in counterpart["differs"])
 
 
-def test_no_sentence_on_a_twin_has_marks_that_a_page_does_not_read():
+def test_no_sentence_on_a_counterpart_has_marks_that_a_page_does_not_read():
     assert not [method.name for method in METHODS.values() if method.comparison and "`" in method.comparison.differs]
 
 
@@ -79,132 +79,134 @@ def test_no_sentence_on_a_twin_has_marks_that_a_page_does_not_read():
         ("logistic-federated", "logistic-local", "logistic-central"),
     ],
 )
-def test_a_federated_variant_has_its_own_twins(tmp_path, name, alone, pooled):
+def test_a_federated_variant_has_its_own_counterparts(tmp_path, name, alone, pooled):
     every = ["localmlp", "centralmlp", "localgcn", "centralgcn", "logistic-local", "logistic-central", "ridge-local"]
-    found = twins(tmp_path, name, *every)
+    found = counterparts(tmp_path, name, *every)
     assert (found["alone"]["name"], found["pooled"]["name"]) == (alone, pooled)
     assert found["alone"]["missing"] == ""
 
 
-def test_every_federated_method_declares_twins_that_train_alone_and_on_pooled_data():
+def test_every_federated_method_declares_counterparts_that_train_alone_and_on_pooled_data():
     for method in METHODS.values():
         assert (method.topology == "federated") == (method.family == "federated") == (method.comparison is not None)
         if method.comparison is not None:
             for side, topology in (("alone", "local"), ("pooled", "central")):
                 settings = SHIPPED_VARIANTS[getattr(method.comparison, side)]
-                twin = METHODS[settings["method"]]
-                assert settings.get("training", twin.topology) == topology
+                counterpart = METHODS[settings["method"]]
+                assert settings.get("training", counterpart.topology) == topology
 
 
-def test_no_other_model_stands_in_for_a_missing_twin(tmp_path):
-    found = twins(tmp_path, "fedmlp", "localgcn", "centralgcn", "ridge-local")
+def test_no_other_model_stands_in_for_a_missing_counterpart(tmp_path):
+    found = counterparts(tmp_path, "fedmlp", "localgcn", "centralgcn", "ridge-local")
     assert found["alone"] == {"name": "", "differs": [], "missing": "add localmlp", "other_model": ""}
     assert found["pooled"]["missing"] == "add centralmlp"
 
 
-def test_methods_whose_twins_have_another_model_say_so(tmp_path):
+def test_methods_whose_counterparts_have_another_model_say_so(tmp_path):
     other = {name: method.comparison.other_model for name, method in METHODS.items() if method.comparison}
     assert {name: words for name, words in other.items() if words} == {
         "fedni": "without generated nodes", "fedni-centroids": "without centroids", "fedsage-plus": "another model"
     }  # fmt: skip
-    (difference,) = twins(tmp_path, "fedsage-plus", "localgcn")["alone"]["differs"]
+    (difference,) = counterparts(tmp_path, "fedsage-plus", "localgcn")["alone"]["differs"]
     assert "GraphSAGE" in difference
-    assert twins(tmp_path, "fedni", "localgcn")["alone"]["differs"] == ["The twins have no generated nodes."]
+    found = counterparts(tmp_path, "fedni", "localgcn")["alone"]
+    assert found["differs"] == ["The counterparts have no generated nodes."]
 
 
 @pytest.mark.parametrize("name", ["fedmlp", "fedgcn", "fedni", "fedsage-plus", "logistic-federated"])
-def test_a_pooled_twin_scales_over_the_pool_and_says_so(tmp_path, name):
-    found = twins(
+def test_a_pooled_counterpart_scales_over_the_pool_and_says_so(tmp_path, name):
+    found = counterparts(
         tmp_path, name, "localmlp", "centralmlp", "localgcn", "centralgcn", "logistic-local", "logistic-central"
     )
     assert any("z-scores features inside each institution" in sentence for sentence in found["pooled"]["differs"])
     assert not any("z-scores" in sentence for sentence in found["alone"]["differs"])
 
 
-def test_without_scaling_a_pooled_twin_removes_the_same(tmp_path):
+def test_without_scaling_a_pooled_counterpart_removes_the_same(tmp_path):
     content = yaml.safe_load(CONFIG)
     content["variants"]["pool"] = {"method": "logistic", "training": "central", "standardise": "none"}
     content["experiments"]["methods"] = {"reference": "raw", "variants": ["raw", "pool"]}
     variants = load_plan(content).experiments["methods"].variants
     raw = next(variant for variant in variants if variant.name == "raw")
-    found = find_twins(raw, variants)["pooled"]
+    found = find_counterparts(raw, variants)["pooled"]
     assert (found["name"], [one for one in found["differs"] if "z-scores" in one]) == ("pool", [])
 
 
 @pytest.mark.parametrize(
-    ("name", "plain", "twin", "line"),
+    ("name", "plain", "counterpart", "line"),
     [
         ("shuffled", "localgcn", "local-shuffled", "a variant {method: localgcn, graph: {shuffle: true}}"),
         ("wide", "localmlp", "local-wide", "a variant {method: localmlp, hidden: [128, 32]}"),
     ],
 )
-def test_a_twin_has_the_same_graph_and_model(tmp_path, name, plain, twin, line):
-    without = twins(tmp_path, name, plain)
+def test_a_counterpart_has_the_same_graph_and_model(tmp_path, name, plain, counterpart, line):
+    without = counterparts(tmp_path, name, plain)
     assert (without["alone"]["name"], without["alone"]["missing"]) == ("", f"add {line}")
-    assert twins(tmp_path, name, plain, twin)["alone"]["name"] == twin
+    assert counterparts(tmp_path, name, plain, counterpart)["alone"]["name"] == counterpart
 
 
-def test_other_features_and_another_scaling_need_twins_of_their_own(tmp_path):
-    assert twins(tmp_path, "rfe", "localmlp")["alone"]["missing"] == (
+def test_other_features_and_another_scaling_need_counterparts_of_their_own(tmp_path):
+    assert counterparts(tmp_path, "rfe", "localmlp")["alone"]["missing"] == (
         "add a variant {method: localmlp, features: {selection: rfe}}"
     )
-    assert twins(tmp_path, "raw", "logistic-local")["alone"]["missing"] == (
+    assert counterparts(tmp_path, "raw", "logistic-local")["alone"]["missing"] == (
         "add a variant {method: logistic, training: local, standardise: none}"
     )
 
 
-def test_a_setting_that_a_twin_lacks_is_named(tmp_path):
-    assert twins(tmp_path, "fedgcn-skip", "localgcn")["alone"]["missing"] == "LocalGCN has no setting skip: linear"
+def test_a_setting_that_a_counterpart_lacks_is_named(tmp_path):
+    found = counterparts(tmp_path, "fedgcn-skip", "localgcn")["alone"]
+    assert found["missing"] == "LocalGCN has no setting skip: linear"
 
 
 def test_a_longer_training_is_named(tmp_path):
-    found = twins(tmp_path, "long", "localmlp")
+    found = counterparts(tmp_path, "long", "localmlp")
     assert found["alone"]["name"] == "localmlp"
     assert found["alone"]["differs"] == ["long trains for 1000 epochs, localmlp for 100."]
 
 
-def test_the_twin_of_a_poisoned_variant_is_not_poisoned_and_said_to_be_so(tmp_path):
-    found = twins(tmp_path, "poisoned", "localmlp", "centralmlp")
+def test_the_counterpart_of_a_poisoned_variant_is_not_poisoned_and_said_to_be_so(tmp_path):
+    found = counterparts(tmp_path, "poisoned", "localmlp", "centralmlp")
     assert (found["alone"]["name"], found["pooled"]["name"]) == ("localmlp", "centralmlp")
-    assert found["alone"]["differs"] == ["Its twins train on honest data."]
-    assert twins(tmp_path, "defended", "localmlp")["alone"]["differs"] == []
+    assert found["alone"]["differs"] == ["Its counterparts train on honest data."]
+    assert counterparts(tmp_path, "defended", "localmlp")["alone"]["differs"] == []
 
 
-def test_a_server_with_a_model_of_its_own_trains_as_long_as_its_pooled_twin(tmp_path):
-    found = twins(tmp_path, "gahfl", "recurrent-local", "recurrent-central")
+def test_a_server_with_a_model_of_its_own_trains_as_long_as_its_pooled_counterpart(tmp_path):
+    found = counterparts(tmp_path, "gahfl", "recurrent-local", "recurrent-central")
     assert (found["alone"]["name"], found["pooled"]["name"]) == ("recurrent-local", "recurrent-central")
-    assert not [sentence for twin in found.values() for sentence in twin["differs"] if "epochs" in sentence]
+    assert not [sentence for side in found.values() for sentence in side["differs"] if "epochs" in sentence]
 
 
-def test_variants_that_are_not_federated_have_no_twin(tmp_path):
+def test_variants_that_are_not_federated_have_no_counterpart(tmp_path):
     experiment = experiment_of(tmp_path, "ridge-central", "localmlp", "fedmlp", "ridge-local", "centralmlp")
-    assert twins_of(experiment) == {"fedmlp": {"alone": "localmlp", "pooled": "centralmlp"}}
+    assert counterparts_of(experiment) == {"fedmlp": {"alone": "localmlp", "pooled": "centralmlp"}}
     assert [topology_of(variant) for variant in experiment.variants] == [
         "central", "local", "federated", "local", "central"
     ]  # fmt: skip
 
 
-def test_a_twin_inside_institutions_has_a_graph_of_the_same_scope(tmp_path):
-    found = twins(tmp_path, "apart", "localgcn", "centralgcn")
+def test_a_counterpart_inside_institutions_has_a_graph_of_the_same_scope(tmp_path):
+    found = counterparts(tmp_path, "apart", "localgcn", "centralgcn")
     assert found["pooled"]["name"] == "centralgcn"
     assert found["alone"]["missing"] == "add a variant {method: localgcn, graph: {scope: local}}"
-    assert twins(tmp_path, "apart", "localgcn", "localgcn-apart")["alone"]["name"] == "localgcn-apart"
-    assert twins(tmp_path, "fedgcn", "localgcn", "localgcn-apart")["alone"]["name"] == "localgcn"
+    assert counterparts(tmp_path, "apart", "localgcn", "localgcn-apart")["alone"]["name"] == "localgcn-apart"
+    assert counterparts(tmp_path, "fedgcn", "localgcn", "localgcn-apart")["alone"]["name"] == "localgcn"
 
 
-def test_a_pooled_twin_has_the_same_reference_of_tangent_features(tmp_path):
-    assert twins(tmp_path, "fedtangent", "tangent-own")["pooled"] == {
+def test_a_pooled_counterpart_has_the_same_reference_of_tangent_features(tmp_path):
+    assert counterparts(tmp_path, "fedtangent", "tangent-own")["pooled"] == {
         "name": "",
         "differs": [],
         "missing": "add tangent-central",
         "other_model": "",
     }
-    assert twins(tmp_path, "thick", "thick-own")["pooled"]["name"] == ""
-    assert twins(tmp_path, "fedtangent", "tangent-own", "tangent-central")["pooled"]["name"] == "tangent-central"
+    assert counterparts(tmp_path, "thick", "thick-own")["pooled"]["name"] == ""
+    assert counterparts(tmp_path, "fedtangent", "tangent-own", "tangent-central")["pooled"]["name"] == "tangent-central"
 
 
-def test_the_advice_on_a_missing_twin_of_views_is_short_and_makes_it(tmp_path, monkeypatch):
-    found = twins(tmp_path, "thick", "ridge-central")
+def test_the_advice_on_a_missing_counterpart_of_views_is_short_and_makes_it(tmp_path, monkeypatch):
+    found = counterparts(tmp_path, "thick", "ridge-central")
     for side, own in (("alone", ""), ("pooled", ", reference: all")):
         text = found[side]["missing"].removeprefix("add a variant ")
         views = f"{{tangent: {{connectivity: tangent{own}, shrinkage: 0.5}}, other: {{weight: 0.2}}}}"
@@ -213,4 +215,4 @@ def test_the_advice_on_a_missing_twin_of_views_is_short_and_makes_it(tmp_path, m
         content["variants"]["advised"] = yaml.safe_load(text)
         content["experiments"]["methods"] = {"reference": "thick", "variants": ["thick", "advised"]}
         experiment = load_plan(content).experiments["methods"]
-        assert find_twins(experiment.variants[0], experiment.variants)[side]["name"] == "advised"
+        assert find_counterparts(experiment.variants[0], experiment.variants)[side]["name"] == "advised"

@@ -25,14 +25,14 @@ from brainfed.runtime import below
 LOSSES = ("feature", "feature_elsewhere")
 
 
-class Visited:
+class OwnersWithTargets:
     """All owners with missing neighbours, under either exchange.
 
     Args:
-        home: code of the visiting owner, a host of its own fGen.
+        home: code of the owner of the fGen that is trained; it is one of the hosts.
 
     Attributes:
-        losses: (rounds, 2) at the visiting owner, and the sum over the others.
+        losses: (rounds, 2) at the owner of fGen, and the sum over the others.
     """
 
     def __init__(self, home: int, owners: Sequence[Owner], rounds: int) -> None:
@@ -59,7 +59,7 @@ class Visited:
 
 # Federated training of an owner's fGen by gradients of all other owners (Zhang et al. 2021, Sec. 4.3).
 #
-# The visiting owner is the server of its own training: it sends fGen's weights, with FedNI's noise on one copy for all
+# The owner of fGen is the server of its training: it sends fGen's weights, with FedNI's noise on one copy for all
 # hosts, and receives the sum of its loss's gradients at every host, itself included. Gradients get no noise: they are
 # orders of magnitude smaller than weights.
 
@@ -67,11 +67,11 @@ WEIGHT, GRADIENT = "fgen.", "fgen-gradient."
 FGEN, OPTIMISER = "fgen/", "adam/"
 
 
-class Hosts(Visited):
-    """All owners with missing neighbours, while the fGen of one visits them.
+class Hosts(OwnersWithTargets):
+    """All owners with missing neighbours, which train the fGen of one.
 
     Args:
-        home: code of the visiting owner, a host of its own fGen.
+        home: code of the owner of the fGen that is trained; it is one of the hosts.
         embeddings: institution -> (t, 128), each by its own encoder.
         wide: of fGen's last layer.
     """
@@ -88,37 +88,37 @@ class Hosts(Visited):
     ) -> None:
         super().__init__(home, owners, rounds)
         self.embeddings, self.shape, self.draws, self.wide = embeddings, shape, draws, wide
-        self._visitors: dict[int, FeatureGenerator] = {}
+        self._borrowed: dict[int, FeatureGenerator] = {}
 
     def receive(self, messages: Mapping[int, Message]) -> None:
         """Borrow fGen's weights; hosts with equal weights share a module, and all modules add to one gradient."""
-        visitors: dict[int, FeatureGenerator] = {}
+        modules: dict[int, FeatureGenerator] = {}
         for message in messages.values():
-            if id(message) not in visitors:
+            if id(message) not in modules:
                 weights = {name.removeprefix(WEIGHT): tensor[0] for name, tensor in message.tensors.items()}
-                visitors[id(message)] = feature_generator(self.shape, weights)
-        self._visitors = {code: visitors[id(message)] for code, message in messages.items()}
+                modules[id(message)] = feature_generator(self.shape, weights)
+        self._borrowed = {code: modules[id(message)] for code, message in messages.items()}
 
     def fit(self, number: int, chosen: Sequence[int]) -> Mapping[int, Message]:
         """FedSage+ L^f of one owner over all hosts: its gradients, summed in one memory as in a secure aggregation.
 
-        Hosts with equal weights are visited at once: one product has the nodes of all of them. The gradients are valid
+        Hosts with equal weights are computed at once: one product has the nodes of all of them. The gradients are valid
         until the next call.
         """
-        visited: dict[FeatureGenerator, list[int]] = {}
+        sharing: dict[FeatureGenerator, list[int]] = {}
         for code in chosen:
-            visited.setdefault(self._visitors[code], []).append(code)
+            sharing.setdefault(self._borrowed[code], []).append(code)
         total: dict[str, Tensor | None] = {}
-        for fgen, codes in visited.items():
+        for fgen, codes in sharing.items():
             for name, parameter in fgen.named_parameters():
                 parameter.grad = total.get(name)
-            for code, loss in zip(codes, self._visit(fgen, codes, number), strict=True):
+            for code, loss in zip(codes, self._add_gradients(fgen, codes, number), strict=True):
                 self.add_loss(number, code, loss)
             total = {name: parameter.grad for name, parameter in fgen.named_parameters()}
         sent = {f"{GRADIENT}{name}": gradient[None] for name, gradient in total.items() if gradient is not None}
         return dict.fromkeys(chosen, Message(sent, plain=frozenset(sent), summed=True))
 
-    def _visit(self, fgen: FeatureGenerator, codes: Sequence[int], number: int) -> list[float]:
+    def _add_gradients(self, fgen: FeatureGenerator, codes: Sequence[int], number: int) -> list[float]:
         """The loss at each host; adds the gradients of their sum to fGen's."""
         expanded = torch.cat(
             [self.draws.expanded(fgen, self.embeddings[code], self.home, "federated", number, code) for code in codes]
@@ -129,8 +129,8 @@ class Hosts(Visited):
         return [float(loss) for loss in losses]
 
 
-class Visitor:
-    """The visiting owner: one step of its fGen a round, by the sum of the hosts' gradients.
+class FGenServer:
+    """The owner of fGen as a server: one step a round, by the sum of the hosts' gradients.
 
     Args:
         fgen: trained in place.
@@ -181,7 +181,7 @@ class Visitor:
 
 # Federated training of fGen under `exchange: raw`, which reveals patients (Zhang et al. 2021, Algorithm 1).
 #
-# Hosts send the embeddings of their nodes once. The visiting owner sends vectors generated from them. Hosts return one
+# Hosts send the embeddings of their nodes once. The owner of fGen sends vectors generated from them. Hosts return one
 # gradient a vector, 2 (generated - true) up to a known factor. Vectors for others come from a noisy copy of fGen, so
 # the training equals that of `exchange: gradients` up to the order of sums.
 
@@ -194,11 +194,11 @@ def embeddings_sent(embeddings: Mapping[int, Tensor]) -> dict[int, Message]:
     return {code: Message({EMBEDDING: embedding[None]}, plain=plain) for code, embedding in embeddings.items()}
 
 
-class RawHosts(Visited):
+class RawHosts(OwnersWithTargets):
     """All owners with missing neighbours; each returns the gradient of the loss by every vector.
 
     Args:
-        home: code of the visiting owner.
+        home: code of the owner of fGen.
     """
 
     def __init__(self, home: int, owners: Sequence[Owner], rounds: int) -> None:
@@ -224,8 +224,8 @@ class RawHosts(Visited):
         return replies
 
 
-class RawVisitor(Visitor):
-    """The visiting owner; it generates vectors from the hosts' embeddings.
+class RawFGenServer(FGenServer):
+    """The owner of fGen as a server; it generates vectors from the hosts' embeddings.
 
     Args:
         embeddings: institution -> (t, 128) of the hosts, in their order.

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from brainfed.runtime import borrowed
+from brainfed.runtime.records._records import QUERIES
 from workflow.project import ALONE, Project, new_project
 
 pytestmark = pytest.mark.workflow
@@ -34,22 +36,17 @@ if any(word.endswith("snakemake") for word in sys.orig_argv):
 """
 
 
-def replaced() -> dict[str, set[str]]:
-    """Snakemake's functions that the library replaces, by the module that asks for them."""
-    from brainfed.runtime.records._records import QUERIES
-
-    found: dict[str, set[str]] = {}
-    for file in (REPOSITORY / "workflow" / "brainfed").rglob("*.py"):
-        for owner, function in PLACE.findall(file.read_text(encoding="utf-8")):
-            names = {f"{owner}.{function}"} if function else {f"{owner}.{name}" for name in QUERIES}
-            found.setdefault(file.name, set()).update(names)
-    return found
+def replaced() -> set[str]:
+    """Snakemake's functions that the library replaces."""
+    files = (REPOSITORY / "workflow" / "brainfed").rglob("*.py")
+    places = [place for file in files for place in PLACE.findall(file.read_text(encoding="utf-8"))]
+    return {f"{owner}.{name}" for owner, function in places for name in ([function] if function else QUERIES)}
 
 
 def test_the_documents_name_what_is_replaced() -> None:
     page = (REPOSITORY / "docs" / "reference" / "borrowed.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`(snakemake[\w.]*:[\w.]+)`", page))
-    assert named == set().union(*replaced().values())
+    assert named == replaced()
 
 
 def test_nothing_else_is_imported_from_inside_snakemake() -> None:
@@ -61,9 +58,23 @@ def test_nothing_else_is_imported_from_inside_snakemake() -> None:
     assert used == public | {"snakemake.persistence"}
 
 
+@pytest.mark.parametrize(
+    ("place", "there"),
+    [
+        ("brainfed.runtime:UserError.no_such", "none"),
+        ("brainfed.no_such:Class.function", "none"),
+        ("brainfed.runtime.jobs._job:Job.device", "none"),  # A property.
+        ("brainfed.runtime.jobs._job:Job.seconds", "self"),
+    ],
+)
+def test_a_part_that_is_no_such_function_is_lacking(place: str, there: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert borrowed(place, ("self", "job"), "it is slower") is None
+    assert f"found {there}; it is slower." in capsys.readouterr().err
+
+
 @pytest.mark.full("A whole run that imports every library anew in each job.")
 def test_a_run_without_them_has_the_same_results(finished: Project, tmp_path: Path) -> None:
-    places = sorted(set().union(*replaced().values()))
+    places = sorted(replaced())
     assert len(places) >= 9
     (tmp_path / "sitecustomize.py").write_text(OTHER_PARAMETERS.format(places=places))
     project = new_project(tmp_path / "project")
@@ -73,12 +84,12 @@ def test_a_run_without_them_has_the_same_results(finished: Project, tmp_path: Pa
         command, cwd=project.folder, env=os.environ | ALONE | {"PYTHONPATH": path}, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    for place in places:
-        module, _, name = place.partition(":")
-        assert re.search(rf"expected {re.escape(name)}\(.*\) in {re.escape(module)}, found", done.stderr) or (
-            # One sentence stands for all queries of the records.
-            name.startswith("PersistenceBase")
-        ), place
+    lacking = re.findall(r"expected ([\w.]+)\(.*\) in ([\w.]+), found", done.stderr)
+    queries = {place for place in places if "PersistenceBase" in place}
+    # One sentence stands for all queries of the records. Whatever parameters a workflow is executed with are passed on.
+    expected_places = {*places} - queries - {"snakemake.workflow:Workflow.execute"}
+    said = {f"{module}:{name}" for name, module in lacking}
+    assert said - queries == expected_places and len(said & queries) == 1, done.stderr
     expected, results = (each.folder / "results" for each in (finished, project))
     files = [file.relative_to(expected) for file in expected.rglob("predictions.parquet")]
     assert len(files) == 3

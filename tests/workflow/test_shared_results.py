@@ -24,7 +24,7 @@ def test_a_run_is_refused_while_another_clone_writes_its_results(finished: Proje
         hold(other_clone, lock_files(tmp_path / "shared", ["tiny"], "another"))
         for words in (["-n"], ["--unlock"]):
             project.snakemake(*words, "tables")
-        refused = project.snakemake("--cores", "1", "--force", "tables", check=False)
+        refused = project.snakemake("--cores", "1", "tables", check=False)
     assert refused.returncode == 1
     said = f"{tmp_path}/shared/tiny: expected no other run that writes these results, found one that runs (on "
     assert said in refused.stdout + refused.stderr

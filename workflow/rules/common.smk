@@ -88,7 +88,7 @@ from brainfed.configuration.layout import (
 from brainfed.configuration.planning import REPEAT, split_content
 from brainfed.configuration.stages.graphs import max_generated
 from brainfed.configuration.stages.registry import KINDS
-from brainfed.runtime import UserError, end_when_asked, run_alone, versions
+from brainfed.runtime import UserError, run_alone, versions
 from brainfed.runtime.devices import (
     announce,
     gpus,
@@ -100,7 +100,6 @@ from brainfed.runtime.records import (
     Records,
     SourceTree,
     code_digest,
-    dated_ahead,
     install,
     keep_whatever_the_dates,
     state_sources,
@@ -160,9 +159,13 @@ def gpus_allowed():
     return limit is None or limit.value is None or limit.value > 0
 
 
-keep_whatever_the_dates(globals())
+keep_whatever_the_dates(globals(), PHENOTYPE_TABLES)
 if workflow.is_main_process:
     announce(gpus_allowed())
+    run_alone(
+        f"{BASE} {PROJECT.project}",
+        lambda: lock_files(Path("results"), PROJECT.cohorts, PROJECT.project),
+    )
     RECORDS = Records(
         Path(".snakemake") / "brainfed-contents.json",
         versions() if PROJECT.library_versions == "rerun" else {},
@@ -234,26 +237,9 @@ def job_needs(mem_mb, runtime):
     }
 
 
-def say_if_dated_ahead(paths):
-    if said := dated_ahead(dict.fromkeys(map(str, paths))):
-        print(said, file=sys.stderr)
-
-
-# No job reads a phenotype table: its values are parameters.
-if workflow.is_main_process:
-    say_if_dated_ahead(PHENOTYPE_TABLES)
-
-
 onstart:
-    end_when_asked()
     if workflow.is_main_process:
-        if workflow.execution_settings.lock:
-            try:
-                run_alone(lock_files(Path("results"), PROJECT.cohorts, PROJECT.project))
-            except UserError as error:
-                raise WorkflowError(str(error)) from None
         RECORDS.announce()
-        say_if_dated_ahead(path for job in workflow.dag.jobs for path in (*job.input, *job.output))
     for name, listing in LISTINGS.items():
         if listing.unlisted:
             print(

@@ -15,7 +15,3 @@ except UserError as error:
     raise WorkflowError(str(error)) from None
 keep_one_timer()
 end_when_asked()
-
-
-onstart:
-    end_when_asked()

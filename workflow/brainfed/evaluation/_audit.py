@@ -270,8 +270,9 @@ def audit(runs: ShadowRuns) -> Iterator[tuple[str, Success]]:
     attacks[LOSS] = loss_threshold(runs)
     for name, statistic in attacks.items():
         yield name, success(statistic, runs.trained, runs.held_out, runs.group)
-    for name, statistic in attacks.items() if split_anew else ():
-        yield name + OTHERS, success(statistic, *others, runs.group)
+    if split_anew:
+        for name, statistic in attacks.items():
+            yield name + OTHERS, success(statistic, *others, runs.group)
 
 
 def other_people(runs: ShadowRuns) -> tuple[BoolArray, BoolArray]:

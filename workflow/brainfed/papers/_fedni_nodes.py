@@ -99,9 +99,9 @@ def count_sentences(generated: Sequence[GeneratedNodes], split: Mapping[str, Any
                 f"{rounded(nodes.each, 2)}: a limit on the nodes decides their number, the prediction decides who gets "
                 "them."
             )
-    sites = "groups of sites" if split["institutions"] == "site_groups" else ""
-    if split["validation"] == "leave_one_site_out" or split["institutions"] == "sites":
-        sites = "sites"
+    by_site = split["validation"] == "leave_one_site_out" or split["institutions"] == "sites"
+    by_group = split["institutions"] == "site_groups"
+    sites = "sites" if by_site else "groups of sites" if by_group else ""
     if sites and any(_is_scaled(nodes.variant) for nodes in generated):
         said.append(
             "The predicted numbers of missing neighbours tend to be too high here: they are scaled as if institutions "

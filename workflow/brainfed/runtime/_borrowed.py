@@ -7,18 +7,19 @@ on without: its results are the same, but it is slower, or computes more again (
 import inspect
 import sys
 from collections.abc import Sequence
+from functools import cache
 from importlib import import_module, metadata
 from threading import Timer
 from time import monotonic
 from typing import Any
 
 
-def borrowed(place: str, parameters: Sequence[str], without: str) -> Any:
+def borrowed(place: str, parameters: Sequence[str] | None, without: str) -> Any:
     """The class of Snakemake that has a function with these parameters; None, after a sentence on stderr, without one.
 
     Args:
         place: `module:Class.function`.
-        parameters: names of the function's parameters.
+        parameters: names of the function's parameters; None: any, as what takes its place passes them on.
         without: what a run lacks then, as the end of a sentence.
     """
     module, _, name = place.partition(":")
@@ -26,18 +27,19 @@ def borrowed(place: str, parameters: Sequence[str], without: str) -> Any:
     try:
         owner = getattr(import_module(module), owner_name)
         there = tuple(inspect.signature(getattr(owner, function_name)).parameters)
-    except (ImportError, AttributeError):
+    except (ImportError, AttributeError, TypeError, ValueError):
         there = None
-    if there == tuple(parameters):
+    if there is not None and (parameters is None or there == tuple(parameters)):
         return owner
     print(
-        f"Snakemake {metadata.version('snakemake')}: expected {name}({', '.join(parameters)}) in {module}, found "
+        f"Snakemake {metadata.version('snakemake')}: expected {name}({', '.join(parameters or ())}) in {module}, found "
         f"{'none' if there is None else ', '.join(there)}; {without}. requirements.lock names a version that has it.",
         file=sys.stderr,
     )
     return None
 
 
+@cache
 def keep_one_timer() -> None:
     """Let Snakemake's scheduler have one timer at a time.
 

@@ -1,17 +1,19 @@
 """How a run ends when it is asked to, and how it has its results for itself."""
 
-import atexit
 import os
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
+from functools import cache, wraps
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from brainfed.runtime._borrowed import borrowed
 from brainfed.runtime._disk import folder_lock
+from brainfed.runtime._errors import UserError
 
 # How Snakemake ends when it is asked to (SIGTERM), and when its terminal is closed (SIGHUP).
 
@@ -19,36 +21,34 @@ ECHO = 1.0
 """Seconds after a request in which a further one is the same: a cluster may signal twice."""
 
 
+@cache
 def end_when_asked() -> None:
     """Let Snakemake end at a second SIGTERM and at a SIGHUP as it does at Ctrl-C, with its jobs and its lock.
 
     The first SIGTERM has it wait for the jobs that run. Its own handler takes a lock in the thread that chooses jobs.
     That thread holds the lock while it chooses, so the handler would wait for it for ever: here it runs in a thread.
-    Snakemake sets it before it calls `onstart`, where this is called again. SIGHUP ended Snakemake where it stood, and
-    left the lock of the working folder behind.
+    SIGHUP ended Snakemake where it stood, and left the lock of the working folder behind.
     """
-    if threading.current_thread() is not threading.main_thread():
-        return
-    theirs = signal.getsignal(signal.SIGTERM)
-    if callable(theirs) and not isinstance(theirs, _Asked):
-        signal.signal(signal.SIGTERM, _Asked(theirs))
-    if signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:
+    scheduler = borrowed(
+        "snakemake.scheduling.job_scheduler:JobScheduler.exit_gracefully",
+        ("self", "args"),
+        "a second SIGTERM does not end a job that hangs",
+    )
+    if scheduler is not None:
+        theirs = scheduler.exit_gracefully
+
+        @wraps(theirs)
+        def in_a_thread(self: Any, number: int = signal.SIGTERM, frame: FrameType | None = None) -> None:
+            asked = getattr(self, "_asked", None)
+            if asked is None:
+                self._asked = time.monotonic()
+                threading.Thread(target=theirs, args=(self,), daemon=True).start()
+            elif time.monotonic() - asked > ECHO:
+                _end_at_once(number, frame)
+
+        scheduler.exit_gracefully = in_a_thread
+    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:
         signal.signal(signal.SIGHUP, _end_at_once)
-
-
-class _Asked:
-    """A handler that runs another one in a thread at the first request, and ends the process at a later one."""
-
-    def __init__(self, first: Callable[[int, FrameType | None], Any]) -> None:
-        self.first = first
-        self.at: float | None = None
-
-    def __call__(self, number: int, frame: FrameType | None) -> None:
-        if self.at is None:
-            self.at = time.monotonic()
-            threading.Thread(target=self.first, args=(number, frame), daemon=True).start()
-        elif time.monotonic() - self.at > ECHO:
-            _end_at_once(number, frame)
 
 
 def _end_at_once(number: int, _frame: FrameType | None) -> None:
@@ -62,23 +62,46 @@ def _end_at_once(number: int, _frame: FrameType | None) -> None:
 
 # One run at a time writes a folder of results, from whichever clone it was started.
 
-_locked = set[Path]()
+_asked: dict[str, Callable[[], Iterable[Path]]] = {}
 
 
-def run_alone(locks: Iterable[Path]) -> None:
-    """Hold these locks until this process ends; those that it holds already stay.
+def run_alone(name: str, locks: Callable[[], Iterable[Path]]) -> None:
+    """Let a run of Snakemake hold these locks from its plan to its end.
 
     Snakemake's own lock lies in `.snakemake` of the folder where it was started, so it does not see another clone that
-    writes the same results.
+    writes the same results. A dry run, `--unlock`, `--nolock` and the processes of jobs take no lock.
 
-    Raises:
-        UserError: another run holds one of them.
+    Args:
+        name: of a workflow; two that one Snakefile imports hold the locks of both.
+        locks: the lock files when the run begins.
     """
-    until_the_end = ExitStack()
-    atexit.register(until_the_end.close)
-    paths = {lock.parent.resolve() / lock.name for lock in locks} - _locked
-    hold(until_the_end, paths)
-    _locked.update(paths)
+    _asked[name] = locks
+    _hold_while_it_runs()
+
+
+@cache
+def _hold_while_it_runs() -> None:
+    workflow = borrowed(
+        "snakemake.workflow:Workflow.execute", None, "two runs that write the same results are not kept apart"
+    )
+    if workflow is None:
+        return
+    from snakemake.exceptions import WorkflowError
+
+    theirs = workflow.execute
+
+    @wraps(theirs)
+    def execute(self: Any, executor_plugin: Any, *arguments: Any, **named: Any) -> Any:
+        writes = self.is_main_process and not executor_plugin.common_settings.dryrun_exec
+        with ExitStack() as stack:
+            if writes and self.execution_settings.lock:
+                try:
+                    hold(stack, (lock for asked in _asked.values() for lock in asked()))
+                except UserError as error:
+                    raise WorkflowError(str(error)) from None
+            return theirs(self, executor_plugin, *arguments, **named)
+
+    workflow.execute = execute
 
 
 def hold(stack: ExitStack, locks: Iterable[Path]) -> None:

@@ -178,7 +178,8 @@ def draw_experiment(
 
     def strongest(names: "pd.Series[str]") -> Sequence[ShownVariant]:
         """The strongest of these variants at each place of training."""
-        return strongest_by_place(runs, [variant for variant in variants if variant.name in set(names)])
+        known = set(names)
+        return strongest_by_place(runs, [variant for variant in variants if variant.name in known])
 
     charts: dict[str, alt.TopLevelMixin | None] = {
         "headline": headline_chart(answer, find_beside(compared), words),

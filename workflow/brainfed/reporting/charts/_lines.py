@@ -49,9 +49,13 @@ def sure(value: float) -> Interval:
     return Interval(value, np.nan, np.nan, 0)
 
 
+ENOUGH = 100
+"""Runs of an interval that comes from people in their place, so that it is drawn."""
+
+
 def over_people(mean: float, low: float, high: float) -> Interval:
-    """An interval that comes from people in place of runs: enough of them to draw it."""
-    return Interval(mean, low, high, 100)
+    """An interval that comes from people in place of runs."""
+    return Interval(mean, low, high, ENOUGH)
 
 
 def numbered(

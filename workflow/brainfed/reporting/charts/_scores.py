@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from brainfed.cohort import DIAGNOSIS_WORDS, ClassWords
-from brainfed.evaluation import INSTITUTION, sensitivities
+from brainfed.evaluation import INSTITUTION
 from brainfed.reporting import (
     METRIC_TITLES,
     SHOWN_METRICS,
@@ -128,6 +128,8 @@ def operating_chart(
     """
     panels: list[Panel] = []
     for specificity in (0.8, 0.95):
+        from brainfed.evaluation import sensitivities  # statsmodels
+
         runs = sensitivities(predictions, specificity).assign(metric="sensitivity", scope=INSTITUTION)
         shown = [variant for variant in by_family(variants) if (runs["variant"] == variant.name).any()]
         if not shown:

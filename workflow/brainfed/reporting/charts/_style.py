@@ -168,9 +168,10 @@ class IntervalRow:
     @property
     def cells(self) -> dict[str, object]:
         """The columns of `dot_rows`; an interval that is not drawn has no width."""
-        low, high = (self.found.low, self.found.high) if self.has_bar else (self.found.mean,) * 2
+        mean = self.found.mean
+        low, high = (self.found.low, self.found.high) if self.has_bar else (mean, mean)
         return {
-            "variant": self.variant.name, "method": self.method, "mean": round(self.found.mean, 4),
+            "variant": self.variant.name, "method": self.method, "mean": round(mean, 4),
             "low": round(low, 4), "high": round(high, 4), "group": self.variant.place,
             "shown": self.shown or self.found.text, "hollow": self.hollow,
             "95 % interval": self.found.bounds if self.has_bar else "unknown", "runs": self.found.counted,

@@ -306,7 +306,8 @@ def draw_connectivity(
 
 
 def _summary(groups: GroupConnectivity) -> dict[str, Any]:
-    row, column, names = *groups.ends(), groups.regions
+    row, column = groups.ends()
+    names = groups.regions
     strongest = [
         {"from": names[row[index]], "to": names[column[index]], "d": round(float(groups.effect[index]), 3)}
         for index in groups.strongest(10)

@@ -10,14 +10,14 @@ import atexit
 import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
 from typing import Any
 
 from snakemake.exceptions import WorkflowError
 
 from brainfed.runtime import UserError, borrowed
-from brainfed.runtime.records._contents import Contents
+from brainfed.runtime.records._contents import Contents, dated_ahead
 from brainfed.runtime.records._made import Made, Roles, contents_of, parts_of, read, record_path, roles_of, write
 
 NO_RECORD = "no record lies beside them"
@@ -283,14 +283,21 @@ def install(records: Records) -> None:
     atexit.register(records.announce)
 
 
-def keep_whatever_the_dates(rules: Mapping[str, Any]) -> None:
-    """Let Snakemake keep outputs that are older than an input: it would delete them at every start anew.
+_tables: list[str] = []
+"""Phenotype tables of our workflows, of which a host may import several."""
 
-    Our records compare contents.
+
+def keep_whatever_the_dates(rules: Mapping[str, Any], tables: Iterable[str]) -> None:
+    """Name the files of a plan that are dated after now, and let Snakemake keep outputs that are older than an input.
+
+    It would delete them at every start anew, as by dates they are not current. Our records compare contents.
 
     Args:
         rules: all names in the rule files of the workflow; jobs of other rules are judged by Snakemake.
+        tables: its phenotype tables, which no job reads: their values are parameters.
     """
+    _tables.extend(tables)
+    _name_dated_ahead()
     dag = borrowed(
         "snakemake.dag:DAG.check_output_mtime",
         ("self", "job", "expanded_output"),
@@ -300,8 +307,27 @@ def keep_whatever_the_dates(rules: Mapping[str, Any]) -> None:
         return
     theirs = dag.check_output_mtime
 
+    @wraps(theirs)
     async def check_output_mtime(self: Any, job: Any, expanded_output: Any) -> None:
         if job.rule.module_globals is not rules or GIVEN not in dict(job.params.items()):
             await theirs(self, job, expanded_output)
 
     dag.check_output_mtime = check_output_mtime
+
+
+@cache
+def _name_dated_ahead() -> None:
+    workflow = borrowed("snakemake.workflow:Workflow._build_dag", ("self",), "files dated after now are not named")
+    if workflow is None:
+        return
+    build = workflow._build_dag
+
+    @wraps(build)
+    def build_dag(self: Any) -> None:
+        build(self)
+        if self.is_main_process:
+            of_jobs = (str(path) for job in self.dag.jobs for path in (*job.input, *job.output))
+            if sentence := dated_ahead(dict.fromkeys((*_tables, *of_jobs))):
+                print(sentence, file=sys.stderr)
+
+    workflow._build_dag = build_dag

@@ -20,7 +20,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 project = "brainfed"
 root_doc = "docs/README"
 include_patterns = [
-    "README.md", "CHANGELOG.md", "ARCHITECTURE.md", "docs/**.md", "config/README.md", "benchmarks/README.md",
+    "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "docs/**.md", "config/README.md",
+    "benchmarks/README.md",
 ]  # fmt: skip
 exclude_patterns = [".venv", ".snakemake", "results", "resources", "tests", "workflow", "_site"]
 extensions = ["myst_parser", "flowchart"]

@@ -4,11 +4,9 @@
 """
 
 import os
-import sys
 import time
 from dataclasses import replace
-from importlib.abc import MetaPathFinder
-from importlib.util import find_spec
+from importlib.machinery import SourceFileLoader
 
 HOME = "brainfed.sites.home"
 KIND, NUMBER = os.environ["BROKEN"].split()
@@ -22,31 +20,24 @@ def broken(array):
     return found
 
 
-class Breaking(MetaPathFinder):
-    """Changes `Home.ask` when it is imported: importing it here would start torch in every process."""
+def breaking(load):
+    """`exec_module` that changes `Home.ask` when it is imported: here, that would start torch in every process."""
 
-    def find_spec(self, name, path, target=None):
-        del path, target
-        if name != HOME:
-            return None
-        sys.meta_path.remove(self)
-        spec = find_spec(name)
-        load = spec.loader.exec_module
+    def exec_module(loader, module):
+        load(loader, module)
+        if module.__name__ != HOME:
+            return
+        ask = module.Home.ask
 
-        def exec_module(module):
-            load(module)
-            ask = module.Home.ask
+        def asking(home, request):
+            if request.kind == "reply" and request.about["round"] == int(NUMBER):
+                arrays = {name: broken(array) for name, array in request.tensors.items()}
+                request = replace(request, tensors=arrays)
+            return ask(home, request)
 
-            def asking(home, request):
-                if request.kind == "reply" and request.about["round"] == int(NUMBER):
-                    arrays = {name: broken(array) for name, array in request.tensors.items()}
-                    request = replace(request, tensors=arrays)
-                return ask(home, request)
+        module.Home.ask = asking
 
-            module.Home.ask = asking
-
-        spec.loader.exec_module = exec_module
-        return spec
+    return exec_module
 
 
 def ahead(clock=time.time):
@@ -56,4 +47,4 @@ def ahead(clock=time.time):
 if KIND == "clock":
     time.time = ahead
 else:
-    sys.meta_path.insert(0, Breaking())
+    SourceFileLoader.exec_module = breaking(SourceFileLoader.exec_module)

@@ -8,16 +8,16 @@ with job(snakemake) as running:
     from brainfed.runtime import write_arrays
     from brainfed.scripting import joint_job
 
-    found = load_covariances(snakemake.input.covariances, sorted(included_subjects(snakemake.input.included)))
+    moments = load_covariances(snakemake.input.covariances, sorted(included_subjects(snakemake.input.included)))
     alone = running.params.settings["reference"] == "identity"
     link = joint_job(running.params, snakemake.output.features).link
     write_arrays(
         snakemake.output.features,
-        {"features": tangent_at_identity(found) if alone else tangent_of_all(found, snakemake.threads, link)},
+        {"features": tangent_at_identity(moments) if alone else tangent_of_all(moments, snakemake.threads, link)},
         {
-            "subjects": list(found.subjects),
-            "regions": list(found.regions),
+            "subjects": list(moments.subjects),
+            "regions": list(moments.regions),
             "settings": running.params.settings,
-            "crossings": [] if alone else list(crossings_of_all(len(found.regions))),
+            "crossings": [] if alone else list(crossings_of_all(len(moments.regions))),
         },
     )

@@ -20,11 +20,11 @@ with job(snakemake) as running:
         features, whole = read_features(files.whole, subjects), read_arrays(files.whole, []).metadata
         regions, crossings = whole["regions"], list(whole["crossings"])
     else:
-        found = load_covariances(files.covariances, subjects)
-        regions, ledger = found.regions, tangent_ledger(len(found.regions))
+        moments = load_covariances(files.covariances, subjects)
+        regions, ledger = moments.regions, tangent_ledger(len(moments.regions))
         joint = joint_job(params, snakemake.output.features)
         features = tangent_of_fold(
-            found, list(institution), training, settings.reference, ledger, snakemake.threads, joint.link, joint.sites
+            moments, list(institution), training, settings.reference, ledger, snakemake.threads, joint.link, joint.sites
         )
         crossings = list(ledger.rows())
     metadata = {"subjects": subjects, "regions": list(regions), "settings": params.settings}

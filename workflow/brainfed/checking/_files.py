@@ -182,12 +182,12 @@ def check_files(name: str, listed: Sequence[ListedSubject], settings: CohortSett
     yield from _absent(name, listed, settings)
     for mistake in unusable_paths(name, settings.tables, settings, listed):
         yield found_at("", mistake)
-    if unnamed := [one.subject for one in listed if one.absence == "no series"]:
+    if unnamed := [row.subject for row in listed if row.absence == "no series"]:
         yield note(f"{len(unnamed)} of {len(listed)} rows name no file and are left out: {named(unnamed)}.", unnamed)
     owners: dict[str, list[str]] = {}
-    for one in listed:
-        if one.has_series:
-            owners.setdefault(str(one.series), []).append(one.subject)
+    for row in listed:
+        if row.has_series:
+            owners.setdefault(str(row.series), []).append(row.subject)
     for path, subjects in owners.items():
         if len(subjects) > 1:
             yield note(
@@ -203,18 +203,18 @@ def _absent(name: str, listed: Sequence[ListedSubject], settings: CohortSettings
     if none_at_all:
         yield from (found_at("", mistake) for mistake in none_at_all)
         return
-    wanted = [one for one in listed if one.absence != EXCLUDED and one.series is not None]
+    wanted = [row for row in listed if row.absence != EXCLUDED and row.series is not None]
     for kind in ("series", "confounds"):
-        without = [one for one in listed if one.absence == f"{kind} file absent"]
+        without = [row for row in listed if row.absence == f"{kind} file absent"]
         if not without:
             continue
-        files, subjects = [getattr(one, kind) for one in without], tuple(one.subject for one in without)
+        files, subjects = [getattr(row, kind) for row in without], tuple(row.subject for row in without)
         remedy = ("" if settings.fetch else "bring the files, ") + remedy_for(settings, kind)
         folders = [file for file in files if Path(file).is_dir()]
-        found = f"a folder at {folders[0]}" if folders else none_but(str(files[0]))
+        entry = f"a folder at {folders[0]}" if folders else none_but(str(files[0]))
         sentence = (
             f"Cohort {name!r}: expected the {kind} file {files[0]} of subject {subjects[0]}, found "
-            f"{found} ({len(without)} of {len(wanted)} are absent: {named(subjects)}); {remedy}, "
+            f"{entry} ({len(without)} of {len(wanted)} are absent: {named(subjects)}); {remedy}, "
             f"or {'set `on_invalid: drop`' if settings.on_invalid == 'error' else 'take the rows out of the table'}."
         )
         yield Finding(severity_of(settings), "", sentence, subjects)
@@ -261,9 +261,9 @@ def check_dates(name: str, settings: CohortSettings) -> Iterator[Finding]:
         return
     inputs = CohortInputs(name, settings, listing)
     files = [*settings.tables, *filter(None, atlas_files(settings)), *inputs.graph_files()]
-    for one in listing.subjects:
-        runs = [path for run in one.runs for path in (run.image, run.confounds, run.mask, *run.sidecars)]
-        files += filter(None, (one.series, one.confounds, *runs))
+    for listed in listing.subjects:
+        runs = [path for run in listed.runs for path in (run.image, run.confounds, run.mask, *run.sidecars)]
+        files += filter(None, (listed.series, listed.confounds, *runs))
     if settings.kind == "morphometry" or further_measures(settings):
         files += inputs.stats_files()
     if said := dated_ahead(dict.fromkeys(files)):

@@ -71,10 +71,10 @@ def check_images(name: str, settings: CohortSettings, *, every_scan: bool) -> Ch
             atlas = load_atlas(settings.atlas, files.parcellation, files.labels)
     regions = len(atlas.regions) if atlas else 0
     bids = settings.source == "bids"
-    found = list_table(name, settings) if bids else read_table(name, settings)
-    if isinstance(found, list):
-        return Checked((*mistakes, *found), (), (), regions)
-    table = found[1] if isinstance(found, tuple) else found
+    listing = list_table(name, settings) if bids else read_table(name, settings)
+    if isinstance(listing, list):
+        return Checked((*mistakes, *listing), (), (), regions)
+    table = listing[1] if isinstance(listing, tuple) else listing
     space = Space(atlas)
     look = look_at_runs if bids else look_at_image
     content = look_at_all(table.listed, lambda listed, refuse: look(listed, settings, space, refuse))
@@ -257,9 +257,9 @@ def read_scans(
 def _in_turn(listed: Iterable[ListedSubject]) -> Iterator[ListedSubject]:
     """The first subject of every site, then the second: a fault of one site's scans is met early."""
     of_site: dict[str, list[ListedSubject]] = {}
-    for one in listed:
-        of_site.setdefault(one.site, []).append(one)
-    return (one for turn in zip_longest(*of_site.values()) for one in turn if one is not None)
+    for subject in listed:
+        of_site.setdefault(subject.site, []).append(subject)
+    return (subject for turn in zip_longest(*of_site.values()) for subject in turn if subject is not None)
 
 
 def _extracted(listed: ListedSubject, settings: CohortSettings, atlas: Atlas | ProbabilisticAtlas) -> RegionSeries:
@@ -305,10 +305,10 @@ def remarks(
     unread = tuple(subject for subject, look in looks.items() if look.measures is None)
     if unread and space.atlas is not None:
         yield note(_unread(len(unread), len(looks), settings), unread)
-    times_of: dict[str, set[float]] = {one.site: set() for one in listed if one.subject in looks}
-    for one in listed:
-        if one.subject in looks and looks[one.subject].tr > 0:
-            times_of[one.site].add(round(looks[one.subject].tr, 3))
+    times_of: dict[str, set[float]] = {row.site: set() for row in listed if row.subject in looks}
+    for row in listed:
+        if row.subject in looks and looks[row.subject].tr > 0:
+            times_of[row.site].add(round(looks[row.subject].tr, 3))
     for name, known in sorted(times_of.items()):
         times, given = sorted(known), settings.tr.get(name)
         if len(times) > 1 and times[-1] > times[0] * (1 + DIFFERENT_TR):

@@ -133,13 +133,13 @@ def concluded(
 
     `place` is the heading of findings on the `content` of files, `regions` the number of regions (0: not known).
     """
-    fixed = {one.subject: Look(0, one.subject) for one in table.listed if one.absence not in (*NAMED_NONE, EXCLUDED)}
+    fixed = {row.subject: Look(0, row.subject) for row in table.listed if row.absence not in (*NAMED_NONE, EXCLUDED)}
     known = fixed | content.looks if settings.on_invalid == "error" else content.looks
     everybody = [
         Person(subject, *table.rows[subject], known[subject].content, known[subject].timepoints)
         for subject in sorted(known)
     ]
-    people = tuple(one for one in everybody if settings.unlabelled == "keep" or one.diagnosis is not None)
+    people = tuple(person for person in everybody if settings.unlabelled == "keep" or person.diagnosis is not None)
     findings = [*table.findings]
     findings += [found_at(place, error, severity_of(settings), (subject,)) for subject, error in content.wrong]
     dropped = {subject for subject, _ in content.wrong} | table.dropped
@@ -148,8 +148,8 @@ def concluded(
     findings += [*content.notes, *collected(place, _duplicates_among, people)]
     stay, excluded, reasons = _exclude_known(place, people, content.looks, table.mean_fd, settings)
     reasons |= {subject: str(error) for subject, error in reversed(content.wrong)}
-    reasons |= {one.subject: one.absence for one in table.listed if one.absence}
-    staying = {one.subject for one in stay}
+    reasons |= {row.subject: row.absence for row in table.listed if row.absence}
+    staying = {person.subject for person in stay}
     leavers = tuple(
         Leaver(subject, site, label, reasons.get(subject, ""))
         for subject, (site, label) in table.rows.items()

@@ -129,7 +129,7 @@ def check_measures(name: str, settings: CohortSettings, _: bool) -> Checked:
     if isinstance(listed, list):
         return Checked(tuple(listed), (), (), 0)
     listing, table = listed
-    identities = {one.subject: str(one.series) for one in listing.subjects if one.has_series}
+    identities = {listed.subject: str(listed.series) for listed in listing.subjects if listed.has_series}
     content, failed = Content(), list[Finding]()
     with failures(place, failed):
         measures = read_measures(identities, settings)
@@ -301,9 +301,9 @@ def needed_bytes(checked: Checked, experiments: Sequence[Experiment]) -> int:
     series = sum(person.timepoints for person in checked.people) * checked.regions
     total = series
     counted: set[str] = set()
-    for experiment in (one for one in experiments if one.default):
+    for experiment in (experiment for experiment in experiments if experiment.default):
         folds = sites if experiment.split.test_folds is None else experiment.split.test_folds
-        for stage in (held for one in experiment.variants for held in one.stages.values()):
+        for stage in (stage for variant in experiment.variants for stage in variant.stages.values()):
             if stage.name not in counted:
                 counted.add(stage.name)
                 parts = (experiment.repeats if stage.split else 1) * (folds if stage.by_fold else 1)

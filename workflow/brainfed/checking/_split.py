@@ -50,7 +50,7 @@ class SplitCheck:
         """Draw the public subjects of every split and ratio, up to the first repeat that lacks some."""
         asking: dict[str, list[tuple[Experiment, Stage]]] = {}
         for experiment in self.experiments:
-            stages = {stage.name: stage for one in experiment.variants if (stage := one.stage("public"))}
+            stages = {stage.name: stage for variant in experiment.variants if (stage := variant.stage("public"))}
             for name, stage in stages.items():
                 asking.setdefault(name, []).append((experiment, stage))
         included, participants = self._tables(self.checked.people, self.checked.sites)
@@ -140,7 +140,7 @@ class SplitCheck:
 
     def connectomes(self) -> Iterator[Finding]:
         """Variants whose graphs would have no edge; a number of regions that is not known is 0."""
-        reading = [one for one in self.experiments if any(variant.stage("connectomes") for variant in one.variants)]
+        reading = [each for each in self.experiments if any(variant.stage("connectomes") for variant in each.variants)]
         if not reading or self.checked.regions == 0:
             return
         try:
@@ -156,7 +156,7 @@ class SplitCheck:
                 repeat, sentence = self._mistake(members, known, alone)
                 if sentence and alone.institutions == "random" and alone.validation == "folds":
                     fewer = [replace(alone, folds=folds) for folds in range(alone.folds - 1, 1, -1)]
-                    works = next((one.folds for one in fewer if not self._mistake(members, known, one)[1]), None)
+                    works = next((trial.folds for trial in fewer if not self._mistake(members, known, trial)[1]), None)
                     sentence += f" This is repeat {repeat}." if alone.repeats > 1 else ""
                     sentence += f" `folds: {works}` works." if works else ""
                 sentences += [sentence] if sentence else []

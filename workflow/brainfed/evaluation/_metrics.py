@@ -25,11 +25,11 @@ def read_predictions(
     parts: list[pd.DataFrame] = []
     for (variant, repeat), path in zip(runs, files, strict=True):
         parts.append(read_table(path, [*KEYS, *further]).assign(variant=variant, repeat=repeat))
-        found, first = score_columns_of(parts[-1]), score_columns_of(parts[0])
-        if not found or found != first:
+        columns, first = score_columns_of(parts[-1]), score_columns_of(parts[0])
+        if not columns or columns != first:
             raise UserError(
-                f"{path}: expected the scores {first or [SCORE]} of {files[0]}, found {found}; delete the file and run "
-                "again."
+                f"{path}: expected the scores {first or [SCORE]} of {files[0]}, found {columns}; delete the file and "
+                "run again."
             )
     return pd.concat(parts, ignore_index=True)
 

@@ -134,12 +134,12 @@ def require_like_tensors(requests: Mapping[int, Packet], names: Mapping[int, str
     if not sent:
         return
     lead, error = usual(sent, len(names))
-    for code, found in sent.items():
-        if found != sent[lead]:
+    for code, description in sent.items():
+        if description != sent[lead]:
             raise error(
                 code,
                 f"site {names[code]!r}: expected {sent[lead]} for {requests[code].about['key']} as of site "
-                f"{names[lead]!r}, found {found}; {SAME_STUDY}",
+                f"{names[lead]!r}, found {description}; {SAME_STUDY}",
             )
 
 
@@ -211,8 +211,7 @@ class Coordinator:
             UserError: institutions ask different things, or send what cannot be aggregated.
         """
         self.lost = ()
-        found = {code: self._again(code, request) for code, request in requests.items()}
-        answered = {code: packet for code, packet in found.items() if packet is not None}
+        answered = {code: packet for code, request in requests.items() if (packet := self._again(code, request))}
         waiting = {code: request for code, request in requests.items() if code not in answered}
         if not waiting or (answered and not late):
             return answered
@@ -306,10 +305,10 @@ class Coordinator:
         if self._secure is None:
             raise UserError("expected open numbers, found numbers to be added up unseen; set `secure_sums: true`.")
         if len(sealed) < self.least:
-            found = ", ".join(repr(self.names[code]) for code in sorted(sealed))
+            senders = ", ".join(repr(self.names[code]) for code in sorted(sealed))
             key = next(iter(sealed.values())).about["key"]
             raise UserError(
-                f"{key}: expected numbers of at least {self.least} sites to add up unseen, found those of {found}; "
+                f"{key}: expected numbers of at least {self.least} sites to add up unseen, found those of {senders}; "
                 "start the coordinator again when the others are back, it goes on from here."
             )
         return self._secure(sealed, bounds_of(sealed, self.names), needs_all)

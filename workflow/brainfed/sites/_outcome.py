@@ -158,7 +158,7 @@ class ExperimentResult:
     @property
     def reference(self) -> VariantResult:
         """The variant that the others are compared with."""
-        return next(one for one in self.variants if one.variant.name == self.experiment.reference)
+        return next(result for result in self.variants if result.variant.name == self.experiment.reference)
 
     @property
     def expected(self) -> int:
@@ -170,9 +170,9 @@ class ExperimentResult:
         """Folds of sites that no variant has a row of."""
         return self.expected - sum(site.rows for site in self.sites)
 
-    def difference(self, one: VariantResult, other: VariantResult) -> Interval:
+    def difference(self, outcome: VariantResult, other: VariantResult) -> Interval:
         """Balanced accuracy of one variant minus that of another, of all sites together, paired by run."""
-        own, others = in_both(one.folds, other.folds)
+        own, others = in_both(outcome.folds, other.folds)
         first, second = by_run(own, METRIC), by_run(others, METRIC)
         runs = [first[run] - second[run] for run in first if run in second]
         value = of_all(own, METRIC) - of_all(others, METRIC)
@@ -218,10 +218,10 @@ def _interval(value: float, runs: Sequence[float], ratio: float | None) -> Inter
     return Interval(value, *bounds, len(runs))
 
 
-def _inside(found: Interval) -> Interval:
+def _inside(interval: Interval) -> Interval:
     """Bounds of a share inside [0, 1]."""
-    low, high = np.clip([found.low, found.high], 0.0, 1.0)
-    return Interval(found.mean, float(low), float(high), found.runs)
+    low, high = np.clip([interval.low, interval.high], 0.0, 1.0)
+    return Interval(interval.mean, float(low), float(high), interval.runs)
 
 
 def _tested(folds: Sequence[TestedFold], noun: str) -> TestedPeople | None:
@@ -268,19 +268,19 @@ def score_table(result: ExperimentResult, words: ClassWords) -> Table:
         *(titles[metric] for metric in metrics),
         Head("AUC", "mean of the sites"),
     ]
-    best = max((one.score.mean for one in result.variants if np.isfinite(one.score.mean)), default=np.nan)
+    best = max((outcome.score.mean for outcome in result.variants if np.isfinite(outcome.score.mean)), default=np.nan)
     rows = []
-    for one in result.variants:
-        first = _cell(one.score, marked=one.score.mean == best) if one.folds else Cell(NONE, note="no row")
-        cells = [first, _across(one.across), *(_cell(one.values[metric]) for metric in (*metrics, AUC))]
-        rows.append(Row(one.variant, tuple(cells)))
+    for outcome in result.variants:
+        first = _cell(outcome.score, marked=outcome.score.mean == best) if outcome.folds else Cell(NONE, note="no row")
+        cells = [first, _across(outcome.across), *(_cell(outcome.values[metric]) for metric in (*metrics, AUC))]
+        rows.append(Row(outcome.variant, tuple(cells)))
     return Table(heads, rows)
 
 
 def site_table(result: ExperimentResult, words: ClassWords) -> Table:
     """Balanced accuracy at each site and of all together, below each the difference from the reference."""
     heads = [Head(site.name, by_class(site.people, words)) for site in result.sites]
-    rows = [Row(one.variant, tuple(_site_cells(result, one, words))) for one in result.variants]
+    rows = [Row(outcome.variant, tuple(_site_cells(result, outcome, words))) for outcome in result.variants]
     return Table([Head("all sites together"), *heads], rows)
 
 
@@ -295,46 +295,46 @@ def undefined(result: ExperimentResult) -> list[str]:
     return [
         site.name
         for site in result.sites
-        if site.rows and not any(np.isfinite(one.at_sites[site.name]) for one in result.variants)
+        if site.rows and not any(np.isfinite(outcome.at_sites[site.name]) for outcome in result.variants)
     ]
 
 
-def _site_cells(result: ExperimentResult, one: VariantResult, words: ClassWords) -> list[Cell]:
+def _site_cells(result: ExperimentResult, outcome: VariantResult, words: ClassWords) -> list[Cell]:
     reference = result.reference
     cells = []
     for site in result.sites:
-        value = one.at_sites[site.name]
+        value = outcome.at_sites[site.name]
         if not np.isfinite(value):
-            cells.append(Cell(NONE, note=_why(one, site.name, site.people, words)))
+            cells.append(Cell(NONE, note=_why(outcome, site.name, site.people, words)))
             continue
         difference = value - reference.at_sites[site.name]
-        shown = one is not reference and np.isfinite(difference)
+        shown = outcome is not reference and np.isfinite(difference)
         cells.append(Cell(rounded(value, 2), value, signed(difference, 2) if shown else ""))
     note = ""
-    if one is not reference and reference.folds:
-        difference_of_all = result.difference(one, reference)
+    if outcome is not reference and reference.folds:
+        difference_of_all = result.difference(outcome, reference)
         note = difference_of_all.as_difference() if np.isfinite(difference_of_all.mean) else ""
-    return [Cell(rounded(one.score.mean, 2), one.score.mean, note), *cells]
+    return [Cell(rounded(outcome.score.mean, 2), outcome.score.mean, note), *cells]
 
 
-def _why(one: VariantResult, site: str, people: Mapping[int, int], words: ClassWords) -> str:
+def _why(outcome: VariantResult, site: str, people: Mapping[int, int], words: ClassWords) -> str:
     """Reason for a dash."""
-    if not at_site(one.folds, site):
+    if not at_site(outcome.folds, site):
         return "no row"
     absent = [(words.many if words.count == 2 else words.short)[code] for code in words.shown if not people[code]]
     return f"no {' or '.join(absent)}" if absent else "a class is missing"
 
 
-def _cell(found: Interval, *, marked: bool = False) -> Cell:
-    if not np.isfinite(found.mean):
+def _cell(interval: Interval, *, marked: bool = False) -> Cell:
+    if not np.isfinite(interval.mean):
         return Cell(NONE)
-    bounds = f"{rounded(found.low, found.digits)} to {rounded(found.high, found.digits)}"
-    return Cell(found.text, found.mean, bounds if found.known and not found.few else "", marked)
+    bounds = f"{rounded(interval.low, interval.digits)} to {rounded(interval.high, interval.digits)}"
+    return Cell(interval.text, interval.mean, bounds if interval.known and not interval.few else "", marked)
 
 
-def _across(found: Interval) -> Cell:
+def _across(interval: Interval) -> Cell:
     """Of sites, few as they are: its width is the message."""
-    if not np.isfinite(found.mean):
+    if not np.isfinite(interval.mean):
         return Cell(NONE)
-    bounds = f"{rounded(found.low, 2)} to {rounded(found.high, 2)}" if found.known else ""
-    return Cell(rounded(found.mean, 2), found.mean, bounds)
+    bounds = f"{rounded(interval.low, 2)} to {rounded(interval.high, 2)}" if interval.known else ""
+    return Cell(rounded(interval.mean, 2), interval.mean, bounds)

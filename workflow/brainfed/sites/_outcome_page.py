@@ -64,16 +64,17 @@ class Chosen:
     same: bool
 
 
-def choose(result: ExperimentResult) -> Chosen | None:
+def choose(results: Sequence[VariantResult]) -> Chosen | None:
     """The variants of the answer; None if none has a balanced accuracy."""
-    scored = [one for one in result.variants if np.isfinite(one.score.mean)]
+    scored = [result for result in results if np.isfinite(result.score.mean)]
     if not scored:
         return None
-    federated = [one for one in scored if one.variant.family == "federated" and not one.variant.is_control]
+    federated = [result for result in scored if result.variant.family == "federated" and not result.variant.is_control]
     best = _best(federated or scored)
     counterpart = best.variant.counterpart("alone")
-    same = next((one for one in scored if one.variant.name == counterpart.name), None)
-    alone = [one for one in scored if one.variant.trains_alone and one.variant.family != "baseline" and one is not best]
+    same = next((result for result in scored if result.variant.name == counterpart.name), None)
+    trained = [result for result in scored if result.variant.family != "baseline" and result is not best]
+    alone = [result for result in trained if result.variant.trains_alone]
     other = same or (_best(alone) if alone else None)
     return Chosen(best, len(federated), other, same is not None and not counterpart.other_model)
 
@@ -81,7 +82,7 @@ def choose(result: ExperimentResult) -> Chosen | None:
 def outcome_screen(outline: OutcomeOutline, result: ExperimentResult) -> FirstScreen:
     """The first screen of an experiment."""
     asked = question(outline.words, outline.kind, len(outline.sites), unseen=result.experiment.unseen)
-    chosen = choose(result)
+    chosen = choose(result.variants)
     facts = [_whom(outline, result), _compared(outline, result)]
     if chosen is None:
         return FirstScreen(asked, _no_answer(outline, result), tuple(facts))
@@ -90,7 +91,7 @@ def outcome_screen(outline: OutcomeOutline, result: ExperimentResult) -> FirstSc
 
 
 def _best(results: list[VariantResult]) -> VariantResult:
-    return max(results, key=lambda one: one.score.mean)
+    return max(results, key=lambda outcome: outcome.score.mean)
 
 
 def _answer(result: ExperimentResult, chosen: Chosen, classes: int) -> str:
@@ -124,10 +125,10 @@ def _no_answer(outline: OutcomeOutline, result: ExperimentResult) -> str:
 def _whom(outline: OutcomeOutline, result: ExperimentResult) -> Fact:
     words = outline.words
     total = {code: sum(site.people[code] for site in result.sites) for code in words.shown}
-    held = {site.name: sum(site.people.values()) for site in result.sites}
-    each = ", ".join(f"{name} {count:,}" for name, count in held.items())
-    if len(held) > MOST_NAMED:
-        each = f"{min(held.values()):,} to {max(held.values()):,} at each"
+    people = {site.name: sum(site.people.values()) for site in result.sites}
+    each = ", ".join(f"{name} {count:,}" for name, count in people.items())
+    if len(people) > MOST_NAMED:
+        each = f"{min(people.values()):,} to {max(people.values()):,} at each"
     noun = f"simulated {outline.noun}" if outline.simulated else outline.noun
     many = f"{sum(total.values()):,} tested {noun} at {len(result.sites)} {words.site}s"
     said = f"{many} ({by_class(total, words)}): {each}."
@@ -135,7 +136,7 @@ def _whom(outline: OutcomeOutline, result: ExperimentResult) -> Fact:
 
 
 def _compared(outline: OutcomeOutline, result: ExperimentResult) -> Fact:
-    titles = [one.variant.title for one in result.variants]
+    titles = [outcome.variant.title for outcome in result.variants]
     noun = "method" if len(titles) == 1 else "methods"
     numeral = NUMERALS[len(titles)] if len(titles) < len(NUMERALS) else str(len(titles))
     where = f"at the same {len(outline.sites)} {outline.words.site}s and on the same {outline.noun}"
@@ -169,13 +170,13 @@ def _sure(result: ExperimentResult, chosen: Chosen, noun: str) -> Fact:
 def _elsewhere(chosen: Chosen) -> Fact:
     """How far the sites differ, and what that says of others."""
     best, across = chosen.best, chosen.best.across
-    held = {site: value for site, value in best.at_sites.items() if np.isfinite(value)}
-    if len(held) < 2:
+    scores = {site: value for site, value in best.at_sites.items() if np.isfinite(value)}
+    if len(scores) < 2:
         return Fact(
             "At other sites", "Fewer than two sites have a balanced accuracy, so nothing shows how sites differ."
         )
-    low, high = min(held, key=lambda site: held[site]), max(held, key=lambda site: held[site])
-    ends = rounded(held[low], 2), rounded(held[high], 2)
+    low, high = min(scores, key=lambda site: scores[site]), max(scores, key=lambda site: scores[site])
+    ends = rounded(scores[low], 2), rounded(scores[high], 2)
     first = (
         f"{best.variant.title} has {ends[0]} at every site."
         if ends[0] == ends[1]
@@ -185,9 +186,9 @@ def _elsewhere(chosen: Chosen) -> Fact:
         f"{first} The mean of the sites is {rounded(across.mean, 2)}, with a 95 % interval over sites of "
         f"{rounded(across.low, 2)} to {rounded(across.high, 2)}."
     ]
-    if len(held) < FEWEST:
+    if len(scores) < FEWEST:
         said.append(
-            f"{NUMERALS[len(held)].capitalize()} sites are too few to say what another site would reach: how much "
+            f"{NUMERALS[len(scores)].capitalize()} sites are too few to say what another site would reach: how much "
             "sites differ is hardly known."
         )
     return Fact("At other sites", " ".join(said))
@@ -234,7 +235,7 @@ class OutcomeSection:
     @property
     def scored_sites(self) -> int:
         """Sites with a balanced accuracy."""
-        return max((one.across.runs for one in self.result.variants), default=0)
+        return max((outcome.across.runs for outcome in self.result.variants), default=0)
 
     @property
     def reach(self) -> str:
@@ -273,13 +274,13 @@ def _section(outline: OutcomeOutline, experiment: OutcomeExperiment) -> OutcomeS
 
 
 def _picture(outline: OutcomeOutline, result: ExperimentResult) -> Picture | None:
-    shown = [one for one in result.variants if one.score.mean == one.score.mean]
+    shown = [outcome for outcome in result.variants if outcome.score.mean == outcome.score.mean]
     if not shown:
         return None
-    rows = [IntervalRow(one.variant, one.score) for one in shown]
-    at_sites = [{site: value for site, value in one.at_sites.items() if value == value} for one in shown]
+    rows = [IntervalRow(outcome.variant, outcome.score) for outcome in shown]
+    at_sites = [{site: value for site, value in outcome.at_sites.items() if value == value} for outcome in shown]
     chart = by_site_chart(rows, at_sites, places(outline.words), outline.words.count)
-    finding = "; ".join(f"{one.variant.title} {one.score.text}" for one in shown)
+    finding = "; ".join(f"{outcome.variant.title} {outcome.score.text}" for outcome in shown)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / f"{CHART}.svg"
         save_chart(chart, file, finding)

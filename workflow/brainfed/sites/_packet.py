@@ -63,10 +63,10 @@ class Packet:
         """
         try:
             length = int.from_bytes(content[:8], "little")
-            held = json.loads(json.loads(content[8 : 8 + length])["__metadata__"][HEADER])
+            header = json.loads(json.loads(content[8 : 8 + length])["__metadata__"][HEADER])
             tensors = load(content)
-            named = {name: tensors[name] for name in held["names"]}
-            kind, about, number = held["kind"], held["about"], held["number"]
+            named = {name: tensors[name] for name in header["names"]}
+            kind, about, number = header["kind"], header["about"], header["number"]
             if not (isinstance(kind, str) and isinstance(about, dict) and isinstance(number, str)):
                 raise TypeError("kind, words and number have other types")
             return Packet(kind, about, named, number)
@@ -78,11 +78,11 @@ class Packet:
 
 def arrays_digest(arrays: Mapping[str, NDArray[Any]]) -> str:
     """SHA-256 of names, types, shapes and contents."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for name, array in sorted(arrays.items()):
-        found.update(json.dumps([name, array.dtype.str, array.shape]).encode())
-        found.update(np.ascontiguousarray(array).tobytes())
-    return found.hexdigest()
+        digest.update(json.dumps([name, array.dtype.str, array.shape]).encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
 
 
 # The way of an institution's process to the coordinator.
@@ -138,14 +138,14 @@ class DifferingSitesError(SiteError):
     """A site differs from another one, and neither contradicts itself: which of them is wrong is not known."""
 
 
-def usual(found: Mapping[int, object], sites: int) -> tuple[int, type[SiteError]]:
+def usual(of_site: Mapping[int, object], sites: int) -> tuple[int, type[SiteError]]:
     """The first site that has what most have, and the error of a site that has something else.
 
     That is `SiteError` where more than half of all `sites` of the study have the same, and else `DifferingSitesError`.
     """
-    every = [found[code] for code in sorted(found)]
-    lead = max(sorted(found), key=lambda code: every.count(found[code]))
-    return lead, SiteError if 2 * every.count(found[lead]) > sites else DifferingSitesError
+    every = [of_site[code] for code in sorted(of_site)]
+    lead = max(sorted(of_site), key=lambda code: every.count(of_site[code]))
+    return lead, SiteError if 2 * every.count(of_site[lead]) > sites else DifferingSitesError
 
 
 class LostSitesError(Exception):
@@ -181,8 +181,8 @@ def is_sum(request: Packet) -> bool:
 def seal(request: Packet, key: str) -> Packet:
     """The request without its arrays; `key`, a secret of the site, is that of their fingerprint."""
     digest = hmac.new(key.encode(), arrays_digest(request.tensors).encode(), "sha256").hexdigest()
-    held = {"arrays": shapes_and_bounds(request), "fingerprint": digest}
-    return Packet(request.kind, {**request.about, SEALED: held})
+    sealed = {"arrays": shapes_and_bounds(request), "fingerprint": digest}
+    return Packet(request.kind, {**request.about, SEALED: sealed})
 
 
 def shapes_and_bounds(request: Packet) -> dict[str, tuple[list[int], float | None]]:
@@ -225,14 +225,14 @@ def bounds_of(requests: Mapping[int, Packet], names: Mapping[int, str]) -> dict[
     shapes = {code: {name: tuple(shape) for name, (shape, _) in own.items()} for code, own in arrays.items()}
     lead, error = usual(shapes, len(names))
     expected = shapes[lead]
-    for code, found in shapes.items():
+    for code, sent in shapes.items():
         about = requests[code].about
         where = f"site {names[code]!r}" + (f", round {about['round'] + 1}" if "round" in about else "")
-        if expected != found:
+        if expected != sent:
             raise error(
                 code,
-                f"{where}: expected {_beyond(expected, found)} as at site {names[lead]!r}, found "
-                f"{_beyond(found, expected)}; compare the site's atlas, version and settings with those of the study.",
+                f"{where}: expected {_beyond(expected, sent)} as at site {names[lead]!r}, found "
+                f"{_beyond(sent, expected)}; compare the site's atlas, version and settings with those of the study.",
             )
         for name, (_, least) in arrays[code].items():
             if least is None:
@@ -337,5 +337,5 @@ def _is_sealed(words: Mapping[str, Any]) -> bool:
         return False
 
 
-def _other(code: int, name: str, expected: str, found: str) -> SiteError:
-    return SiteError(code, f"site {name!r}: expected {expected}, found {found}; {SAME_VERSION}")
+def _other(code: int, name: str, expected: str, sent: str) -> SiteError:
+    return SiteError(code, f"site {name!r}: expected {expected}, found {sent}; {SAME_VERSION}")

@@ -255,7 +255,7 @@ def added(requests: Mapping[int, Packet], names: Mapping[int, str]) -> Arrays:
     Raises:
         SiteError: a number is not finite, or a site has another shape (see `usual`).
     """
-    found: Arrays = {}
+    sums: Arrays = {}
     shapes = {code: {name: array.shape for name, array in each.tensors.items()} for code, each in requests.items()}
     lead, error = usual(shapes, len(names))
     for code, request in sorted(requests.items()):
@@ -272,8 +272,8 @@ def added(requests: Mapping[int, Packet], names: Mapping[int, str]) -> Arrays:
                     f"site {names[code]!r}: expected {name} of shape {expected} as at site {names[lead]!r}, found "
                     f"{array.shape}; compare the site's atlas and settings with those of the study.",
                 )
-            found[name] = found[name] + array if name in found else np.array(array)
-    return found
+            sums[name] = sums[name] + array if name in sums else np.array(array)
+    return sums
 
 
 def _wide(each: NDArray[Any], array: NDArray[Any]) -> NDArray[Any]:

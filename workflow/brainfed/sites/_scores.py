@@ -54,9 +54,9 @@ def read_counts(scores: Mapping[str, Sequence[Mapping[str, Any]]], classes: int)
     Raises:
         UserError: counts of a row are of other classes, negative, or those of another number of subjects.
     """
-    found: dict[str, list[TestedFold]] = {}
+    folds: dict[str, list[TestedFold]] = {}
     for site, rows in scores.items():
-        for row in sorted(rows, key=lambda one: (one["repeat"], one["fold"])):
+        for row in sorted(rows, key=lambda row: (row["repeat"], row["fold"])):
             counts = np.array(row["counts"], dtype=np.int64)
             if counts.shape != (classes, classes) or (counts < 0).any() or counts.sum() != row["subjects"]:
                 raise UserError(
@@ -66,8 +66,8 @@ def read_counts(scores: Mapping[str, Sequence[Mapping[str, Any]]], classes: int)
                 )
             auc = row["measures"].get("auc")
             fold = TestedFold(site, (row["repeat"], row["fold"]), counts, np.nan if auc is None else float(auc))
-            found.setdefault(row["variant"], []).append(fold)
-    return found
+            folds.setdefault(row["variant"], []).append(fold)
+    return folds
 
 
 def measures(counts: Counts) -> dict[str, float]:
@@ -78,11 +78,11 @@ def measures(counts: Counts) -> dict[str, float]:
     of_class = counts.sum(axis=1)
     recognised = np.divide(np.diagonal(counts), of_class, out=np.full(len(counts), np.nan), where=of_class > 0)
     total = int(of_class.sum())
-    found = {
+    rates = {
         "balanced_accuracy": float(recognised.mean()),
         "accuracy": float(np.trace(counts)) / total if total else np.nan,
     }
-    return found | {"recall": float(recognised[1]), "specificity": float(recognised[0])} if len(counts) == 2 else found
+    return rates | {"recall": float(recognised[1]), "specificity": float(recognised[0])} if len(counts) == 2 else rates
 
 
 def of_all(folds: Sequence[TestedFold], metric: str) -> float:
@@ -100,11 +100,11 @@ def by_run(folds: Sequence[TestedFold], metric: str) -> dict[Run, float]:
 
 def auc_by_run(folds: Sequence[TestedFold]) -> dict[Run, float]:
     """The mean over sites of their own AUCs, of each fold of each repeat that has one."""
-    held: dict[Run, list[float]] = {}
+    aucs: dict[Run, list[float]] = {}
     for fold in folds:
         if np.isfinite(fold.auc):
-            held.setdefault(fold.run, []).append(fold.auc)
-    return {run: float(np.mean(values)) for run, values in sorted(held.items())}
+            aucs.setdefault(fold.run, []).append(fold.auc)
+    return {run: float(np.mean(values)) for run, values in sorted(aucs.items())}
 
 
 def at_site(folds: Sequence[TestedFold], site: str) -> list[TestedFold]:
@@ -115,8 +115,8 @@ def at_site(folds: Sequence[TestedFold], site: str) -> list[TestedFold]:
 def in_both(first: Sequence[TestedFold], second: Sequence[TestedFold]) -> tuple[list[TestedFold], list[TestedFold]]:
     """The folds of sites that two variants both have: the same subjects."""
     keys = {(fold.site, fold.run) for fold in first} & {(fold.site, fold.run) for fold in second}
-    one, two = ([fold for fold in folds if (fold.site, fold.run) in keys] for folds in (first, second))
-    return one, two
+    own, others = ([fold for fold in folds if (fold.site, fold.run) in keys] for folds in (first, second))
+    return own, others
 
 
 def subjects(folds: Sequence[TestedFold], classes: int) -> Counts:
@@ -136,8 +136,8 @@ def over_runs(value: float, runs: Sequence[float], ratio: float) -> tuple[float,
         runs: a value each run.
         ratio: n_test / n_train of a run.
     """
-    found = corrected_t_test(np.array(runs, dtype=np.float64), ratio)
-    reach = (found.ci_high - found.ci_low) / 2
+    interval = corrected_t_test(np.array(runs, dtype=np.float64), ratio)
+    reach = (interval.ci_high - interval.ci_low) / 2
     return value - reach, value + reach
 
 
@@ -156,11 +156,11 @@ def standard_errors(sites: int) -> float:
 
 def _added(folds: Sequence[TestedFold], *, whole_repeats: bool = False) -> dict[Run, Counts]:
     """Counts of all sites together by run, or by repeat (fold 0)."""
-    found: dict[Run, Counts] = {}
+    counts: dict[Run, Counts] = {}
     for fold in folds:
         key = (fold.run[0], 0 if whole_repeats else fold.run[1])
-        found[key] = found[key] + fold.counts if key in found else fold.counts
-    return dict(sorted(found.items()))
+        counts[key] = counts[key] + fold.counts if key in counts else fold.counts
+    return dict(sorted(counts.items()))
 
 
 # What a site says of its scores at the end: counts and measures of its test folds, of no single person.

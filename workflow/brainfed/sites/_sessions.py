@@ -131,7 +131,7 @@ class Session:
     @classmethod
     def restored(cls, about: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> "Session":
         """From a `state`."""
-        found = cls(
+        session = cls(
             Recipe(about["strategy"], about["settings"], _below("recipe/", arrays)),
             tuple(about["institutions"]),
             about["rounds"],
@@ -139,8 +139,8 @@ class Session:
             {int(code): last for code, last in about["replied"].items()},
             {name: (tuple(shape), kind) for name, (shape, kind) in about["shapes"].items()},
         )
-        found.strategy.load(_below("state/", arrays))
-        return found
+        session.strategy.load(_below("state/", arrays))
+        return session
 
     def _finished(self) -> bool:
         finished = getattr(self.strategy, "finished", None)
@@ -150,16 +150,16 @@ class Session:
         self, replies: Mapping[int, Packet], names: Mapping[int, str]
     ) -> dict[str, tuple[tuple[int, ...], str]]:
         """The shapes and types so far, with those that are new in these replies."""
-        found = {
+        shapes = {
             code: {key: (tuple(array.shape), array.dtype.str) for key, array in reply.tensors.items()}
             for code, reply in replies.items()
         }
-        if not found:
+        if not shapes:
             return self.shapes
-        lead, error = usual(found, len(names))
+        lead, error = usual(shapes, len(names))
         # Losses of held-out subjects and products come in turn under one strategy.
-        known = found[lead] | self.shapes
-        for code, own in found.items():
+        known = shapes[lead] | self.shapes
+        for code, own in shapes.items():
             for key, (shape, kind) in own.items():
                 expected = known.setdefault(key, (shape, kind))
                 if expected != (shape, kind):

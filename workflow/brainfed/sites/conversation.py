@@ -245,8 +245,8 @@ class Conversation:
             self._called = now
         else:
             here = [code for code in here if code not in self._requests]
-        held = {code: {HELD: request.about["request"]} for code, request in self._requests.items()}
-        questions = {code: Packet(NEXT, held.get(code, {})) for code in here}
+        words = {code: {HELD: request.about["request"]} for code, request in self._requests.items()}
+        questions = {code: Packet(NEXT, words.get(code, {})) for code in here}
         questions |= {code: answer for code, answer in self._answers.items() if code not in resting}
         if not questions:
             time.sleep(IDLE_S)
@@ -286,14 +286,14 @@ class Conversation:
 
     def _answer(self) -> None:
         late = self._since is not None and self._clock() - self._since > self._wait
-        found = self._coordinator.answers(self._requests, late=late)
-        self._requests = {code: held for code, held in self._requests.items() if code not in self._coordinator.lost}
-        if not found:
+        answers = self._coordinator.answers(self._requests, late=late)
+        self._requests = {code: packet for code, packet in self._requests.items() if code not in self._coordinator.lost}
+        if not answers:
             return
         # A key is that of a job and the number of its request.
-        keys = (str(self._requests[code].about.get("key", "")) for code in found)
+        keys = (str(self._requests[code].about.get("key", "")) for code in answers)
         jobs = sorted({key.rpartition("/")[0] for key in keys} - {""})
-        for code, packet in found.items():
+        for code, packet in answers.items():
             request = self._requests[code]
             self._answers[code] = self._addressed(code, packet)
             del self._requests[code]

@@ -59,11 +59,11 @@ def coordinate(config: Path) -> None:
         if not outcome.exists():
             ended = next(each for each in running if each.process.poll() is not None)
             raise UserError(f"{ended.name} ended without a result:\n{ended.tail()}")
-    found = json.loads(outcome.read_text(encoding="utf-8"))
-    if "error" in found:
-        raise UserError(found["error"])
+    content = json.loads(outcome.read_text(encoding="utf-8"))
+    if "error" in content:
+        raise UserError(content["error"])
     print(f"all sites have left; their scores: {folder.root / OUTCOME}", file=sys.stderr)
-    write_outcome_page(place, found["scores"], found["steps"], folder.root / PAGE)
+    write_outcome_page(place, content["scores"], content["steps"], folder.root / PAGE)
     print(f"the page to read: {folder.root / PAGE}", file=sys.stderr)
 
 

@@ -97,7 +97,7 @@ def released_of(plan: Plan, folds: Mapping[tuple[str, int], IntArray]) -> Releas
         UserError: no noise keeps a training within its epsilon.
     """
     # A subject without a label is in no fold, and trains in none.
-    tested = {one: fold[fold >= 0] for one, fold in folds.items()}
+    tested = {run: fold[fold >= 0] for run, fold in folds.items()}
     return Released(max(map(len, tested.values()), default=0), *epsilon_of(plan, tested))
 
 
@@ -136,19 +136,19 @@ def epsilon_of(plan: Plan, folds: Mapping[tuple[str, int], IntArray]) -> tuple[f
 
 def _joined(kinds: Iterable[Steps]) -> tuple[Steps, ...]:
     """Steps of one noise and sampling rate as one kind."""
-    found: Counter[tuple[float, float]] = Counter()
+    total: Counter[tuple[float, float]] = Counter()
     for multiplier, rate, steps in kinds:
-        found[multiplier, rate] += steps
-    return tuple((multiplier, rate, steps) for (multiplier, rate), steps in sorted(found.items()))
+        total[multiplier, rate] += steps
+    return tuple((multiplier, rate, steps) for (multiplier, rate), steps in sorted(total.items()))
 
 
-def require_accepted(where: str, stated: Mapping[str, Any], found: Mapping[str, Any]) -> None:
+def require_accepted(where: str, stated: Mapping[str, Any], released: Mapping[str, Any]) -> None:
     """Refuse a study that would release more of a site's subjects (words of `Released`) than its file states.
 
     Raises:
         UserError: with so few subjects exact sums may suffice to compute single ones, or epsilon is above its bound.
     """
-    sets, subjects, accepted = int(stated["sets"]), int(found["subjects"]), bool(stated["accept_reconstruction"])
+    sets, subjects, accepted = int(stated["sets"]), int(released["subjects"]), bool(stated["accept_reconstruction"])
     if sets * SHARE > subjects and not accepted:
         # With folds there are two sets at the least; where sites are left out in turn, one.
         helps = sets > 1 and subjects >= 2 * SHARE
@@ -159,7 +159,7 @@ def require_accepted(where: str, stated: Mapping[str, Any], found: Mapping[str, 
             "coordinator could compute features of single subjects from the sums; "
             f"{remedy}, or set study.accept_reconstruction: true in the study's file if all sites accept that."
         )
-    bound, epsilon = float(stated["epsilon"]), found["epsilon"]
+    bound, epsilon = float(stated["epsilon"]), released["epsilon"]
     if epsilon is None and not accepted:
         raise UserError(
             f"{where}: expected private variants alone, as epsilon {bound:g} is stated for all that the study "
@@ -170,7 +170,7 @@ def require_accepted(where: str, stated: Mapping[str, Any], found: Mapping[str, 
         raise UserError(
             f"{where}: expected all private trainings of the study to spend epsilon {bound:g} or less for one subject, "
             f"as its file states, found {_budget(float(epsilon))} over folds, repeats and variants together, at delta "
-            f"{float(found['delta']):g}; set study.epsilon to a bound that all sites accept, lower the variants' "
+            f"{float(released['delta']):g}; set study.epsilon to a bound that all sites accept, lower the variants' "
             "epsilon, or take fewer repeats, folds or variants."
         )
 
@@ -194,16 +194,16 @@ def _budget(epsilon: float) -> str:
     return f"{epsilon:.1f}" if epsilon < 1e6 else f"{epsilon:.3g}"
 
 
-def sentence_of(stated: Stated, found: Released) -> str:
+def sentence_of(stated: Stated, released: Released) -> str:
     """What a site's person reads before the site joins."""
-    said = [f"the study adds up numbers of {stated.sets} different sets of this site's {found.subjects} subjects"]
-    if stated.sets * SHARE > found.subjects:
+    said = [f"the study adds up numbers of {stated.sets} different sets of this site's {released.subjects} subjects"]
+    if stated.sets * SHARE > released.subjects:
         said[0] += ", enough for the coordinator to compute features of single subjects"
-    if found.epsilon == inf:
+    if released.epsilon == inf:
         said.append("variants without privacy train beside private ones, so no epsilon bounds the whole")
-    elif found.epsilon:
+    elif released.epsilon:
         said.append(
-            f"its private trainings together spend epsilon {_budget(found.epsilon)} at most for one subject (delta "
-            f"{found.delta:g}), of {stated.epsilon:g} that its file states"
+            f"its private trainings together spend epsilon {_budget(released.epsilon)} at most for one subject (delta "
+            f"{released.delta:g}), of {stated.epsilon:g} that its file states"
         )
     return "; ".join(said)

@@ -143,32 +143,32 @@ def settings_of(plan: Plan) -> dict[str, Any]:
     return dict(_flat(json.loads(canonical_json(shared))))
 
 
-def check_introduction(name: str, found: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
+def check_introduction(name: str, sent: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
     """Refuse a site whose `introduction` says that it would compute something else.
 
     Raises:
         UserError: the name, a version or a setting differs; the first that does is named.
     """
-    if found.get("site") != name:
+    if sent.get("site") != name:
         raise UserError(
-            f"site {name!r}, by its key: expected `study.site: {name}`, found {found.get('site')!r}; correct it in the "
+            f"site {name!r}, by its key: expected `study.site: {name}`, found {sent.get('site')!r}; correct it in the "
             "site's config, or put each site's own key under its name into `federation/keys` of the coordinator."
         )
     for package, own in expected["versions"].items():
-        if (other := found["versions"].get(package, "none")) != own:
+        if (other := sent["versions"].get(package, "none")) != own:
             remedy = "check out the same commit" if package == "brainfed" else "install its requirements.lock"
             raise UserError(f"site {name!r}: expected {package} {own}, as at the coordinator, found {other}; {remedy}.")
-    require_same_settings(f"site {name!r}", found["settings"], expected["settings"])
+    require_same_settings(f"site {name!r}", sent["settings"], expected["settings"])
 
 
-def require_same_settings(where: str, found: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
+def require_same_settings(where: str, settings: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
     """Refuse settings (`settings_of` a plan) that are not the study's; `where` says whose they are.
 
     Raises:
         UserError: a setting differs; the first that does is named.
     """
-    for key in sorted(expected.keys() | found.keys()):
-        own, other = (held.get(key, "none") for held in (expected, found))
+    for key in sorted(expected.keys() | settings.keys()):
+        own, other = expected.get(key, "none"), settings.get(key, "none")
         if own != other:
             raise UserError(
                 f"{where}: expected {key}: {_written(own)}, as in the study, found {_written(other)}; let its config "

@@ -268,8 +268,8 @@ def make_or_check(certificate: Path, key: Path, host: str) -> None:
 def _names(certificate: x509.Certificate) -> Iterable[str]:
     """The names and addresses that a certificate is for."""
     try:
-        found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
         return
-    yield from found.get_values_for_type(x509.DNSName)
-    yield from map(str, found.get_values_for_type(x509.IPAddress))
+    yield from names.get_values_for_type(x509.DNSName)
+    yield from map(str, names.get_values_for_type(x509.IPAddress))

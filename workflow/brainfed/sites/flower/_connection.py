@@ -97,14 +97,14 @@ class Outward:
         sealed, named = self._sealed, asked.about.get("request")
         if sealed is None or sealed.about["request"] != named:
             return Packet(ABSENT, {"sentence": "the coordinator was given another request"})
-        found = self._client.addends(asked)
-        if found.kind == ABSENT:
-            return found
+        reply = self._client.addends(asked)
+        if reply.kind == ABSENT:
+            return reply
         if named == self._tried:
             said = {name: word for name, word in sealed.about.items() if name not in (SEALED, "request")}
-            self._leaving(Packet(found.kind, said, found.tensors))
+            self._leaving(Packet(reply.kind, said, reply.tensors))
         self._tried = str(named)
-        return Packet(found.kind, sealed.about, found.tensors)
+        return Packet(reply.kind, sealed.about, reply.tensors)
 
     def _is_known(self, reply: Packet) -> bool:
         """Whether an introduction differs from the last one in the clock alone: it is asked for all the time."""

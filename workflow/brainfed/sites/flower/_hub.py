@@ -225,7 +225,7 @@ class Hub:
         keys: dict[bytes, list[bytes]] = {content: [] for content, _ in contents}
         for (each, _), (content, _) in zip(parcels, contents, strict=True):
             keys[content].append(each.connection.key)
-        signed = {content: self._signer.sign(content, held) for content, held in keys.items()}
+        signed = {content: self._signer.sign(content, receivers) for content, receivers in keys.items()}
         return [(signed[content], group) for content, group in contents]
 
     def _collect(self, flight: dict[str, _InFlight]) -> list[tuple[_InFlight, Packet | None]]:

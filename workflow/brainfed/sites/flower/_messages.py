@@ -43,7 +43,7 @@ def to_records(packet: Packet) -> RecordDict:
 def to_contents(packets: Sequence[Packet]) -> list[tuple[bytes, str | None]]:
     """Bytes and groups of messages to sites; packets that are the same but for `to` share their bytes."""
     made: list[tuple[Any, bytes]] = []
-    found: list[tuple[bytes, str | None]] = []
+    contents: list[tuple[bytes, str | None]] = []
     for packet in packets:
         about = {name: value for name, value in packet.about.items() if name != TO}
         common = Packet(packet.kind, about, packet.tensors, packet.number)
@@ -52,8 +52,8 @@ def to_contents(packets: Sequence[Packet]) -> list[tuple[bytes, str | None]]:
         if content is None:
             content = common.to_bytes()
             made.append((said, content))
-        found.append((content, packet.about.get(TO)))
-    return found
+        contents.append((content, packet.about.get(TO)))
+    return contents
 
 
 def addressed(packet: Packet, message: Message) -> Packet:
@@ -153,8 +153,8 @@ class Verifier:
             NotOfTheCoordinatorError: it is not to be answered.
             BrokenPacketError: the coordinator signed what is no packet.
         """
-        held = records.config_records[RECORD] if RECORD in records.config_records else ConfigRecord()
-        content, stamp, sites, signature = (held.get(name) for name in (RECORD, STAMP, SITES, SIGNATURE))
+        record = records.config_records[RECORD] if RECORD in records.config_records else ConfigRecord()
+        content, stamp, sites, signature = (record.get(name) for name in (RECORD, STAMP, SITES, SIGNATURE))
         if not (
             isinstance(content, bytes)
             and isinstance(stamp, int)

@@ -60,26 +60,26 @@ class Replies:
 
     def keys(self, replies: Mapping[int, Packet]) -> dict[str, list[str]]:
         """Site, as a word of a packet -> its public keys: of its masks, and of its shares."""
-        found: dict[str, list[str]] = {}
+        pairs: dict[str, list[str]] = {}
         for code, reply in replies.items():
             with self._reading(code, KEYS, "two public keys"):
                 pair = [str(key) for key in reply.about["keys"]]
                 if [_is_public(key) for key in pair] != [True, True]:
                     raise ValueError("no pair of keys")
-                found[str(code)] = pair
-        return found
+                pairs[str(code)] = pair
+        return pairs
 
     def shares_for(self, code: int, replies: Mapping[int, Packet]) -> dict[str, str]:
         """The shares that the other sites encrypted for this one."""
-        found: dict[str, str] = {}
+        tokens: dict[str, str] = {}
         for other, reply in replies.items():
             if other != code:
                 with self._reading(other, SHARES, f"shares for site {self.names[code]!r}"):
                     token = reply.about["shares"][str(code)]
                     if not isinstance(token, str):
                         raise TypeError("no token")
-                    found[str(other)] = token
-        return found
+                    tokens[str(other)] = token
+        return tokens
 
     def masked(self, replies: Mapping[int, Packet], names: set[str]) -> tuple[NDArray[np.uint64], dict[str, list[int]]]:
         """The sum of the masked numbers of the sites in the sum, and the shapes of its arrays of these names."""
@@ -128,10 +128,10 @@ class Replies:
                 shares[giver] = base64.b64decode(reply.about[which][str(owner)], validate=True)
         for wrong in (None, *shares):
             others = [share for giver, share in shares.items() if giver != wrong][:needed]
-            found = _combined(others, fits) if len(others) == needed else None
-            if found is not None and wrong is None:
-                return found
-            if found is not None and wrong is not None:
+            secret = _combined(others, fits) if len(others) == needed else None
+            if secret is not None and wrong is None:
+                return secret
+            if secret is not None and wrong is not None:
                 raise self._unreadable(wrong, UNMASK, f"its share of the {which} of site {self.names[owner]!r}")
         givers = ", ".join(repr(self.names[giver]) for giver in shares)
         raise UserError(
@@ -165,8 +165,8 @@ def is_private_key_of(public: str) -> Callable[[bytes], bool]:
 
 
 def _is_public(key: str) -> bool:
-    found = bytes_to_public_key(key.encode())
-    return isinstance(found, ec.EllipticCurvePublicKey) and isinstance(found.curve, ec.SECP384R1)
+    public = bytes_to_public_key(key.encode())
+    return isinstance(public, ec.EllipticCurvePublicKey) and isinstance(public.curve, ec.SECP384R1)
 
 
 def _combined(shares: list[bytes], fits: Callable[[bytes], bool]) -> bytes | None:

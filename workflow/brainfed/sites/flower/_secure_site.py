@@ -142,9 +142,9 @@ class Unmasked:
         whole = content.rfind(b"\n") + 1
         for number, line in enumerate(content[:whole].splitlines(), start=1):
             try:
-                found = json.loads(line)
-                step = Step(str(found["key"]), found["round"], str(found["fingerprint"]))
-                self._sites[step] = frozenset(map(int, found["sites"]))
+                entry = json.loads(line)
+                step = Step(str(entry["key"]), entry["round"], str(entry["fingerprint"]))
+                self._sites[step] = frozenset(map(int, entry["sites"]))
             except (ValueError, KeyError, TypeError):
                 raise UserError(
                     f"{path}, line {number}: expected a sum that was unmasked (key, round, fingerprint, sites), found "
@@ -200,7 +200,7 @@ class _Sum:
         due: kind of the next request.
         pairs: other site -> seed of the mask with it.
         channels: other site -> key of the shares that are exchanged with it.
-        held: site -> shares of its seed and of its mask key.
+        shares: site -> shares of its seed and of its mask key.
     """
 
     session: str
@@ -215,7 +215,7 @@ class _Sum:
     seed: bytes = field(default_factory=lambda: os.urandom(32))
     pairs: Mapping[int, bytes] = field(default_factory=dict)
     channels: Mapping[int, bytes] = field(default_factory=dict)
-    held: Mapping[int, tuple[bytes, bytes]] = field(default_factory=dict)
+    shares: Mapping[int, tuple[bytes, bytes]] = field(default_factory=dict)
 
 
 class Summand:
@@ -315,7 +315,7 @@ class Summand:
                 f"{current.step}: expected at least {fewest} sites in a sum that is unmasked, found {len(alive)}; "
                 "compare `least` of this site with that of the study."
             )
-        if alive & gone or alive | gone != current.held.keys() or current.code not in alive:
+        if alive & gone or alive | gone != current.shares.keys() or current.code not in alive:
             raise UserError(
                 f"{current.step}: expected every site of the sum once, present or gone, found sites {sorted(alive)} "
                 f"present and {sorted(gone)} gone; the coordinator does not follow the protocol."
@@ -325,8 +325,8 @@ class Summand:
             self._unmasked.note(current.step, alive)
         elif before != alive:
             raise _other_sites(current.step, before, alive, names)
-        seeds = {str(code): _text(current.held[code][0]) for code in alive}
-        return Packet(UNMASK, {"seeds": seeds, "keys": {str(code): _text(current.held[code][1]) for code in gone}})
+        seeds = {str(code): _text(current.shares[code][0]) for code in alive}
+        return Packet(UNMASK, {"seeds": seeds, "keys": {str(code): _text(current.shares[code][1]) for code in gone}})
 
 
 def _shares(current: _Sum, words: Mapping[str, Any], fewest: int) -> Packet:
@@ -353,7 +353,7 @@ def _shares(current: _Sum, words: Mapping[str, Any], fewest: int) -> Packet:
     seeds = create_shares(current.seed, current.threshold, len(keys))
     secrets = create_shares(private_key_to_bytes(current.mask_pair[0]), current.threshold, len(keys))
     shares = dict(zip(keys, zip(seeds, secrets, strict=True), strict=True))
-    current.pairs, current.channels, current.held = pairs, channels, {current.code: shares[current.code]}
+    current.pairs, current.channels, current.shares = pairs, channels, {current.code: shares[current.code]}
     plain = {code: share_keys_plaintext_concat(current.code, code, *shares[code]) for code in channels}
     return Packet(SHARES, {"shares": {str(code): encrypt(channels[code], plain[code]).decode() for code in plain}})
 
@@ -372,7 +372,7 @@ def _masked(current: _Sum, words: Mapping[str, Any]) -> Packet:
             shares[source] = (pair[0], pair[1])
     if len(shares) + 1 < current.threshold:
         raise UserError(f"a secure sum over {len(shares) + 1} sites: fewer than its threshold of {current.threshold}")
-    current.held = {**current.held, **shares}
+    current.shares = {**current.shares, **shares}
     size = current.numbers.size
     total = current.numbers + mask(current.seed, size)
     for other in shares:

@@ -147,8 +147,8 @@ def _signed(scope: Scope) -> tuple[bytes, float] | None:
 
 def _only(scope: Scope, name: str) -> bytes | None:
     """A header's value; None if it is missing or given twice."""
-    found = [value for given, value in scope.get("headers", ()) if given == name.encode()]
-    return found[0] if len(found) == 1 else None
+    values = [value for given, value in scope.get("headers", ()) if given == name.encode()]
+    return values[0] if len(values) == 1 else None
 
 
 async def _refuse(scope: Scope, send: Send) -> None:

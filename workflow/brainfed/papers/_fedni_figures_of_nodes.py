@@ -130,10 +130,7 @@ def _rows(shown: Sequence[ShownFidelity], title: str, measure: str) -> Panel:
                 "low": round(low, 4), "high": round(high, 4),
                 "shown": rounded(measured.mean, 2) if np.isfinite(measured.mean) else "\u2013",
             })  # fmt: skip
-    groups = {
-        fidelity.variant.title: (fidelity.variant.title, colour)
-        for fidelity, (colour, _) in zip(shown, SERIES, strict=False)
-    }
+    groups = {own.variant.title: (own.variant.title, colour) for own, (colour, _) in zip(shown, SERIES, strict=False)}
     return dot_rows(
         pd.DataFrame(table), title, groups, ("method", "row", "shown"), width=230, row="row",
         lines=[Line(0, dash=(1, 0))], legend=False, lanes=True,

@@ -248,10 +248,7 @@ class FidelityRow:
 def fidelity_rows(shown: Sequence[ShownFidelity]) -> list[FidelityRow]:
     """Every measure, inside it every variant."""
     counts, visible = "number missing: rank correlation", "number of visible neighbours"
-    rows = [
-        FidelityRow(counts, fidelity.variant, fidelity.correlation, {visible: fidelity.degree_correlation})
-        for fidelity in shown
-    ]
+    rows = [FidelityRow(counts, each.variant, each.correlation, {visible: each.degree_correlation}) for each in shown]
     for measure, title in (
         ("cosine", "features: cosine"),
         ("centred", "features: centred cosine"),

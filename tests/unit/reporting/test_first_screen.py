@@ -95,7 +95,7 @@ def test_an_attack_that_few_subjects_bear_is_not_said_to_be_near_chance():
 def test_the_facts_say_how_useful_the_method_is():
     assert not any(one.title == "How useful" for one in screen().facts)
     motion = ShownVariant("motion", "motion", "Motion", "baseline", topology="central")
-    found = screen((FEDERATED, ALONE, POOLED, motion), situation=replace(SITUATION, found=(0.664, 0.78)), motion=0.61)
+    found = screen((FEDERATED, ALONE, POOLED, motion), situation=replace(SITUATION, shares=(0.664, 0.78)), motion=0.61)
     useful = fact(found, "How useful")
     assert useful.startswith(
         "At its usual cut-off it recognises 66\u00a0% of the patients and 78\u00a0% of the controls."

@@ -71,10 +71,10 @@ def test_the_page_says_whether_the_positive_control_is_found(experiment, tmp_pat
     control = table[table["variant"] == "ridge-central"].assign(variant="ridge-overfitted", auc=0.95, auc_low=low)
     experiment["tables"]["audit"] = str(tmp_path / "audit.tsv")
     write_tsv(tmp_path / "audit.tsv", pd.concat([table, control]))
-    assert not audited(experiment).found
+    assert not audited(experiment).control
     shown = next(one for one in experiment["variants"] if one["name"] == "ridge-central")
     shown["name"] = "ridge-overfitted"
-    assert words in audited(experiment).found
+    assert words in audited(experiment).control
 
 
 def test_the_largest_epsilon_of_any_institution_is_shown(experiment, tmp_path):

@@ -110,22 +110,22 @@ def _finding(title: str, first: PhaseCost, second: PhaseCost) -> str:
 
 def readings_chart(outline: ExperimentOutline, scored: Scored) -> Chart:
     """A row a reading, the nearest to the paper first."""
-    found = find_readings(outline, scored)
-    if found is None:
+    readings = find_readings(outline, scored)
+    if readings is None:
         return note_chart("no two readings of the paper's methods")
     colours = {variant.method: variant.colour for variant in outline.variants}
     panels = [
-        titled(_method_panel(found, method, colours[method], named=not number), title)
-        for number, (method, title) in enumerate(found.titles.items())
+        titled(_method_panel(readings, method, colours[method], named=not number), title)
+        for number, (method, title) in enumerate(readings.titles.items())
     ]
     distances = pd.DataFrame([
         {"reading": row.title, "mean": round(row.distance, 4), "low": 0.0, "high": round(row.distance, 4),
          "group": "", "hollow": False, "shown": short(row.distance)}
-        for row in found.rows
+        for row in readings.rows
     ])  # fmt: skip
     panels.append(titled(_readings(distances, "mean, absolute", INK, Line(0, dash=(1, 0)), named=False), "Distance"))
     key = "bar: corrected 95 % interval; dashed line: printed in the paper; hollow: has none of the settings"
-    return headed(apart(alt.hconcat(*panels, spacing=24)), found.finding, key)
+    return headed(apart(alt.hconcat(*panels, spacing=24)), readings.finding, key)
 
 
 def _readings(table: pd.DataFrame, title: str, colour: str, line: Line, *, named: bool) -> Panel:
@@ -135,9 +135,9 @@ def _readings(table: pd.DataFrame, title: str, colour: str, line: Line, *, named
     )  # fmt: skip
 
 
-def _method_panel(found: Readings, method: str, colour: str, *, named: bool) -> Panel:
+def _method_panel(readings: Readings, method: str, colour: str, *, named: bool) -> Panel:
     rows = []
-    for row in found.rows:
+    for row in readings.rows:
         score = row.scores.get(method)
         known = score is not None and score.known
         rows.append({
@@ -145,7 +145,7 @@ def _method_panel(found: Readings, method: str, colour: str, *, named: bool) -> 
             "low": score and round(score.low if known else score.mean, 4),
             "high": score and round(score.high if known else score.mean, 4), "shown": score.text if score else "",
         })  # fmt: skip
-    return _readings(pd.DataFrame(rows), "accuracy", colour, Line(found.printed[method], dash=(4, 3)), named=named)
+    return _readings(pd.DataFrame(rows), "accuracy", colour, Line(readings.printed[method], dash=(4, 3)), named=named)
 
 
 # Accuracy over two weights of the loss, and the plane of FedSage+ below or above it (FedNI Fig. 6: alpha x beta).
@@ -176,14 +176,14 @@ class Surface:
 def surface(outline: ExperimentOutline, scored: Scored) -> Surface:
     """The variants that have both settings, on their grid."""
     first, second = outline.axes
-    found = {
+    places = {
         (float(variant.setting(first)), float(variant.setting(second))): variant
         for variant in outline.variants
         if variant.setting(first) is not None and variant.setting(second) is not None
     }
-    rows = tuple(sorted({row for row, _ in found}))
-    columns = tuple(sorted({column for _, column in found}))
-    grid = tuple(tuple(found.get((row, column)) for column in columns) for row in rows)
+    rows = tuple(sorted({row for row, _ in places}))
+    columns = tuple(sorted({column for _, column in places}))
+    grid = tuple(tuple(places.get((row, column)) for column in columns) for row in rows)
     scores = [[scored.interval(cell.name, METRIC) if cell else None for cell in line] for line in grid]
     mean = np.array([[score.mean if score else np.nan for score in line] for line in scores])
     text = tuple(tuple(score.text if score else "" for score in line) for line in scores)
@@ -216,7 +216,7 @@ def surface_finding(grid: Surface, plane: ShownVariant | None, compared: PageTes
     level = compared.scored.interval(plane.name, METRIC)
     above, names = int(np.nansum(grid.mean > level.mean)), [cell.name for cell in cells]
     tests = compared.differences(plane.name, names, METRIC)
-    count = sum(significant(p) and found.mean > 0 for found, p in tests.values())
+    count = sum(significant(p) and difference.mean > 0 for difference, p in tests.values())
     counted = compared.counted(plane.name, names, METRIC)
     surely = f"{count} of them significantly" if count else "none significantly"
     surely += f" (Holm-corrected {counted})" if counted else ""

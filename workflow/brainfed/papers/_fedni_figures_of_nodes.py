@@ -80,7 +80,7 @@ def fidelity_chart(outline: ExperimentOutline) -> Chart:
     ):
         panels.append(titled(_rows(shown, title, measure), question))
     pairs = [alt.hconcat(*panels[start : start + 2], spacing=60) for start in range(0, len(panels), 2)]
-    named = next((one for one in shown if one.variant.name == outline.reference), shown[0])
+    named = next((fidelity for fidelity in shown if fidelity.variant.name == outline.reference), shown[0])
     return headed(
         apart(alt.vconcat(*map(apart, pairs), spacing=26)),
         fidelity_finding(named),
@@ -88,49 +88,49 @@ def fidelity_chart(outline: ExperimentOutline) -> Chart:
     )
 
 
-def fidelity_finding(found: ShownFidelity) -> str:
+def fidelity_finding(fidelity: ShownFidelity) -> str:
     """Whether generated features beat the mean of the visible neighbours."""
-    gain = found.gain
-    if not gain.known or found.parents < FEWEST_PARENTS:
-        number = "none" if found.parents == 0 else f"only {found.parents}"
-        return f"{found.variant.title}: {number} of the subjects got generated neighbours, too few to judge"
+    gain = fidelity.gain
+    if not gain.known or fidelity.parents < FEWEST_PARENTS:
+        number = "none" if fidelity.parents == 0 else f"only {fidelity.parents}"
+        return f"{fidelity.variant.title}: {number} of the subjects got generated neighbours, too few to judge"
     spread = f"{signed(gain.mean)} [{signed(gain.low)}, {signed(gain.high)}]"
     nearer = "closer to" if gain.low > 0 else "further from" if gain.high < 0 else "not shown to be closer to"
     return (
-        f"{found.variant.title}: generated features are {nearer} the true missing neighbours than the mean of the "
-        f"visible ones (centred cosine {spread}, {found.parents} subjects)"
+        f"{fidelity.variant.title}: generated features are {nearer} the true missing neighbours than the mean of the "
+        f"visible ones (centred cosine {spread}, {fidelity.parents} subjects)"
     )
 
 
 def _calibration(shown: Sequence[ShownFidelity]) -> Panel:
-    points = [point for one in shown for point in one.calibration]
+    points = [point for fidelity in shown for point in fidelity.calibration]
     right = 1.15 * max([0.5, *(predicted for predicted, _ in points)])
     top = 1.12 * max([0.5, *(true.mean for _, true in points)])
     end = min(right, top)
     lines = [
-        DrawnLine(one.variant.title, colour, one.calibration, shape)
-        for one, (colour, shape) in zip(shown, SERIES, strict=False)
+        DrawnLine(fidelity.variant.title, colour, fidelity.calibration, shape)
+        for fidelity, (colour, shape) in zip(shown, SERIES, strict=False)
     ]
     lines.append(DrawnLine("exact", RULE, [(0.0, sure(0.0)), (end, sure(end))]))
-    found = " \u00b7 ".join(rounded(one.correlation, 2) for one in shown)
-    baseline = " \u00b7 ".join(rounded(one.degree_correlation, 2) for one in shown)
-    across = ["predicted number", f"rank correlation {found} (number of visible ones: {baseline})"]
+    correlations = " \u00b7 ".join(rounded(fidelity.correlation, 2) for fidelity in shown)
+    baseline = " \u00b7 ".join(rounded(fidelity.degree_correlation, 2) for fidelity in shown)
+    across = ["predicted number", f"rank correlation {correlations} (number of visible ones: {baseline})"]
     return lines_panel(lines, across, "true number", width=280, height=150, domain=(0, top), columns=2, aside=False)
 
 
 def _rows(shown: Sequence[ShownFidelity], title: str, measure: str) -> Panel:
     table = []
     for row, words in MEASURES[measure].items():
-        for one in shown:
-            found = one.measures[measure][row]
-            low, high = (found.low, found.high) if found.known else (found.mean, found.mean)
+        for fidelity in shown:
+            measured = fidelity.measures[measure][row]
+            low, high = (measured.low, measured.high) if measured.known else (measured.mean, measured.mean)
             table.append({
-                "variant": one.variant.name, "method": one.variant.title, "group": one.variant.title,
-                "row": words, "hollow": row != "generated", "mean": round(found.mean, 4),
+                "variant": fidelity.variant.name, "method": fidelity.variant.title, "group": fidelity.variant.title,
+                "row": words, "hollow": row != "generated", "mean": round(measured.mean, 4),
                 "low": round(low, 4), "high": round(high, 4),
-                "shown": rounded(found.mean, 2) if np.isfinite(found.mean) else "\u2013",
+                "shown": rounded(measured.mean, 2) if np.isfinite(measured.mean) else "\u2013",
             })  # fmt: skip
-    groups = {one.variant.title: (one.variant.title, colour) for one, (colour, _) in zip(shown, SERIES, strict=False)}
+    groups = {own.variant.title: (own.variant.title, colour) for own, (colour, _) in zip(shown, SERIES, strict=False)}
     return dot_rows(
         pd.DataFrame(table), title, groups, ("method", "row", "shown"), width=230, row="row",
         lines=[Line(0, dash=(1, 0))], legend=False, lanes=True,
@@ -172,20 +172,20 @@ def read_nodes(variant: ShownVariant) -> Nodes:
 def distribution_chart(outline: ExperimentOutline) -> Chart:
     """One column a variant: principal components above, values of all features below."""
     shown = [variant for variant in outline.variants if variant.fused and variant.feature_files]
-    held = {variant.name: read_nodes(variant) for variant in shown}
-    shown = [variant for variant in shown if len(held[variant.name].generated)]
+    nodes = {variant.name: read_nodes(variant) for variant in shown}
+    shown = [variant for variant in shown if len(nodes[variant.name].generated)]
     if not shown:
         return note_chart("no method of this experiment generates nodes")
-    ends = [(float(part.min()), float(part.max())) for name in held for part in (held[name].real, held[name].generated)]
+    ends = [(float(part.min()), float(part.max())) for own in nodes.values() for part in (own.real, own.generated)]
     edges = np.linspace(min(low for low, _ in ends), max(high for _, high in ends), BINS + 1)
     width = max(180, 760 // len(shown) - 60)
     columns = [
         alt.vconcat(
-            titled(_components(held[variant.name], width), variant.title), _values(held[variant.name], edges, width)
+            titled(_components(nodes[variant.name], width), variant.title), _values(nodes[variant.name], edges, width)
         )
         for variant in shown
     ]
-    spreads = [f"{variant.title} {rounded(100 * held[variant.name].spread, 0)} %" for variant in shown]
+    spreads = [f"{variant.title} {rounded(100 * nodes[variant.name].spread, 0)} %" for variant in shown]
     finding = f"How far generated nodes spread, where real ones have 100 %: {', '.join(spreads)}"
     return headed(alt.hconcat(*columns, spacing=30), finding)
 
@@ -290,8 +290,8 @@ def _bounds(doses: Sequence[Dose], variants: Sequence[ShownVariant]) -> list[Dra
 
 def _others(doses: Sequence[Dose], variants: Sequence[ShownVariant]) -> list[DrawnLine]:
     """The variants that neither complete a graph nor bound the gap."""
-    held = {variant.name for variant in completing(variants)}
-    rest = [variant for variant in variants if variant.name not in held and variant.method not in (LOWER, UPPER)]
+    completed = {variant.name for variant in completing(variants)}
+    rest = [variant for variant in variants if variant.name not in completed and variant.method not in (LOWER, UPPER)]
     return [
         replace(level(number, variant.title, 0.0, (0.0, 0.0)),
                 points=[(dose.value, sure(dose.scores[variant.name].mean)) for dose in doses])

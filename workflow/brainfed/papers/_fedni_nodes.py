@@ -58,13 +58,13 @@ class GeneratedNodes:
 
 def read_generated(variants: Sequence[ShownVariant]) -> list[GeneratedNodes]:
     """The generated nodes of every variant that is trained on fused graphs."""
-    found = []
+    nodes = []
     for variant in variants:
         if variant.fused:
             counted = [_count(path) for path in variant.fused]
             subjects, *means = (float(np.mean(column)) for column in zip(*counted, strict=True))
-            found.append(GeneratedNodes(variant, round(subjects), *means))
-    return found
+            nodes.append(GeneratedNodes(variant, round(subjects), *means))
+    return nodes
 
 
 def _count(path: str) -> tuple[float, ...]:
@@ -117,42 +117,42 @@ def _is_scaled(variant: ShownVariant) -> bool:
 
 def effect_sentences(tests: PageTests) -> list[str]:
     """Effect of the generated nodes on the scores, against the same classifier without them and against controls."""
-    held = {variant.name: variant for variant in tests.variants}
-    others = [name for name in held if name not in (FEDNI, CENTROIDS) and controls_of(name, held)]
-    centres = [name for name in (FEDNI, CENTROIDS, *others) if name in held]
-    return [sentence for centre in centres for sentence in _effects_of(centre, held, tests)]
+    by_name = {variant.name: variant for variant in tests.variants}
+    others = [name for name in by_name if name not in (FEDNI, CENTROIDS) and controls_of(name, by_name)]
+    centres = [name for name in (FEDNI, CENTROIDS, *others) if name in by_name]
+    return [sentence for centre in centres for sentence in _effects_of(centre, by_name, tests)]
 
 
-def _effects_of(centre: str, held: Mapping[str, ShownVariant], tests: PageTests) -> list[str]:
-    roles = {WITHOUT: "the same classifier without them"} if WITHOUT in held else {}
-    roles |= controls_of(centre, held)
+def _effects_of(centre: str, by_name: Mapping[str, ShownVariant], tests: PageTests) -> list[str]:
+    roles = {WITHOUT: "the same classifier without them"} if WITHOUT in by_name else {}
+    roles |= controls_of(centre, by_name)
     if not roles:
         return []
-    found = {metric: tests.differences(centre, list(roles), metric) for metric in METRICS}
+    by_metric = {metric: tests.differences(centre, list(roles), metric) for metric in METRICS}
     said = []
     for other, role in roles.items():
         parts = [
-            f"{found[metric][other][0].negated.as_difference()} in {title} ({_judged(found[metric][other][1])})"
+            f"{by_metric[metric][other][0].negated.as_difference()} in {title} ({_judged(by_metric[metric][other][1])})"
             for metric, title in METRICS.items()
         ]
-        said.append(f"{held[centre].title} minus {held[other].title}, {role}: {' and '.join(parts)}.")
+        said.append(f"{by_name[centre].title} minus {by_name[other].title}, {role}: {' and '.join(parts)}.")
     counted = tests.counted(centre, list(roles), "auc")
-    tested = any(np.isfinite(p) for _, p in found["auc"].values())
+    tested = any(np.isfinite(p) for _, p in by_metric["auc"].values())
     return [*said, f"p is Holm-corrected {counted}."] if tested and counted else said
 
 
-def controls_of(centre: str, held: Mapping[str, ShownVariant]) -> dict[str, str]:
+def controls_of(centre: str, by_name: Mapping[str, ShownVariant]) -> dict[str, str]:
     """Variants with a replacement of the nodes of `centre`, all other settings equal -> the replacement.
 
     In the order of `CONTROLS`; empty for a variant that is a control itself.
     """
-    own = held[centre]
+    own = by_name[centre]
     if own.is_control or own.setting("fusing.nodes") is None:
         return {}
     return {
         name: role
         for nodes, role in CONTROLS.items()
-        for name, variant in held.items()
+        for name, variant in by_name.items()
         if variant.setting("fusing.nodes") == nodes and _but_for_nodes(variant) == _but_for_nodes(own)
     }
 
@@ -245,10 +245,10 @@ class FidelityRow:
         return f"no better than: {max(above, key=lambda name: above[name])}"
 
 
-def fidelity_rows(found: Sequence[ShownFidelity]) -> list[FidelityRow]:
+def fidelity_rows(shown: Sequence[ShownFidelity]) -> list[FidelityRow]:
     """Every measure, inside it every variant."""
     counts, visible = "number missing: rank correlation", "number of visible neighbours"
-    rows = [FidelityRow(counts, one.variant, one.correlation, {visible: one.degree_correlation}) for one in found]
+    rows = [FidelityRow(counts, each.variant, each.correlation, {visible: each.degree_correlation}) for each in shown]
     for measure, title in (
         ("cosine", "features: cosine"),
         ("centred", "features: centred cosine"),
@@ -256,21 +256,21 @@ def fidelity_rows(found: Sequence[ShownFidelity]) -> list[FidelityRow]:
         ("age", "age that agrees (share)"),
         ("edges", "recovered edges: F1"),
     ):
-        for one in found:
-            means = {row: each.mean for row, each in one.measures[measure].items()}
+        for fidelity in shown:
+            means = {row: each.mean for row, each in fidelity.measures[measure].items()}
             generated = means.pop("generated")
             known = {MEASURES[measure][row]: mean for row, mean in means.items() if np.isfinite(mean)}
-            rows.append(FidelityRow(title, one.variant, generated, known))
+            rows.append(FidelityRow(title, fidelity.variant, generated, known))
     return rows
 
 
-def count_sentence(found: ShownFidelity) -> str:
+def count_sentence(fidelity: ShownFidelity) -> str:
     """The number of missing neighbours, and the predicted and generated share."""
     return (
-        f"{found.variant.title}: of {rounded(found.true, 2)} missing neighbours a subject "
-        f"{rounded(found.predicted, 2)} are predicted (ratio {rounded(found.ratio_predicted, 2)}) and "
-        f"{rounded(found.generated, 2)} generated, after rounding and cap "
-        f"(ratio {rounded(found.ratio_generated, 2)})."
+        f"{fidelity.variant.title}: of {rounded(fidelity.true, 2)} missing neighbours a subject "
+        f"{rounded(fidelity.predicted, 2)} are predicted (ratio {rounded(fidelity.ratio_predicted, 2)}) and "
+        f"{rounded(fidelity.generated, 2)} generated, after rounding and cap "
+        f"(ratio {rounded(fidelity.ratio_generated, 2)})."
     )
 
 
@@ -280,14 +280,14 @@ def read_fidelity(variants: Sequence[ShownVariant]) -> list[ShownFidelity]:
 
 
 def _read_fidelity(variant: ShownVariant) -> ShownFidelity:
-    found = [read_json(path) for path in variant.fidelity]
-    counts, features, phenotypes = ([repeat[part] for repeat in found] for part in ("count", "feature", "phenotype"))
+    repeats = [read_json(path) for path in variant.fidelity]
+    counts, features, phenotypes = ([repeat[part] for repeat in repeats] for part in ("count", "feature", "phenotype"))
     measures = {
         **{name: {row: _measured([_cosine(repeat[name], row) for repeat in features]) for row in COSINES}
            for name in ("cosine", "centred")},
         **{name: {row: _measured([repeat[name][row] for repeat in phenotypes]) for row in AGREEMENTS}
            for name in ("sex", "age")},
-        "edges": {row: sure(_mean([repeat["edges"][row]["f1"] for repeat in found])) for row in EDGES},
+        "edges": {row: sure(_mean([repeat["edges"][row]["f1"] for repeat in repeats])) for row in EDGES},
     }  # fmt: skip
     return ShownFidelity(
         variant=variant,
@@ -302,7 +302,7 @@ def _read_fidelity(variant: ShownVariant) -> ShownFidelity:
         ratio_generated=_mean([count["ratio_generated"] for count in counts]),
         correlation=_mean([count["predicted"]["spearman"] for count in counts]),
         degree_correlation=_mean([count["visible_degree"]["spearman"] for count in counts]),
-        parents=min(repeat["parents"] for repeat in found),
+        parents=min(repeat["parents"] for repeat in repeats),
         gain=_measured([repeat["centred"]["gains"]["mean_neighbour"]["to_all"] for repeat in features]),
         measures=measures,
     )

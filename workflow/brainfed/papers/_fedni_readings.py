@@ -111,20 +111,20 @@ def find_readings(outline: ExperimentOutline, scored: Scored) -> Readings | None
     shown = [variant for variant in outline.variants if variant.method in printed]
     if not as_in_the_paper(outline):
         return None
-    found = _distinct(shown)
+    distinct = _distinct(shown)
     methods = [name for name in printed if any(variant.method == name for variant in shown)]
     usual = {variant.method: variant.shipped for variant in shown}
-    held = {(variant.method, _key(changed_settings(variant))): variant for variant in shown}
+    by_settings = {(variant.method, _key(changed_settings(variant))): variant for variant in shown}
     scores = [
         {
             method: scored.interval(variant.name, METRIC)
             for method in methods
-            if (variant := held.get((method, _key(_of_method(changed, usual[method]))))) is not None
+            if (variant := by_settings.get((method, _key(_of_method(changed, usual[method]))))) is not None
         }
-        for changed in found
+        for changed in distinct
     ]
     compared = tuple(method for method in methods if all(method in row for row in scores))
-    if len(found) < 2 or not compared:
+    if len(distinct) < 2 or not compared:
         return None
     accuracy = {method: printed[method][PAPER_METRICS.index(METRIC)][0] for method in methods}
     distances = [distance_to({name: row[name].mean for name in compared}, accuracy) for row in scores]
@@ -137,7 +137,7 @@ def find_readings(outline: ExperimentOutline, scored: Scored) -> Readings | None
             distance,
             distance == min(distances),
         )
-        for changed, row, distance in zip(found, scores, distances, strict=True)
+        for changed, row, distance in zip(distinct, scores, distances, strict=True)
     ]
     titles = {variant.method: variant.method_title for variant in shown}
     order = sorted(rows, key=lambda row: (row.distance, bool(row.settings)))
@@ -158,7 +158,7 @@ def _distinct(shown: Sequence[ShownVariant]) -> list[Changed]:
     holders: dict[str, list[ShownVariant]] = {}
     for variant in shown:
         holders.setdefault(_key(changed_settings(variant)), []).append(variant)
-    changes = {key: changed_settings(held[0]) for key, held in holders.items()}
+    changes = {key: changed_settings(variants[0]) for key, variants in holders.items()}
 
     def is_part(key: str) -> bool:
         return any(
@@ -264,10 +264,11 @@ def completing(variants: Sequence[ShownVariant]) -> list[ShownVariant]:
 
 def by_cap(variants: Sequence[ShownVariant]) -> list[list[ShownVariant]]:
     """The variants that complete the graph: first those with the smallest limit of nodes, then the others, if any."""
-    found = completing(variants)
-    least = min(map(cap_of, found), default=np.inf)
-    parts = ([one for one in found if cap_of(one) == least], [one for one in found if cap_of(one) != least])
-    return [part for part in parts if part]
+    complete = completing(variants)
+    least = min(map(cap_of, complete), default=np.inf)
+    smallest = [variant for variant in complete if cap_of(variant) == least]
+    larger = [variant for variant in complete if cap_of(variant) != least]
+    return [part for part in (smallest, larger) if part]
 
 
 def cap_of(variant: ShownVariant) -> float:

@@ -117,11 +117,11 @@ def paper_rows(summary: pd.DataFrame, variants: Sequence[ShownVariant], cohort: 
     for variant in by_family(shipped):
         cells: list[Cell] = []
         for column in PAPER_COLUMNS:
-            found = ours[variant.name, column.ours]
+            row = ours[variant.name, column.ours]
             digits = scored.interval(variant.name, column.ours).digits
-            spread = float(found["sd_of_repeats"])
+            spread = float(row["sd_of_repeats"])
             note = f"({short(spread, digits)})" if np.isfinite(spread) else ""
-            cells.append(Cell(rounded(float(found["mean"]), digits), float(found["mean"]), note))
+            cells.append(Cell(rounded(float(row["mean"]), digits), float(row["mean"]), note))
             if column.paper:
                 mean, sd = printed[variant.method][PAPER_METRICS.index(column.paper)]
                 cells.append(Cell(rounded(mean), mean, f"({short(sd)})", printed=True))
@@ -140,21 +140,21 @@ def why_sentences(cohort: CohortOutline, outline: ExperimentOutline, compared: P
     """Homophily against chance, then every plain graph method against its variants and the network without a graph."""
     if outline.name.removesuffix("-quick") != EXPERIMENT:
         return []
-    held = {variant.name: variant for variant in outline.variants}
+    by_name = {variant.name: variant for variant in outline.variants}
     said: list[str] = []
     if "homophily" in cohort.figures:
         table = pd.read_csv(Path(cohort.figures["homophily"]).with_suffix(".tsv"), sep="\t")
         said += homophily_sentences(table, cohort.words)
-    return said + [_repairs(held[name], compared) for name in PLAIN if name in held]
+    return said + [_repairs(by_name[name], compared) for name in PLAIN if name in by_name]
 
 
 def homophily_sentences(table: pd.DataFrame, words: ClassWords = DIAGNOSIS_WORDS) -> list[str]:
     """Share of neighbours with the same diagnosis, and the share by chance, from a `homophily_table`."""
     means = table[table["label"] == words.target].groupby("title", sort=False)[["found", "chance"]].mean()
     parts = [
-        f"{rounded(100 * found, 0)} % ({title}; by chance {rounded(100 * chance, 0)} %)"
-        for title, found, chance in zip(means.index, means["found"].tolist(), means["chance"].tolist(), strict=True)
-        if np.isfinite(found)
+        f"{rounded(100 * share, 0)} % ({title}; by chance {rounded(100 * chance, 0)} %)"
+        for title, share, chance in zip(means.index, means["found"].tolist(), means["chance"].tolist(), strict=True)
+        if np.isfinite(share)
     ]
     if not parts:
         return []
@@ -232,8 +232,8 @@ def _readings(known: Known) -> Readings | None:
 
 
 def _fidelity(known: Known) -> Fidelity | None:
-    found = read_fidelity(known.outline.variants)
-    return Fidelity(fidelity_rows(found), [count_sentence(one) for one in found]) if found else None
+    shown = read_fidelity(known.outline.variants)
+    return Fidelity(fidelity_rows(shown), [count_sentence(fidelity) for fidelity in shown]) if shown else None
 
 
 def _generated(known: Known) -> Generated | None:

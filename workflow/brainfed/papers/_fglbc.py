@@ -167,7 +167,7 @@ def read_budgets(known: Known) -> BudgetTable | None:
     """The table of an experiment with private variants or weighted means; None for any other."""
     outline, scored = known.outline, known.scored
     private = [each for each in outline.variants if each.setting("privacy") not in (None, "none")]
-    shares = [found for variant in outline.variants if (found := shares_of_mean(variant)) is not None]
+    shares = [weights for variant in outline.variants if (weights := shares_of_mean(variant)) is not None]
     if not private and not shares:
         return None
     source = FGLBC_SOURCE if outline.paper == FGLBC_PAPER else ""
@@ -178,11 +178,11 @@ def read_budgets(known: Known) -> BudgetTable | None:
 
 def wrapped_sentence(variants: Sequence[ShownVariant]) -> str:
     """The scans that networks on region series repeat to fill a window, for each length of a window."""
-    found: dict[int, int] = {}
+    wraps: dict[int, int] = {}
     for variant in variants:
         if variant.setting("window") is not None and variant.costs:
-            found[int(variant.setting("window"))] = int(read_json(variant.costs[0])["counts"]["wrapped_subjects"])
-    parts = [f"{scans} shorter than the window of {window} volumes" for window, scans in sorted(found.items()) if scans]
+            wraps[int(variant.setting("window"))] = int(read_json(variant.costs[0])["counts"]["wrapped_subjects"])
+    parts = [f"{scans} shorter than the window of {window} volumes" for window, scans in sorted(wraps.items()) if scans]
     if not parts:
         return ""
     return f"Scans that are repeated from their beginning to fill a window: {listed(parts, 'and')}."
@@ -191,7 +191,7 @@ def wrapped_sentence(variants: Sequence[ShownVariant]) -> str:
 def best_by_budget(private: Sequence[ShownVariant], scored: Scored) -> list[str]:
     """`At epsilon = 5: ...` for every budget that the accountant keeps, its methods from the best on."""
     kept = [variant for variant in private if variant.setting("privacy") == "accountant"]
-    found = []
+    sentences = []
     for budget in sorted({float(variant.setting("epsilon")) for variant in kept}):
         own = [(each, scored.interval(each.name, METRIC)) for each in kept if each.setting("epsilon") == budget]
         ranked = sorted((pair for pair in own if np.isfinite(pair[1].mean)), key=lambda pair: -pair[1].mean)
@@ -199,8 +199,8 @@ def best_by_budget(private: Sequence[ShownVariant], scored: Scored) -> list[str]
             parts = [f"{variant.unswept_title} {interval}" for variant, interval in ranked]
             above = any(interval.known and interval.low > 0.5 for _, interval in ranked)
             added = _ahead([variant for variant, _ in ranked], scored) if above else " No interval lies above 0.5."
-            found.append(f"At \u03b5 = {budget:g}, by AUC: {listed(parts, 'and')}.{added}")
-    return found
+            sentences.append(f"At \u03b5 = {budget:g}, by AUC: {listed(parts, 'and')}.{added}")
+    return sentences
 
 
 def _ahead(ranked: Sequence[ShownVariant], scored: Scored) -> str:
@@ -214,8 +214,8 @@ def _ahead(ranked: Sequence[ShownVariant], scored: Scored) -> str:
 
 
 def _cells(outline: ExperimentOutline, scored: Scored, variant: ShownVariant, *, printed: bool) -> tuple[Cell, ...]:
-    found = spent(variant)
-    epsilon = found[0] if found else np.nan
+    budget = spent(variant)
+    epsilon = budget[0] if budget else np.nan
     planned = float(variant.setting("epsilon"))
     cells = [
         Cell(f"{planned:g}", planned),

@@ -166,19 +166,19 @@ def beside_printed(drops: Sequence[Drop], scored: Scored, cohort: str) -> str:
         cohort: `abide` or `adhd200`; empty for another one.
     """
     ours: dict[str, list[Drop]] = {}
-    for one in drops:
-        as_printed = one.attack in PRINTED_ATTACKS and not one.variant.is_defended
-        if as_printed and printed_scores(cohort, one.clean) is not None and one.clean.setting("public.ratio") == RATIO:
-            ours.setdefault(one.variant.method, []).append(one)
-    found = []
+    for drop in drops:
+        alike = drop.attack in PRINTED_ATTACKS and not drop.variant.is_defended
+        if alike and printed_scores(cohort, drop.clean) is not None and drop.clean.setting("public.ratio") == RATIO:
+            ours.setdefault(drop.variant.method, []).append(drop)
+    parts = []
     for method, own in ours.items():
-        both = sorted(one.attack for one in own) == sorted(PRINTED_ATTACKS) and own[0].clean == own[1].clean
+        both = sorted(drop.attack for drop in own) == sorted(PRINTED_ATTACKS) and own[0].clean == own[1].clean
         printed = mean_drop(method, cohort)
         if both and own[0].clean.setting("without") in (None, "none") and printed is not None:
-            changes = [scored.difference(one.variant.name, one.clean.name, "accuracy", POOLED).mean for one in own]
-            found.append(f"{own[0].variant.method_title} {short(-float(np.mean(changes)))} (printed {short(printed)})")
+            changes = [scored.difference(drop.variant.name, drop.clean.name, "accuracy", POOLED).mean for drop in own]
+            parts.append(f"{own[0].variant.method_title} {short(-float(np.mean(changes)))} (printed {short(printed)})")
     state = "Mean drop of accuracy over PAF and OFOM, all test subjects of a fold together"
-    return f"{state}: {listed(found, 'and')}." if found else ""
+    return f"{state}: {listed(parts, 'and')}." if parts else ""
 
 
 # What methods with a public set reach beside the public set alone and the paper's numbers, and who taught them.
@@ -253,13 +253,13 @@ def taught_shares(variant: ShownVariant) -> "pd.Series[float] | None":
 
 def silent(variants: Sequence[ShownVariant]) -> list[str]:
     """Titles of the federations that no institution taught in the last round."""
-    found = [(variant.title, taught_shares(variant)) for variant in variants]
-    return [title for title, shares in found if shares is not None and shares.iloc[-1] < NOTHING]
+    taught = [(variant.title, taught_shares(variant)) for variant in variants]
+    return [title for title, shares in taught if shares is not None and shares.iloc[-1] < NOTHING]
 
 
 def against_public(public: Sequence[ShownVariant], scored: Scored) -> list[str]:
     """`30 % public: ...`: every federated method minus the network of the public subjects alone, by AUC."""
-    found = []
+    sentences = []
     for ratio in sorted({ratio_of(variant) or 0.0 for variant in public}):
         own = [variant for variant in public if ratio_of(variant) == ratio]
         alone = next((variant for variant in own if variant.method == ALONE), None)
@@ -270,25 +270,25 @@ def against_public(public: Sequence[ShownVariant], scored: Scored) -> list[str]:
             holding = [each.unswept_title for each in others if significant(tests[each.name][1])]
             state = f"significant: {listed(holding, 'and')}" if holding else "none is significant"
             reached = scored.interval(alone.name, "auc")
-            found.append(
+            sentences.append(
                 f"{100 * ratio:g} % public: the public subjects alone reach an AUC of {reached}. "
                 f"With institutions it is {listed(parts, 'and')}; {state}."
             )
-    return found
+    return sentences
 
 
 def short_scans(variants: Sequence[ShownVariant]) -> str:
     """Scans that are shorter than the crops of recurrent networks; empty where there are none."""
-    found: dict[tuple[str, int], int] = {}
+    scans: dict[tuple[str, int], int] = {}
     for variant in variants:
         if variant.setting("crops") is not None and variant.costs:
             counts = read_json(variant.costs[0])["counts"]
             way = "dropped_subjects" if "dropped_subjects" in counts else "wrapped_subjects"
-            found[way, int(variant.setting("length"))] = int(counts[way])
+            scans[way, int(variant.setting("length"))] = int(counts[way])
     words = {"wrapped_subjects": "repeated from their beginning", "dropped_subjects": "left out of training"}
     return " ".join(
         f"Scans shorter than a crop of {length} volumes, {words[way]}: {count}."
-        for (way, length), count in sorted(found.items())
+        for (way, length), count in sorted(scans.items())
         if count
     )
 

@@ -119,8 +119,8 @@ def printed_gains(outline: ExperimentOutline, cohort: str) -> dict[str, PrintedG
     if outline.paper != GCFL_PAPER or not evaluated_as_gcfl(outline, cohort):
         return {}
     rows = GCFL_NUMBERS[cohort.lower()]
-    found = {variant.name: printed_method(variant, cohort.lower()) for variant in outline.variants}
-    return {name: rows[method] for name, method in found.items() if method in rows}
+    methods = {variant.name: printed_method(variant, cohort.lower()) for variant in outline.variants}
+    return {name: rows[method] for name, method in methods.items() if method in rows}
 
 
 def evaluated_as_gcfl(outline: ExperimentOutline, cohort: str) -> bool:
@@ -208,24 +208,24 @@ def gain_table(table: pd.DataFrame, outline: ExperimentOutline, cohort: str) -> 
     unrelated institutions.
     """
     variants, single = outline.variants, not outline.draws_anew
-    held: Held = table.set_index(["variant", "scoring"]).to_dict("index")
+    by_scoring: Held = table.set_index(["variant", "scoring"]).to_dict("index")
     printed = printed_gains(outline, cohort)
-    best = max(float(held[variant.name, LAST]["accuracy"]) for variant in variants)
+    best = max(float(by_scoring[variant.name, LAST]["accuracy"]) for variant in variants)
     rows = []
     for variant in by_family(variants):
-        last, best_kept = held[variant.name, LAST], held[variant.name, PAPER_SCORING]
+        last, best_kept = by_scoring[variant.name, LAST], by_scoring[variant.name, PAPER_SCORING]
         cells = [*_cells(last, single, best), *_cells(best_kept, single)]
         rows.append(Row(variant, (*cells, *(_printed_cells(printed.get(variant.name), cohort) if printed else ()))))
     source = gcfl_source(cohort, int(table["institutions"].max())) if printed else ""
-    return GainTable(rows, worth_of_scoring(held, variants), "" if single else DRAWN_ANEW, source)
+    return GainTable(rows, worth_of_scoring(by_scoring, variants), "" if single else DRAWN_ANEW, source)
 
 
-def worth_of_scoring(held: Held, variants: Sequence[ShownVariant]) -> str:
+def worth_of_scoring(by_scoring: Held, variants: Sequence[ShownVariant]) -> str:
     """What scoring by the best of several models adds to the accuracy of each clustered variant."""
     parts = []
     for variant in variants:
         if variant.clusters:
-            kept, last = (held[variant.name, scoring]["accuracy"] for scoring in (PAPER_SCORING, LAST))
+            kept, last = (by_scoring[variant.name, scoring]["accuracy"] for scoring in (PAPER_SCORING, LAST))
             parts.append(f"{_added(float(kept - last))} to {variant.title}")
     added = listed(parts, "and")
     return f"Scoring by the best of several models on the test data adds {added}; the ranking uses the last model."

@@ -188,17 +188,17 @@ def bibtex(works: Sequence[Citation]) -> str:
 
 
 def _entry(work: Citation, taken: set[str]) -> str:
-    found = WORK.match(work.text)
-    if found is None:
+    parts = WORK.match(work.text)
+    if parts is None:
         raise ValueError(f"expected `Authors (year). Title. Venue.`, found {work.text!r}")
-    names = [name.rpartition(" ") for name in found["authors"].removesuffix(OTHERS).split(", ")]
+    names = [name.rpartition(" ") for name in parts["authors"].removesuffix(OTHERS).split(", ")]
     authors = [f"{last}, {initials}" for last, _, initials in names]
-    authors += ["others"] if found["authors"].endswith(OTHERS) else []
-    kind, place = _place(found["venue"])
-    fields = {"author": " and ".join(authors), "title": f"{{{found['title']}}}", **place, "year": found["year"]}
+    authors += ["others"] if parts["authors"].endswith(OTHERS) else []
+    kind, place = _place(parts["venue"])
+    fields = {"author": " and ".join(authors), "title": f"{{{parts['title']}}}", **place, "year": parts["year"]}
     lines = [f"  {name} = {{{value.translate(SPECIAL)}}}," for name, value in fields.items()]
     lines += [f"  doi = {{{work.doi}}},"] if work.doi else []
-    return "\n".join([f"@{kind}{{{_key(names[0][0], found['year'], taken)},", *lines, "}"])
+    return "\n".join([f"@{kind}{{{_key(names[0][0], parts['year'], taken)},", *lines, "}"])
 
 
 def _place(venue: str) -> tuple[str, dict[str, str]]:
@@ -244,9 +244,9 @@ class Software:
     def listing(self) -> str:
         """`numpy 2.4.6, torch 2.11.0 (40 jobs) and 2.13.0 (12 jobs)`."""
         said = []
-        for name, found in self.versions.items():
-            several = [f"{version} ({counted(count, 'job')})" for version, count in found.items()]
-            said.append(f"{name}\u00a0{' and '.join(several if len(found) > 1 else found)}")
+        for name, jobs in self.versions.items():
+            several = [f"{version} ({counted(count, 'job')})" for version, count in jobs.items()]
+            said.append(f"{name}\u00a0{' and '.join(several if len(jobs) > 1 else jobs)}")
         return ", ".join(said)
 
 
@@ -303,16 +303,16 @@ def result_files(variant: ShownVariant) -> list[str]:
 
 def _behind(paths: Sequence[str]) -> list[Made]:
     """The records of the jobs that wrote these files and, one after another, what those read; each once."""
-    found: dict[str, Made] = {}
+    records: dict[str, Made] = {}
     waiting = list(paths)
     seen = set(waiting)
     while waiting:
         made = _record(waiting.pop())
-        if made is not None and (first := next(iter(made.outputs))) not in found:
-            found[first] = made
+        if made is not None and (first := next(iter(made.outputs))) not in records:
+            records[first] = made
             waiting += [path for path in made.contents if path not in seen]
             seen |= made.contents.keys()
-    return list(found.values())
+    return list(records.values())
 
 
 @cache

@@ -82,9 +82,9 @@ def compare_groups(
     """
     z = connectivity(series, FeatureSettings("pearson", fisher_z=True), runs).astype(np.float64)
     patient = np.array([diagnosis[subject] == 1 for subject in sorted(series)])
-    found = group_effects(z, patient, words)
+    effects = group_effects(z, patient, words)
     means = np.tanh(z[patient].mean(axis=0)), np.tanh(z[~patient].mean(axis=0))
-    return GroupConnectivity(found.effect, found.p, found.counts, words, regions, *means)
+    return GroupConnectivity(effects.effect, effects.p, effects.counts, words, regions, *means)
 
 
 def group_effects(values: Float64, patient: NDArray[np.bool_], words: ClassWords = DIAGNOSIS_WORDS) -> GroupEffects:

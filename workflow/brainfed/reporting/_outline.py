@@ -155,8 +155,8 @@ class ReportOutline:
 
 def read_outline(values: Mapping[str, Any], beside: Mapping[str, Sequence[str]] = NOTHING) -> ReportOutline:
     """An outline from its fields as builtins; `beside`: variant -> those that it is always compared with."""
-    held = values.get("study")
-    study = SharedStudy(tuple(held["sites"]), held["site"], held["sets"]) if held else None
+    stated = values.get("study")
+    study = SharedStudy(tuple(stated["sites"]), stated["site"], stated["sets"]) if stated else None
     cohorts = tuple(_cohort(item, beside) for item in values["cohorts"])
     return ReportOutline(**{**values, "cohorts": cohorts, "study": study})
 

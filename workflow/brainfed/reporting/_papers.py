@@ -45,5 +45,5 @@ def templates_of(papers: Sequence[Paper]) -> BaseLoader:
 
 def works_of(papers: Sequence[Paper], methods: Collection[str]) -> list[Citation]:
     """The works to cite for methods of these names, each once."""
-    cited = [one for paper in papers for one in paper.cites if not one.methods or one.methods & set(methods)]
-    return list(dict.fromkeys(work for one in cited for work in one.works))
+    cited = [each for paper in papers for each in paper.cites if not each.methods or each.methods & set(methods)]
+    return list(dict.fromkeys(work for each in cited for work in each.works))

@@ -99,8 +99,8 @@ def _picture(name: str, path: str, caption: str, subject: str) -> Picture:
 
 
 def _metadata(content: str, element: str) -> str:
-    found = re.search(rf"<{element}>(.*?)</{element}>", content, flags=re.DOTALL)
-    return html.unescape(found[1]) if found else ""
+    match = re.search(rf"<{element}>(.*?)</{element}>", content, flags=re.DOTALL)
+    return html.unescape(match[1]) if match else ""
 
 
 def inline(content: str, prefix: str, alternative: str) -> str:
@@ -108,7 +108,7 @@ def inline(content: str, prefix: str, alternative: str) -> str:
     body = content[re.search(r"<svg\b", content).start() :]  # type: ignore[union-attr]
     body = re.sub(r"<!--.*?-->|<metadata.*?</metadata>", "", body, flags=re.DOTALL)
     used = set(re.findall(r"(?:url\(#|xlink:href=\"#)([^\")]+)", body))
-    body = re.sub(r'\s+id="([^"]+)"', lambda held: f' id="{prefix}-{held[1]}"' if held[1] in used else "", body)
+    body = re.sub(r'\s+id="([^"]+)"', lambda match: f' id="{prefix}-{match[1]}"' if match[1] in used else "", body)
     body = re.sub(r'(url\(#|xlink:href="#)', rf"\g<1>{prefix}-", body)
     body = PARTS.sub("", PATH.sub(_shorter, body))
     style = GLOBAL_STYLE.search(body)

@@ -38,8 +38,8 @@ def rounded(value: float, digits: int = 3) -> str:
     if not np.isfinite(value):
         return NONE
     exact = Decimal(repr(round(float(value), EXACT)))
-    held = exact.quantize(Decimal(1).scaleb(-digits), rounding=ROUND_HALF_UP)
-    return str(abs(held) if held == 0 else held).replace("-", "\u2212")
+    decimal = exact.quantize(Decimal(1).scaleb(-digits), rounding=ROUND_HALF_UP)
+    return str(abs(decimal) if decimal == 0 else decimal).replace("-", "\u2212")
 
 
 def significant_digits(value: float, digits: int) -> str:

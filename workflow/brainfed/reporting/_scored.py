@@ -121,21 +121,21 @@ def interval(runs: pd.DataFrame, variant: str, metric: str, ratio: float) -> Int
     return interval_of(values(runs, variant, metric), ratio)
 
 
-def interval_of(found: np.ndarray[tuple[int], np.dtype[np.float64]], ratio: float) -> Interval:
+def interval_of(numbers: np.ndarray[tuple[int], np.dtype[np.float64]], ratio: float) -> Interval:
     """Mean of these values, one a run, with the corrected interval, kept inside [0, 1]."""
-    test = corrected_t_test(found, ratio)
+    test = corrected_t_test(numbers, ratio)
     return Interval(
         test.difference,
         max(test.ci_low, 0.0) if np.isfinite(test.ci_low) else np.nan,
         min(test.ci_high, 1.0) if np.isfinite(test.ci_high) else np.nan,
-        len(found),
+        len(numbers),
     )
 
 
 def best(runs: pd.DataFrame, variants: Sequence[str], metric: str) -> str | None:
     """The variant with the highest mean; None if no variant has a defined value."""
     means = {variant: values(runs, variant, metric) for variant in variants}
-    scored = {variant: float(found.mean()) for variant, found in means.items() if len(found)}
+    scored = {variant: float(own.mean()) for variant, own in means.items() if len(own)}
     return max(scored, key=lambda variant: scored[variant]) if scored else None
 
 
@@ -175,11 +175,11 @@ class Scored:
         """Every other variant minus the reference, paired by run, and its Holm-corrected p (NaN: too few runs)."""
         family = self.runs[self.runs["variant"].isin([reference, *others])]
         tests = compare(family, reference, metric, INSTITUTION, self.ratio).set_index("variant")
-        found = {}
+        differences = {}
         for name, *numbers in tests[["difference", "ci_low", "ci_high", "p_holm"]].itertuples():
             mean, low, high, p = map(float, numbers)
-            found[str(name)] = Interval(mean, low, high, len(self._pairs(str(name), reference, metric))), p
-        return found
+            differences[str(name)] = Interval(mean, low, high, len(self._pairs(str(name), reference, metric))), p
+        return differences
 
     def has_values(self, variant: str, metric: str) -> bool:
         """Whether a variant has a defined value, mean over institutions."""
@@ -187,8 +187,8 @@ class Scored:
 
     def _pairs(self, variant: str, other: str, metric: str, scope: str = INSTITUTION) -> pd.DataFrame:
         """`repeat` and `fold` of the runs in which both are defined."""
-        one, two = (self._of(name, metric, scope)[["repeat", "fold"]] for name in (variant, other))
-        return one.merge(two, on=["repeat", "fold"])
+        first, second = (self._of(name, metric, scope)[["repeat", "fold"]] for name in (variant, other))
+        return first.merge(second, on=["repeat", "fold"])
 
     def _of(self, variant: str, metric: str, scope: str) -> pd.DataFrame:
         """The runs with a defined value."""
@@ -199,8 +199,8 @@ class Scored:
         """(variant, metric, scope) -> rows of `runs` with a defined value; a page asks for a thousand of them."""
         defined = np.flatnonzero(self.runs["value"].notna())
         keys = self.runs.iloc[defined].groupby(["variant", "metric", "scope"], sort=False, observed=True)
-        found = cast("dict[tuple[str, str, str], NDArray[np.intp]]", keys.indices)
-        return {key: defined[places] for key, places in found.items()}
+        groups = cast("dict[tuple[str, str, str], NDArray[np.intp]]", keys.indices)
+        return {key: defined[places] for key, places in groups.items()}
 
 
 def read_scored(outline: ExperimentOutline) -> Scored:
@@ -246,8 +246,8 @@ class PageTests:
     def differences(self, centre: str, others: Sequence[str], metric: str) -> dict[str, tuple[Interval, float]]:
         """Every other variant minus `centre`, paired by run, and its p on this page (NaN: too few runs)."""
         names = [name for name in dict.fromkeys(others) if name != centre]
-        found = self._compared(centre, names, metric)
-        return {name: (difference, self._p(centre, name, names, metric)) for name, (difference, _) in found.items()}
+        compared = self._compared(centre, names, metric)
+        return {name: (difference, self._p(centre, name, names, metric)) for name, (difference, _) in compared.items()}
 
     def counted(self, centre: str, others: Sequence[str], metric: str) -> str:
         """The family of Holm's correction: `over all 60 comparisons with FedGCN in the tests below`; empty over one."""
@@ -265,15 +265,15 @@ class PageTests:
     def _p(self, centre: str, other: str, others: Sequence[str], metric: str) -> float:
         if not self.scored.has_values(other, metric):
             return float("nan")
-        for one, beside in ((centre, other), (other, centre)):
-            if one == self.reference:
+        for variant, beside in ((centre, other), (other, centre)):
+            if variant == self.reference:
                 return float(self._table[beside, metric, INSTITUTION])
-        found = []
-        for one, beside, asked in ((centre, other, others), (other, centre, [])):
-            together = self._together(one, asked, metric)
+        p_values = []
+        for variant, beside, asked in ((centre, other, others), (other, centre, [])):
+            together = self._together(variant, asked, metric)
             if beside in together:
-                found.append(self._compared(one, together, metric)[beside][1])
-        return float(np.max(found))
+                p_values.append(self._compared(variant, together, metric)[beside][1])
+        return float(np.max(p_values))
 
     @cached_property
     def _table(self) -> "pd.Series[float]":

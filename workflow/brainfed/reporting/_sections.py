@@ -121,7 +121,7 @@ def experiment_section(
     if null is not None:
         line, said = null_verdict(null), null_sentences(null)
     else:
-        line, said = known.finding, [beside_sentence(one) for one in known.beside]
+        line, said = known.finding, [beside_sentence(result) for result in known.beside]
         if not line:
             line, said = verdict(answer), [*sentences(answer, known.words.unread), *said]
             first = first_screen(answer, known.words, situation(known, site))
@@ -143,7 +143,7 @@ def experiment_section(
 
 
 def _headline_note(known: Known) -> str:
-    titles = [one.variant.title for one in known.beside]
+    titles = [result.variant.title for result in known.beside]
     if not titles:
         return ""
     if len(titles) == 1:
@@ -181,8 +181,8 @@ def _setting(outline: ExperimentOutline, words: ClassWords, institutions: int, f
     }[outline.split["institutions"]]
     drawn = counted(institutions, "institution") + origin
     if outline.split["validation"] == "holdout":
-        tested, held = (f"{100 * outline.split[key]:g} %" for key in ("tested", "held_back"))
-        beside = f", {held} held back" if outline.split["held_back"] else ""
+        tested, held_back = (f"{100 * outline.split[key]:g} %" for key in ("tested", "held_back"))
+        beside = f", {held_back} held back" if outline.split["held_back"] else ""
         return f"{drawn}; {tested} of each tested{beside}, once a repeat; {repeats}"
     by_site = outline.split["stratify"] == "site_label" and outline.split["institutions"] != "sites"
     stratified = f" stratified by {words.site} and {words.target}" if by_site else ""
@@ -290,8 +290,8 @@ class CohortSection:
     @property
     def contrasts(self) -> list[tuple[dict[str, Any], ClassWords]]:
         """The summary of every comparison of two groups, and the names of the two."""
-        found = self.connectivity.get("contrasts", [self.connectivity])
-        return [(summary, named) for summary, (_, named) in zip(found, self.words.contrasts, strict=True)]
+        summaries = self.connectivity.get("contrasts", [self.connectivity])
+        return [(summary, named) for summary, (_, named) in zip(summaries, self.words.contrasts, strict=True)]
 
     @property
     def analysed(self) -> int:
@@ -335,7 +335,7 @@ def cohort_section(outline: CohortOutline, captions: Mapping[str, str], *, show_
         quality=_quality(people, outline) if of_people else [],
         excluded=tuple((str(subject), str(reason)) for subject, reason in left_out.to_numpy()) if show_subjects else (),
         subjects_digest=_digest(sorted(kept["subject"])),
-        series_digest=_digest(f"{one.subject} {one.checksum}" for one in checksums.itertuples()),
+        series_digest=_digest(f"{row.subject} {row.checksum}" for row in checksums.itertuples()),
         connectivity=read_json(outline.connectivity),
         kind=outline.kind,
         by_labels=_by_labels(outline, "graph.embedding", "features.selection"),

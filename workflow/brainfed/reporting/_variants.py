@@ -65,12 +65,12 @@ def without_sweep(suffix: str, settings: Mapping[str, Any]) -> tuple[str, list[s
     either = "|".join(_longest_first({re.escape(word) for word in words}))
     value = rf"{NUMBERS}|-(?:{either})(?:-(?:{either}))*"
     part = rf"-({'|'.join(_longest_first(keys))})({value})(?=-|$)"
-    found = re.fullmatch(rf"(.*?)((?:{part})+)", suffix)
-    if not found:
+    match = re.fullmatch(rf"(.*?)((?:{part})+)", suffix)
+    if not match:
         return suffix, []
-    swept = re.findall(part, found[2])
+    swept = re.findall(part, match[2])
     repeated = {key for key, _ in swept} | ({PUBLIC} if RATIO in dict(swept) else set())
-    rest = "" if found[1].strip("-") in repeated else found[1]
+    rest = "" if match[1].strip("-") in repeated else match[1]
     return rest, [setting_in_words(key, shown) for key, shown in swept]
 
 

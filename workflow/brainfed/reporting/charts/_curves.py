@@ -89,13 +89,13 @@ def curve_layers(
     """
     mine = [variant for variant in front if variant in shown]
     colours = {variant.name: variant.colour for variant in mine}
-    titles = {one.name: f"{groups[one.place][0]}: {one.title}, {notes[one.name]}" for one in mine}
+    titles = {variant.name: f"{groups[variant.place][0]}: {variant.title}, {notes[variant.name]}" for variant in mine}
     key = alt.Legend(
         title=None, orient="right", labelExpr=f"{titles}[datum.label]", symbolType="stroke", symbolOpacity=1
     )
     colour = coloured("variant", colours, key if mine else None)
     base = alt.Chart(curves.data).transform_filter(NOT_HIDDEN)
-    grey = base.transform_filter(alt.FieldOneOfPredicate("variant", [one.name for one in shown if one not in mine]))
+    grey = base.transform_filter(alt.FieldOneOfPredicate("variant", [each.name for each in shown if each not in mine]))
     chosen = base.transform_filter(alt.FieldOneOfPredicate("variant", list(colours)))
     pointed = alt.selection_point(on="pointerover", fields=["variant"], empty=False, clear="pointerout")
     x, y = curves.x, curves.y
@@ -133,12 +133,12 @@ def roc_chart(
         scored: the runs, whose AUCs stand beside the curves.
         groups: places of training; None: those of the words.
     """
-    found = {one.name: _curves(predictions[predictions["variant"] == one.name], words) for one in by_family(variants)}
-    shown = [variant for variant in by_family(variants) if all(curve.runs for curve in found[variant.name].values())]
+    roc = {each.name: _curves(predictions[predictions["variant"] == each.name], words) for each in by_family(variants)}
+    shown = [variant for variant in by_family(variants) if all(curve.runs for curve in roc[variant.name].values())]
     if not shown:
         return None
-    titles = {one.name: f"AUC {scored.interval(one.name, 'auc').text}" for one in shown}
-    points = [_points(one, _mean(list(found[one.name].values())), titles[one.name]) for one in shown]
+    titles = {variant.name: f"AUC {scored.interval(variant.name, 'auc').text}" for variant in shown}
+    points = [_points(variant, _mean(list(roc[variant.name].values())), titles[variant.name]) for variant in shown]
     curves = Curves(
         pd.concat(points, ignore_index=True),
         across("fpr", FPR),
@@ -150,7 +150,7 @@ def roc_chart(
     chart = curves_square(curves, shown, front, titles, groups or places(words))
     if words.count == 2 or not front or front[0] not in shown:
         return chart.add_params(FILTER)
-    classes = _by_class(front[0], found[front[0].name], words, scored)
+    classes = _by_class(front[0], roc[front[0].name], words, scored)
     return alt.hconcat(chart, classes, spacing=40).add_params(FILTER)
 
 
@@ -223,10 +223,10 @@ def calibration_chart(
     data = calibration_curve(pd.concat(parts), rows=len(parts)).rename(
         columns={"mean_score": "x", "fraction_patients": "share", "low": "bottom", "high": "top"}
     )
-    data = data[data["variant"].isin([one.name for one in shown])].round(3)
-    titles = {one.name: f"Brier {rounded(float(brier[one.name]), 2)}" for one in shown}
+    data = data[data["variant"].isin([variant.name for variant in shown])].round(3)
+    titles = {variant.name: f"Brier {rounded(float(brier[variant.name]), 2)}" for variant in shown}
     table = data.assign(
-        method=data["variant"].map({one.name: one.title for one in shown}),
+        method=data["variant"].map({variant.name: variant.title for variant in shown}),
         Brier=data["variant"].map(titles),
         people=data["subjects"].round().astype(np.int64).astype(str),
     )
@@ -255,16 +255,16 @@ def confusion_chart(
 ) -> alt.TopLevelMixin:
     """Share of every true class that a method predicts as each class, over all runs."""
     repeats = int(predictions["repeat"].nunique())
-    found = confusion_table(predictions)
+    confusion = confusion_table(predictions)
     nouns = words.many if words.count == 2 else words.short
     short = {name: nouns[code] for code, name in enumerate(class_names(predictions))}
     titles = {variant.name: variant.title for variant in by_family(variants)}
     table = pd.DataFrame({
-        "variant": found["variant"], "method": found["variant"].map(titles),
-        "truth": "truly " + found["label"].map(short), "true": found["label"].map(short),
-        "predicted": found["predicted"].map(short), "part": found["share"].round(4),
-        "share": [f"{rounded(100 * share, 0)} %" for share in found["share"]],
-        "people": [f"{rounded(count / repeats, 0)} a repeat" for count in found["predictions"]],
+        "variant": confusion["variant"], "method": confusion["variant"].map(titles),
+        "truth": "truly " + confusion["label"].map(short), "true": confusion["label"].map(short),
+        "predicted": confusion["predicted"].map(short), "part": confusion["share"].round(4),
+        "share": [f"{rounded(100 * share, 0)} %" for share in confusion["share"]],
+        "people": [f"{rounded(count / repeats, 0)} a repeat" for count in confusion["predictions"]],
     })  # fmt: skip
     classes = list(reversed(short.values()))
     width = min(CELL, WIDEST // len(classes) ** 2)

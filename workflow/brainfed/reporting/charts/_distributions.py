@@ -122,10 +122,10 @@ def _box(values: Float64, whiskers: tuple[float, float] | None) -> dict[str, flo
         least, most = float(inside.min()), float(inside.max())
     else:
         least, most = (float(value) for value in np.percentile(values, whiskers))
-    found = {"least": least, "low": low, "middle": middle, "high": high, "most": most}
+    marks = {"least": least, "low": low, "middle": middle, "high": high, "most": most}
     first, half, last = (significant_digits(value, 3) for value in (low, middle, high))
     shown = {"median": half, "middle half": f"{first} to {last}", "subjects": str(len(values))}
-    return {name: round(value, 4) for name, value in found.items()} | shown
+    return {name: round(value, 4) for name, value in marks.items()} | shown
 
 
 def _dots(group: str, values: Float64) -> pd.DataFrame:

@@ -61,8 +61,8 @@ def traffic_chart(
         return None
     ordered = sorted(shown, key=lambda variant: (-scores[variant.name].mean, variant.name))
     groups = named or places(words)
-    sent = [(variant, sum(one.bytes for one in crossings_of(variant))) for variant in ordered]
-    rows = [IntervalRow(one, scores[one.name]) for one in ordered]
+    sent = [(variant, sum(crossing.bytes for crossing in crossings_of(variant))) for variant in ordered]
+    rows = [IntervalRow(variant, scores[variant.name]) for variant in ordered]
     score = interval_panel(rows, "AUC, mean over institutions and runs", groups, width=330, zero=CHANCE)
     return alt.hconcat(score, _bytes(sent, groups, words, width=330), spacing=62)
 
@@ -72,7 +72,7 @@ def _bytes(sent: Sequence[tuple[ShownVariant, int]], groups: Groups, words: Clas
     rows = []
     for variant, count in sent:
         crossed = crossings_of(variant)
-        single = any(one.patient_level for one in crossed)
+        single = any(crossing.patient_level for crossing in crossed)
         leaves = SINGLE.format(subjects=words.subjects) if single else SUMS if crossed else NONE
         rows.append({
             "variant": variant.name, "method": variant.title, "group": variant.place, "low": NOTHING,
@@ -99,9 +99,9 @@ def leakage_chart(leaks: Sequence[Leak], words: ClassWords = DIAGNOSIS_WORDS) ->
     if not leaks:
         return note_chart("no method gives the scores of its training subjects")
     ordered, groups = sorted(leaks, key=lambda leak: (-leak.score, leak.variant.name)), places(words)
-    score = [IntervalRow(one.variant, sure(one.score), rounded(one.score, 2)) for one in ordered]
+    score = [IntervalRow(leak.variant, sure(leak.score), rounded(leak.score, 2)) for leak in ordered]
     revealed = [
-        IntervalRow(one.variant, over_people(one.auc, one.low, one.high), rounded(one.auc, 2)) for one in ordered
+        IntervalRow(leak.variant, over_people(leak.auc, leak.low, leak.high), rounded(leak.auc, 2)) for leak in ordered
     ]
     attack = f"an attack ({ATTACK_TITLES[leaks[0].attack]})"
     if len({leak.attack for leak in leaks}) > 1:

@@ -58,7 +58,7 @@ def homophily_chart(table: pd.DataFrame) -> Chart:
     rows = means.assign(
         mean=means["found"].round(4), beside=means["chance"].round(4), low=ends.min(axis=1).round(4),
         high=ends.max(axis=1).round(4), group=means["title"], hollow=False,
-        shown=[_against_chance(found, chance) for found, chance in ends.itertuples(index=False)],
+        shown=[_against_chance(share, chance) for share, chance in ends.itertuples(index=False)],
     ).rename(columns={"title": "graph"})  # fmt: skip
     groups = {title: (title, _colour(number)) for number, title in enumerate(titles)}
     return dot_rows(
@@ -72,20 +72,20 @@ def _colour(number: int) -> str:
     return GRAPHS[number % len(GRAPHS)]
 
 
-def _against_chance(found: float, chance: float) -> str:
-    if not np.isfinite(found):
+def _against_chance(share: float, chance: float) -> str:
+    if not np.isfinite(share):
         return "no such edge"
-    return f"{rounded(found, 2)} ({signed(found - chance, 2)})"
+    return f"{rounded(share, 2)} ({signed(share - chance, 2)})"
 
 
 def degrees_chart(graphs: Sequence[ShownGraph]) -> Chart:
     """Distribution of the number of neighbours over all repeats, one outline a distinct graph."""
-    held: dict[str, list[IntArray]] = {}
+    groups: dict[str, list[IntArray]] = {}
     for shown, title in zip(graphs, distinct_titles(graphs), strict=True):
-        held.setdefault(title, []).append(shown.degrees())
-    top = max(int(degrees.max()) for group in held.values() for degrees in group)
+        groups.setdefault(title, []).append(shown.degrees())
+    top = max(int(degrees.max()) for group in groups.values() for degrees in group)
     parts, colours = [], {}
-    for number, (title, group) in enumerate(held.items()):
+    for number, (title, group) in enumerate(groups.items()):
         degrees = np.concatenate(group)
         name = f"{title}: median {rounded(np.median(degrees), 0)}"
         colours[name] = _colour(number)
@@ -133,17 +133,17 @@ def sizes_chart(sizes: Sizes, words: ClassWords) -> Chart:
     """Quartiles, and 5 to 95 of 100, of the graphs' sizes and degrees; a row a data set and class."""
     names, colours = sorted(set(sizes.data_set)), class_colours(words.count)
     rows = {
-        f"{name}: {words.short[code]}" if len(names) > 1 else words.short[code]: (colours[code], held)
+        f"{name}: {words.short[code]}" if len(names) > 1 else words.short[code]: (colours[code], chosen)
         for name in names
         for code in words.shown
-        if (held := np.asarray((sizes.data_set == name) & (sizes.label == code))).any()
+        if (chosen := np.asarray((sizes.data_set == name) & (sizes.label == code))).any()
     }
     panels: list[Panel] = []
     for title, values in (
         ("nodes of a graph", sizes.nodes.astype(np.float64)),
         ("neighbours of a node, mean of a graph", sizes.degree),
     ):
-        groups = {name: (colour, values[held]) for name, (colour, held) in rows.items()}
+        groups = {name: (colour, values[chosen]) for name, (colour, chosen) in rows.items()}
         panels.append(box_rows(groups, title, width=330, dots=False, whiskers=(5, 95), named=not panels, start=0))
     return alt.hconcat(*panels, spacing=40)
 
@@ -159,17 +159,17 @@ def _sizes(file: ArrayFile, people: pd.DataFrame, kept: NDArray[np.bool_]) -> Si
 
 
 def _summary(file: ArrayFile, sizes: Sizes, people: pd.DataFrame) -> dict[str, Any]:
-    held, nodes = contents(file.arrays), sizes.nodes
+    graphs, nodes = contents(file.arrays), sizes.nodes
     labels: dict[bytes, set[int]] = {}
-    for content, label in zip(held, people["diagnosis"], strict=True):
+    for content, label in zip(graphs, people["diagnosis"], strict=True):
         labels.setdefault(content, set()).add(int(label))
-    times = Counter(held)
+    times = Counter(graphs)
     return {
         "data_sets": file.metadata["data_sets"],
         "nodes": {"median": float(np.median(nodes)), "least": int(nodes.min()), "most": int(nodes.max())},
         "degree": round(float(np.median(sizes.degree)), 2),
-        "equal": sum(times[content] > 1 for content in held),
-        "contradicting": sum(len(labels[content]) > 1 for content in held),
+        "equal": sum(times[content] > 1 for content in graphs),
+        "contradicting": sum(len(labels[content]) > 1 for content in graphs),
         "regions": max(data_set["features"] for data_set in file.metadata["data_sets"]),
     }
 
@@ -222,15 +222,15 @@ def in_order(institutions: Sequence[str], clusters: IntArray) -> Partitions:
 
 def _largest_keeps(clusters: IntArray) -> IntArray:
     """(T, M) the same clusters in other numbers: of the parts of a cluster the (first) largest keeps its number."""
-    found, latest = np.empty_like(clusters), np.zeros_like(clusters[0])
+    numbers, latest = np.empty_like(clusters), np.zeros_like(clusters[0])
     for number, after in enumerate(clusters):
         current = latest.copy()
         for cluster in np.unique(latest):
             parts, sizes = np.unique(after[latest == cluster], return_counts=True)
             for part in np.delete(parts, sizes.argmax()):
                 current[(latest == cluster) & (after == part)] = current.max() + 1
-        found[number] = latest = current
-    return found
+        numbers[number] = latest = current
+    return numbers
 
 
 def read_partitions(path: str) -> Partitions | None:
@@ -271,14 +271,14 @@ class Band:
 
 def river_chart(variants: Sequence[ShownVariant], trainings: Sequence[Partitions | None]) -> Chart:
     """One panel a variant; None: it has no clusters and is left out."""
-    shown = [(variant, one) for variant, one in zip(variants, trainings, strict=True) if one is not None]
+    shown = [(variant, training) for variant, training in zip(variants, trainings, strict=True) if training is not None]
     if not shown:
         return note_chart("no method of this experiment has clusters")
-    panels = [titled(_river(variant, one), variant.title) for variant, one in shown]
+    panels = [titled(_river(variant, training), variant.title) for variant, training in shown]
     lines = [alt.hconcat(*panels[start : start + 2], spacing=30) for start in range(0, len(panels), 2)]
     return headed(
         alt.vconcat(*lines, spacing=24) if len(lines) > 1 else lines[0],
-        "; ".join(f"{variant.title}: {finding(one)}" for variant, one in shown),
+        "; ".join(f"{variant.title}: {finding(training)}" for variant, training in shown),
     )
 
 
@@ -318,32 +318,32 @@ def finding(training: Partitions) -> str:
 
 def bands(training: Partitions) -> list[Band]:
     """Bands in the order of their first rounds; a cluster that is cut goes on as a new band."""
-    found: list[Band] = []
+    cut: list[Band] = []
     latest: dict[tuple[int, tuple[int, int]], int] = {}
     for number, clusters in enumerate(training.clusters, start=1):
         starts = [0, *(np.flatnonzero(np.diff(clusters)) + 1).tolist(), len(clusters)]
         current = {(int(clusters[a]), (a, b - 1)): number for a, b in pairwise(starts)}
-        found += [Band(*key, (first, number - 1)) for key, first in latest.items() if key not in current]
+        cut += [Band(*key, (first, number - 1)) for key, first in latest.items() if key not in current]
         latest = {key: latest.get(key, number) for key in current}
-    found += [Band(*key, (first, training.rounds)) for key, first in latest.items()]
-    return sorted(found, key=lambda band: (band.rounds[0], band.rows))
+    cut += [Band(*key, (first, training.rounds)) for key, first in latest.items()]
+    return sorted(cut, key=lambda band: (band.rounds[0], band.rows))
 
 
 def colours_of_bands(training: Partitions) -> dict[int, str]:
     """Cluster -> a colour that no neighbouring cluster has in any round; the least used of these."""
     touching = {
-        (int(one), int(other))
+        (int(cluster), int(other))
         for clusters in np.unique(training.clusters, axis=0)
-        for one, other in pairwise(clusters)
-        if one != other
+        for cluster, other in pairwise(clusters)
+        if cluster != other
     }
-    found: dict[int, str] = {}
+    chosen: dict[int, str] = {}
     for cluster in sorted(set(training.clusters.ravel().tolist())):
-        beside = {found.get(other) for pair in touching if cluster in pair for other in pair}
-        used = list(found.values())
+        beside = {chosen.get(other) for pair in touching if cluster in pair for other in pair}
+        used = list(chosen.values())
         free = [colour for colour in COLOURS if colour not in beside] or list(COLOURS)
-        found[cluster] = min(free, key=lambda colour: (used.count(colour), COLOURS.index(colour)))
-    return found
+        chosen[cluster] = min(free, key=lambda colour: (used.count(colour), COLOURS.index(colour)))
+    return chosen
 
 
 def draw_clusters(variants: Sequence[ShownVariant], histories: Sequence[str], path: str) -> None:

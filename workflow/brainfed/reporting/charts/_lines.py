@@ -126,12 +126,12 @@ def lines_panel(
     layers: list[alt.Chart] = []
     if bands := [line for line in lines if line.band]:
         layers.append(of(bands).mark_area(opacity=0.1).encode(**ends))
-    if bars := [line for line in lines if not line.band and any(np.isfinite(found.low) for _, found in line.points)]:
+    if bars := [line for line in lines if not line.band and any(np.isfinite(score.low) for _, score in line.points)]:
         layers.append(of(bars).mark_rule(strokeWidth=1.3, opacity=0.7).encode(**ends))
     drawn = [line for line in lines if len(line.points) > 1]
     for thick in sorted({line.width for line in drawn}):
-        held = of([line for line in drawn if line.width == thick])
-        layers.append(held.mark_line(strokeWidth=thick).encode(y=y, strokeDash=dash))
+        chart = of([line for line in drawn if line.width == thick])
+        layers.append(chart.mark_line(strokeWidth=thick).encode(y=y, strokeDash=dash))
     if marked := [line for line in lines if line.shape]:
         layers.append(of(marked).mark_point(filled=True, size=55, opacity=1).encode(y=y, shape=shape))
     if printed is not None:
@@ -167,13 +167,13 @@ def _table(lines: Sequence[DrawnLine], *, log: bool, aside: bool) -> pd.DataFram
     rows = []
     for line in lines:
         step = marked.index(line) - (len(marked) - 1) / 2 if line in marked else 0.0
-        for at, found in line.points:
-            known = np.isfinite(found.low)
+        for at, score in line.points:
+            known = np.isfinite(score.low)
             moved = at * (last / first) ** (SIDEWAYS * step) if log else at + SIDEWAYS * step * (last - first)
             rows.append({
-                "series": line.title, "at": round(float(moved), 6), "mean": _four(found.mean),
-                "low": _four(found.low if known else found.mean), "high": _four(found.high if known else found.mean),
-                "value": f"{at:g}", "score": str(found) if known else rounded(found.mean, 3),
+                "series": line.title, "at": round(float(moved), 6), "mean": _four(score.mean),
+                "low": _four(score.low if known else score.mean), "high": _four(score.high if known else score.mean),
+                "value": f"{at:g}", "score": str(score) if known else rounded(score.mean, 3),
             })  # fmt: skip
     return pd.DataFrame(rows)
 

@@ -23,9 +23,9 @@ PANELS = (
 def rounds_chart(outline: ExperimentOutline) -> Chart:
     """Three panels; mean over institutions and runs."""
     axis = outline.axes[0]
-    held = [variant for variant in outline.variants if variant.setting(axis) is not None and variant.histories]
-    held = sorted(held, key=lambda variant: float(variant.setting(axis)))
-    curves = [(variant, curve) for variant in held if len(curve := _curves(variant))]
+    swept = [variant for variant in outline.variants if variant.setting(axis) is not None and variant.histories]
+    swept = sorted(swept, key=lambda variant: float(variant.setting(axis)))
+    curves = [(variant, curve) for variant in swept if len(curve := _curves(variant))]
     if not curves:
         return note_chart("no method of this experiment trains in rounds")
     shown = [variant for variant, _ in curves]

@@ -52,9 +52,9 @@ def headline_chart(
     """
     if answer.chosen is None or answer.score is None:
         return None
-    shown = [(answer.chosen, answer.score), *((one.other, one.score) for one in answer.comparisons)]
+    shown = [(answer.chosen, answer.score), *((each.other, each.score) for each in answer.comparisons)]
     for result in beside:
-        shown += [(result.variant, result.score), *((one.other, one.score) for one in result.baselines)]
+        shown += [(result.variant, result.score), *((baseline.other, baseline.score) for baseline in result.baselines)]
     once = {variant.name: (variant, score) for variant, score in shown}
     groups = places(words, unseen=answer.unseen)
     rows = [
@@ -76,9 +76,9 @@ def forest_chart(
     """
     panels: list[Panel] = []
     for metric in SHOWN_METRICS:
-        rows = [IntervalRow(one, scored.interval(one.name, metric)) for one in by_family(variants)]
-        title = f"{METRIC_TITLES[metric]} (mean of {max(row.found.runs for row in rows)} runs)"
-        means = {row.variant.name: row.found.mean for row in rows}
+        rows = [IntervalRow(variant, scored.interval(variant.name, metric)) for variant in by_family(variants)]
+        title = f"{METRIC_TITLES[metric]} (mean of {max(row.interval.runs for row in rows)} runs)"
+        means = {row.variant.name: row.interval.mean for row in rows}
         panels.append(
             interval_panel(
                 rows, title, groups, width=PANEL, zero=CHANCE if metric == "auc" else 1 / classes,
@@ -104,14 +104,14 @@ def differences_chart(
         return None
     panels: list[Panel] = []
     for metric in SHOWN_METRICS:
-        held = chosen[chosen["metric"] == metric].set_index("variant").to_dict("index")
+        by_variant = chosen[chosen["metric"] == metric].set_index("variant").to_dict("index")
         rows = []
         for variant in shown:
-            test = held[variant.name]
-            found = Interval(float(test["difference"]), float(test["ci_low"]), float(test["ci_high"]), runs)
+            test = by_variant[variant.name]
+            difference = Interval(float(test["difference"]), float(test["ci_low"]), float(test["ci_high"]), runs)
             holds = float(test["p_holm"]) < SIGNIFICANT
-            text = signed(found.mean, found.digits) + (" *" if holds else "")
-            rows.append(IntervalRow(variant, found, text, hollow=not holds))
+            text = signed(difference.mean, difference.digits) + (" *" if holds else "")
+            rows.append(IntervalRow(variant, difference, text, hollow=not holds))
         title = f"difference in {METRIC_TITLES[metric]}"
         panels.append(interval_panel(rows, title, groups, width=PANEL, zero=0, named=not panels))
     return _side_by_side(panels)
@@ -134,8 +134,8 @@ def operating_chart(
         shown = [variant for variant in by_family(variants) if (runs["variant"] == variant.name).any()]
         if not shown:
             return None
-        found = [interval(runs, variant.name, "sensitivity", ratio) for variant in shown]
-        rows = [IntervalRow(one, mean, rounded(mean.mean, 2)) for one, mean in zip(shown, found, strict=True)]
+        means = [interval(runs, variant.name, "sensitivity", ratio) for variant in shown]
+        rows = [IntervalRow(variant, mean, rounded(mean.mean, 2)) for variant, mean in zip(shown, means, strict=True)]
         title = f"sensitivity at a specificity of {rounded(specificity, 2)}"
         panels.append(interval_panel(rows, title, groups, width=PANEL, zero=1 - specificity, named=not panels))
     return _side_by_side(panels)
@@ -167,7 +167,7 @@ def by_site_chart(
         at_sites: site -> balanced accuracy, for each row; sites without one are left out.
         classes: their number; the dotted line is one over it.
     """
-    sites = list(dict.fromkeys(site for held in at_sites for site in held))
+    sites = list(dict.fromkeys(site for own in at_sites for site in own))
     bars = " with the 95 % interval" if any(row.has_bar for row in rows) else ""
     title = f"balanced accuracy: all sites together{bars}, and each site"
     panel = interval_panel(
@@ -180,7 +180,7 @@ def by_site_chart(
             "variant": row.variant.name, "method": row.method, "site": site, "mean": round(value, 4),
             "balanced accuracy": rounded(value, 2),
         }
-        for row, held in zip(rows, at_sites, strict=True) for site, value in held.items()
+        for row, own in zip(rows, at_sites, strict=True) for site, value in own.items()
     ])  # fmt: skip
     shape: Any = alt.value("circle")
     if len(sites) <= len(SHAPES):
@@ -252,7 +252,7 @@ def subgroups_chart(
     scale = alt.Scale(domain=[max(min(ends) - 0.02, 0), min(max(ends) + 0.02, 1)], nice=False, zero=False)
     title = "AUC within the group, with its 95 % interval over subjects"
     axis = alt.Axis(title=title, grid=True, values=[number / 10 for number in range(11)])
-    colours = {titles[one.name]: one.colour for one in shown}
+    colours = {titles[variant.name]: variant.colour for variant in shown}
     rows: dict[str, Any] = {
         "y": alt.Y("row:N", sort=list(table["row"].unique()), axis=alt.Axis(title=None, labelPadding=8)),
         "yOffset": alt.YOffset("method:N", sort=list(titles.values())),
@@ -327,8 +327,8 @@ def _gain_panel(
     points = base.mark_circle(size=44, opacity=0.55).encode(
         x=x, y=y, color=colour, tooltip=tooltip("method", "institution", "AUC gained")
     )
-    held = rows.transform_filter("isValid(datum.mean)")
-    diamonds = held.mark_point(shape="diamond", size=95, filled=True, opacity=1, stroke="white", strokeWidth=1).encode(
+    known = rows.transform_filter("isValid(datum.mean)")
+    diamonds = known.mark_point(shape="diamond", size=95, filled=True, opacity=1, stroke="white", strokeWidth=1).encode(
         x="mean:Q",
         y=y,
         color=colour,
@@ -357,13 +357,13 @@ def _mean_gain(
     row: dict[str, object] = {"variant": variant.name, "method": variant.title}
     if not counterpart or not len(values):
         return row | {"mean": None, "gained": "no AUC" if counterpart else "no counterpart", "share": ""}
-    found = scored.difference(variant.name, counterpart, METRIC)
+    difference = scored.difference(variant.name, counterpart, METRIC)
     better = int((values > 0).sum())
     share = ("equal", "equal in all runs")
-    if not found.nothing:
+    if not difference.nothing:
         share = (f"{better}/{len(values)}", f"{better} of {len(values)} institutions")
     return row | {
-        "mean": round(found.mean, 4), "gained": signed(found.mean, found.digits), "share": share[0],
-        "better off": share[1], "counterpart": titles[counterpart], "runs": found.counted,
-        "95 % interval": found.bounds if found.known else "unknown",
+        "mean": round(difference.mean, 4), "gained": signed(difference.mean, difference.digits), "share": share[0],
+        "better off": share[1], "counterpart": titles[counterpart], "runs": difference.counted,
+        "95 % interval": difference.bounds if difference.known else "unknown",
     }  # fmt: skip

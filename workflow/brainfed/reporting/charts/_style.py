@@ -97,9 +97,9 @@ def save_chart(chart: alt.TopLevelMixin, path: str | Path, finding: str = "") ->
     start = drawn.index(">") + 1
     title = f"<dc:title>{html.escape(finding)}</dc:title>" if finding else ""
     inside = html.escape(json.dumps(specification, separators=(",", ":"), ensure_ascii=False), quote=False)
-    held = f'<metadata xmlns:dc="http://purl.org/dc/elements/1.1/">{title}<{SOURCE}>{inside}</{SOURCE}></metadata>'
+    metadata = f'<metadata xmlns:dc="http://purl.org/dc/elements/1.1/">{title}<{SOURCE}>{inside}</{SOURCE}></metadata>'
     with atomic(path) as temporary:
-        Path(temporary).write_text(drawn[:start] + held + drawn[start:], encoding="utf-8")
+        Path(temporary).write_text(drawn[:start] + metadata + drawn[start:], encoding="utf-8")
 
 
 def headed(chart: Chart, finding: str, key: str = "", letters: int = LETTERS) -> Chart:
@@ -143,14 +143,14 @@ class IntervalRow:
 
     Attributes:
         variant: its method.
-        found: mean and interval.
+        interval: mean and interval.
         shown: the value at the right; empty: the mean.
         hollow: whether the dot is hollow.
         title: name at the left; empty: the method's title.
     """
 
     variant: ShownVariant
-    found: Interval
+    interval: Interval
     shown: str = ""
     hollow: bool = False
     title: str = ""
@@ -163,18 +163,18 @@ class IntervalRow:
     @property
     def has_bar(self) -> bool:
         """Whether the interval is drawn: that of few runs hardly has a meaning."""
-        return self.found.known and not self.found.few
+        return self.interval.known and not self.interval.few
 
     @property
     def cells(self) -> dict[str, object]:
         """The columns of `dot_rows`; an interval that is not drawn has no width."""
-        mean = self.found.mean
-        low, high = (self.found.low, self.found.high) if self.has_bar else (mean, mean)
+        mean = self.interval.mean
+        low, high = (self.interval.low, self.interval.high) if self.has_bar else (mean, mean)
         return {
             "variant": self.variant.name, "method": self.method, "mean": round(mean, 4),
             "low": round(low, 4), "high": round(high, 4), "group": self.variant.place,
-            "shown": self.shown or self.found.text, "hollow": self.hollow,
-            "95 % interval": self.found.bounds if self.has_bar else "unknown", "runs": self.found.counted,
+            "shown": self.shown or self.interval.text, "hollow": self.hollow,
+            "95 % interval": self.interval.bounds if self.has_bar else "unknown", "runs": self.interval.counted,
         }  # fmt: skip
 
 
@@ -225,11 +225,11 @@ class Line:
     @property
     def drawn(self) -> Panel | alt.Chart:
         """The line and its words."""
-        held = alt.Chart(pd.DataFrame({"at": [self.at], "words": [self.words]}))
-        line: alt.Chart = held.mark_rule(strokeDash=list(self.dash), style="soft").encode(x="at:Q")
+        base = alt.Chart(pd.DataFrame({"at": [self.at], "words": [self.words]}))
+        line: alt.Chart = base.mark_rule(strokeDash=list(self.dash), style="soft").encode(x="at:Q")
         if not self.words:
             return line
-        text = held.mark_text(align="left", baseline="bottom", dx=4, fontSize=10.5).encode(
+        text = base.mark_text(align="left", baseline="bottom", dx=4, fontSize=10.5).encode(
             x="at:Q", y=alt.value(-3), text="words:N"
         )
         return alt.layer(line, text)
@@ -268,17 +268,17 @@ def dot_rows(
         shape: of the marks of `beside`.
     """
     order = list(dict.fromkeys(table[row]))
-    held = {group: shown for group, shown in groups.items() if group in set(table["group"])}
-    words = {group: shown for group, (shown, _) in held.items()}
+    shown_groups = {group: shown for group, shown in groups.items() if group in set(table["group"])}
+    words = {group: shown for group, (shown, _) in shown_groups.items()}
     columns = 1 if lanes else alt.Undefined
     key = alt.Legend(title=None, orient="top", labelExpr=f"{words}[datum.label]", columns=columns) if legend else None
-    colour = coloured("group", {group: shade for group, (_, shade) in held.items()}, key)
+    colour = coloured("group", {group: shade for group, (_, shade) in shown_groups.items()}, key)
     base = alt.Chart(table).transform_filter(NOT_HIDDEN)
     place: dict[str, Any] = {
         "y": alt.Y(f"{row}:N", sort=order, axis=alt.Axis(labels=named, title=None, labelPadding=8))
     }
     if lanes:
-        place["yOffset"] = alt.YOffset("group:N", sort=list(held))
+        place["yOffset"] = alt.YOffset("group:N", sort=list(shown_groups))
     bars = base.mark_rule(strokeWidth=2 if lanes else 3, opacity=0.7).encode(
         x=_reaching_all(table, title, lines, ticks, width), x2="high:Q", **place, color=colour, tooltip=tooltip(*tip)
     )
@@ -295,7 +295,7 @@ def dot_rows(
     if table["shown"].any():
         texts = base.mark_text(align="left", dx=8, fontSize=10.5 if lanes else alt.Undefined)
         layers.append(texts.encode(x=alt.value(width), **place, text="shown:N"))
-    many = len(order) * (max(1, 0.7 * len(held)) if lanes else 1)
+    many = len(order) * (max(1, 0.7 * len(shown_groups)) if lanes else 1)
     return alt.layer(*layers).properties(width=width, height=round(ROW * max(many, 1)))
 
 

@@ -69,14 +69,14 @@ def sweep_series(variants: Sequence[ShownVariant], axis: str) -> list[Series]:
     for variant in variants:
         groups.setdefault(_rest(variant, axis), []).append(variant)
     swept = [group[0].method for group in groups.values() if len(group) > 1]
-    found = []
+    series = []
     for group in groups.values():
         ordered = sorted(group, key=lambda variant: _place(variant.setting(axis)))
         title = group[0].title
         if len(group) > 1:
             title = group[0].method_title if swept.count(group[0].method) == 1 else group[0].unswept_title
-        found.append(Series(title, tuple(variant.setting(axis) for variant in ordered), tuple(ordered)))
-    return found
+        series.append(Series(title, tuple(variant.setting(axis) for variant in ordered), tuple(ordered)))
+    return series
 
 
 def axis_title(axis: str) -> str:
@@ -89,8 +89,8 @@ def _rest(variant: ShownVariant, axis: str) -> str:
     stage, _, name = axis.rpartition(".")
     settings: Mapping[str, Any] = {**variant.stages, "": variant.settings}
     kept = {
-        part: {key: value for key, value in held.items() if (part, key) != (stage, name)}
-        for part, held in settings.items()
+        part: {key: value for key, value in own.items() if (part, key) != (stage, name)}
+        for part, own in settings.items()
     }
     return canonical_json([variant.method, kept, "" if variant.setting(axis) is not None else variant.name])
 
@@ -118,12 +118,12 @@ def ablation_chart(outline: ExperimentOutline, scored: Scored, printed: Printed 
         differences = compared.differences(outline.reference, others, metric) if others else {}
         rows = []
         for variant in shown:
-            found = scored.interval(variant.name, metric)
-            text = found.text
+            score = scored.interval(variant.name, metric)
+            text = score.text
             if variant.name in differences:
                 difference, p = differences[variant.name]
                 text += f"  {signed(difference.mean, difference.digits)}{' *' if significant(p) else ''}"
-            rows.append(IntervalRow(variant, found, text))
+            rows.append(IntervalRow(variant, score, text))
         panels.append(
             interval_panel(
                 rows, f"{title}, mean over institutions and runs", PLACES, width=PANEL, named=not panels, legend=False,
@@ -148,8 +148,8 @@ def ablation_finding(outline: ExperimentOutline, scored: Scored) -> str:
         tests = compared.differences(outline.reference, list(titles), metric)
         if not any(np.isfinite(p) for _, p in tests.values()):
             return f"Too few runs to test anything against {_short(outline)}"
-        above = [titles[variant] for variant, (found, p) in tests.items() if significant(p) and found.mean > 0]
-        below = [titles[variant] for variant, (found, p) in tests.items() if significant(p) and found.mean < 0]
+        above = [titles[variant] for variant, (gap, p) in tests.items() if significant(p) and gap.mean > 0]
+        below = [titles[variant] for variant, (gap, p) in tests.items() if significant(p) and gap.mean < 0]
         outcomes[name.capitalize() if name.islower() else name] = _outcome(above, below, _short(outline))
     if len(set(outcomes.values())) == 1:
         return f"Accuracy and AUC: {outcomes['AUC']}"
@@ -186,11 +186,11 @@ def sweep_chart(outline: ExperimentOutline, scored: Scored, printed: Printed = N
     """A line with intervals a method; methods without the setting are level lines."""
     axis = outline.axes[0]
     series = sweep_series(outline.variants, axis)
-    swept = [one for one in series if one.swept]
+    swept = [line for line in series if line.swept]
     if not swept:
         return note_chart(f"no variant of this experiment sweeps {axis_title(axis)}")
-    others = [one for one in series if not one.swept]
-    values = sorted({value for one in swept for value in one.values}, key=lambda value: (str(type(value)), value))
+    others = [line for line in series if not line.swept]
+    values = sorted({value for line in swept for value in line.values}, key=lambda value: (str(type(value)), value))
     numbers = [float(value) for value in values if isinstance(value, int | float)]
     in_numbers = len(numbers) == len(values)
     places = dict(zip(values, numbers if in_numbers else map(float, range(len(values))), strict=True))
@@ -200,7 +200,7 @@ def sweep_chart(outline: ExperimentOutline, scored: Scored, printed: Printed = N
     ticks = {places[value]: f"{share_of(float(str(value)), many)} of {many}" if poisons else _shown(value)
              for value in values}  # fmt: skip
     across = "poisoned institutions" if poisons else axis_title(axis) + UNITS.get(axis, "")
-    own = next((one for one in outline.variants if one.name in printed and printed[one.name].source), None)
+    own = next((each for each in outline.variants if each.name in printed and printed[each.name].source), None)
     words, mark = "", None
     if own is not None:
         words = f"hollow diamond: {printed[own.name].source} ({axis_title(axis)} = {_shown(own.setting(axis))})"
@@ -209,11 +209,11 @@ def sweep_chart(outline: ExperimentOutline, scored: Scored, printed: Printed = N
     for metric, title in METRICS:
         lines = [
             replace(style, points=[(places[value], scored.interval(variant.name, metric))
-                                   for value, variant in zip(one.values, one.variants, strict=True)])
-            for one, style in zip(swept, _styles(swept), strict=True)
+                                   for value, variant in zip(line.values, line.variants, strict=True)])
+            for line, style in zip(swept, _styles(swept), strict=True)
         ]  # fmt: skip
-        lines += [level(number, one.title, scored.interval(one.variants[0].name, metric).mean, ends)
-                  for number, one in enumerate(others)]  # fmt: skip
+        lines += [level(number, line.title, scored.interval(line.variants[0].name, metric).mean, ends)
+                  for number, line in enumerate(others)]  # fmt: skip
         if poisons:
             lines.append(level(len(others), "chance (AUC)", 0.5, ends))
         panels.append(
@@ -225,7 +225,7 @@ def sweep_chart(outline: ExperimentOutline, scored: Scored, printed: Printed = N
     if poisons:
         finding = poison_finding(read_drops(outline.variants, scored, many), many)
     else:
-        best = max(swept, key=lambda one: max(scored.interval(each.name, "accuracy").mean for each in one.variants))
+        best = max(swept, key=lambda line: max(scored.interval(each.name, "accuracy").mean for each in line.variants))
         finding = sweep_finding(best, PageTests(scored, outline.variants, outline.reference), axis)
     return headed(alt.hconcat(*panels, spacing=40), finding, words)
 
@@ -258,12 +258,12 @@ def _styles(swept: Sequence[Series]) -> list[DrawnLine]:
 
     Other lines whose colour and mark come again are dashed too.
     """
-    firsts = [one.variants[0] for one in swept]
+    firsts = [line.variants[0] for line in swept]
     methods = list(dict.fromkeys(first.method for first in firsts))
     by_method = any(first.is_defended for first in firsts)
     return [
-        numbered(methods.index(first.method) if by_method else number, one.title, dashed=first.is_defended)
-        for number, (one, first) in enumerate(zip(swept, firsts, strict=True))
+        numbered(methods.index(first.method) if by_method else number, line.title, dashed=first.is_defended)
+        for number, (line, first) in enumerate(zip(swept, firsts, strict=True))
     ]
 
 

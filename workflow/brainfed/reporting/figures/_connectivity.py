@@ -132,10 +132,10 @@ def _centres(atlas: Atlas | ProbabilisticAtlas) -> Float64:
     if isinstance(atlas, ProbabilisticAtlas):
         maps = nib.Nifti1Image(atlas.maps, atlas.affine)
         return np.asarray(find_probabilistic_atlas_cut_coords(maps), dtype=np.float64)
-    found, labels = find_parcellation_cut_coords(
+    centres, labels = find_parcellation_cut_coords(
         nib.Nifti1Image(atlas.labels, atlas.affine), return_label_names=True, label_hemisphere="left"
     )
-    place = {int(label): centre for label, centre in zip(labels, found, strict=True)}
+    place = {int(label): centre for label, centre in zip(labels, centres, strict=True)}
     return np.array([place.get(int(index), np.full(3, np.nan)) for index in atlas.indices], dtype=np.float64)
 
 
@@ -289,10 +289,10 @@ def draw_connectivity(
         by_run: whether a subject's connectivity is the mean over its runs.
     """
     known = labelled_subjects(participants, included)
-    found, regions = load_series(series, list(known))
+    loaded, regions = load_series(series, list(known))
     runs = load_runs(series) if by_run else {}
     contrasts = [
-        compare_groups(found, {subject: int(own == code) for subject, own in known.items()}, regions, named, runs)
+        compare_groups(loaded, {subject: int(own == code) for subject, own in known.items()}, regions, named, runs)
         for code, named in words.contrasts
     ]
     with drawing():

@@ -80,8 +80,8 @@ def _layout(shown: ShownGraph, members: IntArray) -> tuple[Float64, IntArray]:
     network.add_weighted_edges_from(
         (int(a), int(b), float(w)) for (a, b), w in zip(edges, shown.graph.weight[chosen], strict=True)
     )
-    found = nx.spring_layout(network, seed=LAYOUT_SEED, k=1.6 / np.sqrt(len(members)), iterations=150, method="force")
-    return np.array([found[node] for node in range(len(members))]), edges
+    places = nx.spring_layout(network, seed=LAYOUT_SEED, k=1.6 / np.sqrt(len(members)), iterations=150, method="force")
+    return np.array([places[node] for node in range(len(members))]), edges
 
 
 def draw_graphs(

@@ -62,11 +62,11 @@ def patterns_figure(table: pd.DataFrame, variants: Sequence[ShownVariant], words
 def _drawn(shown: Sequence[ShownPattern], *, several: bool) -> list[ShownPattern]:
     """One view a variant, or one a class of the first variant."""
     kept: dict[str, ShownPattern] = {}
-    for pattern in sorted(shown, key=lambda one: not one.connections):
+    for pattern in sorted(shown, key=lambda pattern: not pattern.connections):
         kept.setdefault(pattern.words.many[1] if several else pattern.variant.name, pattern)
     order = {id(pattern): place for place, pattern in enumerate(shown)}
-    first = [one for one in kept.values() if not several or one.variant == shown[0].variant]
-    return sorted(first, key=lambda one: order[id(one)])[:ROWS]
+    first = [pattern for pattern in kept.values() if not several or pattern.variant == shown[0].variant]
+    return sorted(first, key=lambda pattern: order[id(pattern)])[:ROWS]
 
 
 def _row(figure: Figure, pattern: ShownPattern, bottom: float, height: float) -> None:
@@ -112,10 +112,10 @@ def _nodes(rows: pd.DataFrame) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
 
 
 def _adjacency(ends: NDArray[np.int64], kept: NDArray[np.bool_], nodes: int) -> NDArray[np.float64]:
-    found = np.zeros((nodes, nodes))
+    matrix = np.zeros((nodes, nodes))
     for first, second in ends[kept]:
-        found[first, second] = found[second, first] = 1.0
-    return found
+        matrix[first, second] = matrix[second, first] = 1.0
+    return matrix
 
 
 def _dots(axes: Axes, pattern: ShownPattern) -> None:
@@ -186,7 +186,7 @@ def draw_patterns(
         strongest.append(strongest_table(variant.name, patterns, places))
         scored.append(planted_table(variant.name, patterns, planted))
         parts = [read_parts(*pair) for pair in zip(files[own], predictions[own], strict=True)]
-        views += [view_importance(variant.name, held, seed)] if (held := [one for one in parts if one]) else []
+        views += [view_importance(variant.name, used, seed)] if (used := [part for part in parts if part]) else []
     table = _joined(strongest)
     write_tsv(outputs["table"], table, float_format="%.6g")
     write_tsv(outputs["planted"], _joined(scored), float_format="%.6g")
@@ -201,5 +201,5 @@ def draw_patterns(
 
 def _joined(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """The rows of all tables; with none, the first table, which has the columns."""
-    held = [table for table in tables if len(table)]
-    return pd.concat(held, ignore_index=True) if held else tables[0]
+    filled = [table for table in tables if len(table)]
+    return pd.concat(filled, ignore_index=True) if filled else tables[0]

@@ -145,8 +145,8 @@ def choose_piece(graphs: ScopeGraphs) -> Piece:
         mine = edges.row == subject
         np.maximum.at(weight, edges.column[mine], edges.weight[mine])
     elsewhere = name[(weight > 0) & (name != name[subject])]
-    found, count = np.unique(elsewhere.astype(str), return_counts=True)
-    institutions = (str(name[subject]), *found[np.argsort(-count, kind="stable")][: INSTITUTIONS - 1].tolist())
+    names, count = np.unique(elsewhere.astype(str), return_counts=True)
+    institutions = (str(name[subject]), *names[np.argsort(-count, kind="stable")][: INSTITUTIONS - 1].tolist())
     weight[~np.isin(name, institutions)] = 0
     weight[subject] = 0
     nearest = np.argsort(-weight, kind="stable")[: SUBJECTS - 1]
@@ -154,7 +154,7 @@ def choose_piece(graphs: ScopeGraphs) -> Piece:
     whole = np.isin(chosen, np.concatenate([edges.column[edges.row == subject] for edges in joined[:2]]))
     chosen = chosen[np.lexsort((chosen, ~whole))]
     groups = [chosen[name[chosen] == institution] for institution in institutions]
-    drawn = tuple(one for one, group in zip(institutions, groups, strict=True) if len(group) or one == name[subject])
+    drawn = tuple(each for each, group in zip(institutions, groups, strict=True) if len(group) or each == name[subject])
     return Piece(subject, np.concatenate([[subject], *groups]).astype(np.int64), drawn)
 
 

@@ -176,8 +176,7 @@ class ShownPanel:
 
 def applicable(panels: Sequence[Panel], known: Known) -> list[ShownPanel]:
     """The panels that apply to an experiment, in the order given; an empty list or text as content is none."""
-    found = ((panel, panel.content(known)) for panel in panels)
-    return [ShownPanel(panel, content) for panel, content in found if content]
+    return [ShownPanel(panel, content) for panel in panels if (content := panel.content(known))]
 
 
 # What the first screen says beside the answer: on whom, what the method recognises, what it gives away.
@@ -194,18 +193,18 @@ def situation(known: Known, site: str = "") -> Situation:
     counts = int((kept["diagnosis"] == 0).sum()), int((kept["diagnosis"] == 1).sum())
     if chosen is not None and "audit" in known.outline.tables and not left_out:
         leaks = read_leaks([chosen], known.outline.tables["summary"], known.outline.tables["audit"])
-        leak = next(((found.auc, found.low, found.high) for found in leaks), None)
+        leak = next(((row.auc, row.low, row.high) for row in leaks), None)
     return Situation(
         kind=cohort.kind,
         institutions=known.institutions,
         drawn="sites" if left_out else split["institutions"],
         subjects=_subjects(known, kept, len(analysed)),
         tested=known.tested,
-        found=_found(known, chosen.name) if chosen is not None and known.words.count == 2 else None,
+        shares=_recognised(known, chosen.name) if chosen is not None and known.words.count == 2 else None,
         leak=leak,
         guaranteed=bool(chosen is not None and spent(chosen)),
         leaves=_subject_tensors(chosen) if chosen is not None else (),
-        shared_graph=tuple(dict.fromkeys(one.title for one in known.outline.variants if _shares_a_graph(one))),
+        shared_graph=tuple(dict.fromkeys(each.title for each in known.outline.variants if _shares_a_graph(each))),
         counts=counts if known.words.count == 2 and cohort.kind != "graphs" else None,
         site=site,
     )
@@ -233,7 +232,7 @@ def _subjects(known: Known, kept: pd.DataFrame, analysed: int) -> str:
     return f"{many} {noun} of {sites} {words.site}{'' if sites == 1 else 's'} ({counts})"
 
 
-def _found(known: Known, variant: str) -> tuple[float, float] | None:
+def _recognised(known: Known, variant: str) -> tuple[float, float] | None:
     """Mean share of patients found and of controls cleared, over institutions and runs."""
     table: pd.DataFrame = known.summary
     chosen = table[(table["variant"] == variant) & (table["scope"] == INSTITUTION)].set_index("metric")["mean"]

@@ -252,59 +252,59 @@ def find_confounds(
         max(known, key=lambda trace: trace.fewest_subjects, default=None),
         None if morphometry else site_differences(kept["mean_fc"], kept["site"]),
         tuple(
-            (found, named)
+            (gap, named)
             for code, named in words.contrasts
-            if (found := group_difference(kept["mean_fd"], against_rest(diagnosis, code))) is not None
+            if (gap := group_difference(kept["mean_fd"], against_rest(diagnosis, code))) is not None
         ),
         site_differences(kept["mean_fd"], kept["site"]),
     )
 
 
-def confound_sentences(found: Confounds, words: ClassWords = DIAGNOSIS_WORDS) -> list[str]:
+def confound_sentences(links: Confounds, words: ClassWords = DIAGNOSIS_WORDS) -> list[str]:
     """The sentences of the paragraph, in order: site and diagnosis, site and features, motion."""
-    said = [_classes(found.classes, words), *_site(found, words), _motion(found.motion)]
-    if found.motion_sites is not None:
+    said = [_classes(links.classes, words), *_site(links, words), _motion(links.motion)]
+    if links.motion_sites is not None:
         said.append(
-            f"The site explains {_percent(found.motion_sites.explained)} of the variance of motion (one-way analysis "
-            f"of variance, {p_value(found.motion_sites.p)})."
+            f"The site explains {_percent(links.motion_sites.explained)} of the variance of motion (one-way analysis "
+            f"of variance, {p_value(links.motion_sites.p)})."
         )
     return [sentence for sentence in said if sentence]
 
 
-def _classes(found: ClassesBySite | None, words: ClassWords) -> str:
-    if found is None:
+def _classes(classes: ClassesBySite | None, words: ClassWords) -> str:
+    if classes is None:
         return ""
     target, alone = words.target, ""
-    if found.one_class:
-        alone = f" At {found.one_class} of {found.sites} sites all subjects have one {target}."
+    if classes.one_class:
+        alone = f" At {classes.one_class} of {classes.sites} sites all subjects have one {target}."
     return (
-        f"Site and {target}: guessing each site\u2019s more frequent {target} is right for {_percent(found.guessed)} "
-        f"of the subjects, guessing that of the whole cohort for {_percent(found.chance)} (Cram\u00e9r\u2019s V = "
-        f"{rounded(found.v, 2)}; chi-square test, {p_value(found.p)}).{alone}"
+        f"Site and {target}: guessing each site\u2019s more frequent {target} is right for {_percent(classes.guessed)} "
+        f"of the subjects, guessing that of the whole cohort for {_percent(classes.chance)} (Cram\u00e9r\u2019s V = "
+        f"{rounded(classes.v, 2)}; chi-square test, {p_value(classes.p)}).{alone}"
     )
 
 
-def _site(found: Confounds, words: ClassWords) -> list[str]:
+def _site(links: Confounds, words: ClassWords) -> list[str]:
     summary = ""
-    if found.summary is not None:
+    if links.summary is not None:
         summary = (
-            f"explains {_percent(found.summary.explained)} of the variance of a subject\u2019s mean connectivity "
-            f"(one-way analysis of variance, {p_value(found.summary.p)})"
+            f"explains {_percent(links.summary.explained)} of the variance of a subject\u2019s mean connectivity "
+            f"(one-way analysis of variance, {p_value(links.summary.p)})"
         )
-    if found.identified is None:
+    if links.identified is None:
         unknown = "how well it is identified from what a graph compares was not measured"
         return [f"The site {summary}; {unknown}."] if summary else []
-    accuracy, chance = _percent(found.identified.accuracy), _percent(found.identified.chance)
-    if found.identified.above_chance:
+    accuracy, chance = _percent(links.identified.accuracy), _percent(links.identified.chance)
+    if links.identified.above_chance:
         said = [
-            f"Site and {found.features}: a model names the site from a summary of {found.features} for {accuracy} of "
+            f"Site and {links.features}: a model names the site from a summary of {links.features} for {accuracy} of "
             f"the subjects at sites with {FEWEST} or more, where naming the largest site is right for {chance}. A "
             f"method can therefore learn the site in place of the {words.target}, as far as the two go together."
         ]
         end = ": that is one number a subject, which can hide what many connections show together."
     else:
         said = [
-            f"Site and {found.features}: a model names the site from a summary of {found.features} no better than by "
+            f"Site and {links.features}: a model names the site from a summary of {links.features} no better than by "
             f"naming the largest site ({accuracy} of the subjects at sites with {FEWEST} or more, against {chance})."
         ]
         end = "."
@@ -316,11 +316,11 @@ def _motion(motion: Sequence[tuple[GroupDifference, ClassWords]]) -> str:
         return ""
     target = motion[0][1].target
     compared = "; ".join(
-        f"mean FD {rounded(found.patients)} mm in {words.many[1]} and "
-        f"{rounded(found.controls)} mm in {words.many[0]}, a difference of "
-        f"{signed(found.patients - found.controls)} mm (95 % interval {signed(found.low)} to {signed(found.high)}, "
-        f"d = {signed(found.effect, 2)}; Welch\u2019s t-test, {p_value(found.p)})"
-        for found, words in motion
+        f"mean FD {rounded(gap.patients)} mm in {words.many[1]} and "
+        f"{rounded(gap.controls)} mm in {words.many[0]}, a difference of "
+        f"{signed(gap.patients - gap.controls)} mm (95 % interval {signed(gap.low)} to {signed(gap.high)}, "
+        f"d = {signed(gap.effect, 2)}; Welch\u2019s t-test, {p_value(gap.p)})"
+        for gap, words in motion
     )
     return (
         f"Motion and {target}: {compared}. The score of the baseline \u201cMotion\u201d, where it was run, is that of "

@@ -69,8 +69,8 @@ class Exchange:
     @property
     def to(self) -> str:
         """Receivers of the uploads."""
-        found = dict.fromkeys(crossing.to for crossing in self.crossings if crossing.direction == "upload")
-        return " and ".join(RECEIVERS[receiver] for receiver in found)
+        receivers = dict.fromkeys(crossing.to for crossing in self.crossings if crossing.direction == "upload")
+        return " and ".join(RECEIVERS[receiver] for receiver in receivers)
 
     def volume(self, direction: str) -> int:
         """Bytes sent in one direction."""
@@ -130,7 +130,7 @@ class Cost:
 
 def read_exchanges(variants: Sequence[ShownVariant]) -> list[Exchange]:
     """Exchanges of each stage in every variant's first repeat; every variant has a row of its classifier."""
-    found = []
+    exchanges = []
     for variant in by_family(variants):
         crossings = read_crossings(variant.costs[0])
         if variant.fused:
@@ -140,8 +140,8 @@ def read_exchanges(variants: Sequence[ShownVariant]) -> list[Exchange]:
             rows = tuple(crossing for crossing in crossings if crossing.stage == stage)
             if rows or stage == "classifier" or (stage == "inpainting" and variant.fused):
                 sd = noise.get(stage)
-                found.append(Exchange(variant, stage, rows, None if sd is None else float(sd)))
-    return found
+                exchanges.append(Exchange(variant, stage, rows, None if sd is None else float(sd)))
+    return exchanges
 
 
 def with_totals(exchanges: Sequence[Exchange]) -> list[Exchange]:
@@ -170,14 +170,14 @@ def crossings_of(variant: ShownVariant) -> tuple[Crossing, ...]:
 
 def read_costs(variants: Sequence[ShownVariant]) -> list[Cost]:
     """Time, memory, device and counts of every variant."""
-    found = []
+    costs = []
     for variant in by_family(variants):
         own = [read_json(path) for path in variant.timings]
         shared = [read_json(path) for path in variant.inpainting.get("timings", [])]
         prepared = {name: [read_json(path) for path in files] for name, files in variant.preparation.items() if files}
         everything = [*own, *shared, *(timing for timings in prepared.values() for timing in timings)]
         on_gpu = [float(timing[GPU_MEMORY]) for timing in everything if GPU_MEMORY in timing]
-        found.append(
+        costs.append(
             Cost(
                 variant,
                 seconds=_total(own) / len(own),
@@ -190,7 +190,7 @@ def read_costs(variants: Sequence[ShownVariant]) -> list[Cost]:
                 preparation={name: _total(timings) / len(own) for name, timings in prepared.items()},
             )
         )
-    return found
+    return costs
 
 
 def _total(timings: Sequence[Mapping[str, Any]]) -> float:

@@ -75,8 +75,7 @@ def write_followed(
     people = read_cohort(*(cohort[name] for name in ("participants", "included", "measures")))
     issues = pd.read_csv(cohort["issues"], sep="\t", dtype=str, keep_default_na=False)
     scored = read_predictions(list(predictions), list(predictions.values()))
-    found = follow_subjects(people, issues, series, scored, words, load_runs(series) if by_run else {})
-    write_json(path, found)
+    write_json(path, follow_subjects(people, issues, series, scored, words, load_runs(series) if by_run else {}))
 
 
 def follow_subjects(
@@ -133,14 +132,14 @@ def _person(row: "pd.Series[Any]", words: ClassWords) -> dict[str, str]:
 
 def _quality(row: "pd.Series[Any]", kept: pd.DataFrame) -> list[dict[str, str]]:
     """Each measure beside the analysed subjects: the share of them with a lower value."""
-    found = []
+    measures = []
     for column, (title, divisor, digits) in MEASURED.items():
         value, others = float(row[column]), kept[column].dropna().to_numpy(dtype=np.float64)
         if np.isfinite(value) and len(others):
-            shown, median = (rounded(float(one) / divisor, digits) for one in (value, np.median(others)))
+            shown, median = (rounded(float(number) / divisor, digits) for number in (value, np.median(others)))
             below = f"{rounded(100 * float((others < value).mean()), 0)}\u00a0%"
-            found.append({"title": title, "value": shown, "median": median, "below": below})
-    return found
+            measures.append({"title": title, "value": shown, "median": median, "below": below})
+    return measures
 
 
 def _pictures(
@@ -150,8 +149,8 @@ def _pictures(
     chosen = usable[usable["included"] | usable["subject"].isin(named)]
     if not series or chosen.empty:
         return {}, ""
-    held, _ = load_series(series, sorted(chosen["subject"]))
-    features = dict(zip(sorted(held), connectivity(held, FeatureSettings(), runs), strict=True))
+    loaded, _ = load_series(series, sorted(chosen["subject"]))
+    features = dict(zip(sorted(loaded), connectivity(loaded, FeatureSettings(), runs), strict=True))
     mean = np.mean([features[subject] for subject in chosen.loc[chosen["included"], "subject"]], axis=0)
     pictures = {subject: thumbnail(to_matrices(row)) for subject, row in features.items() if subject in set(named)}
     return pictures, thumbnail(to_matrices(mean))
@@ -164,7 +163,7 @@ def _scores(predictions: pd.DataFrame, words: ClassWords) -> Mapping[str, list[d
     label = predictions["label"].to_numpy(dtype=np.int64)
     own = class_scores(predictions)[np.arange(len(label)), label]
     table = predictions.assign(own=own, right=predicted(predictions) == label)
-    found: dict[str, list[dict[str, Any]]] = {}
+    by_subject: dict[str, list[dict[str, Any]]] = {}
     for (subject, variant), rows in table.groupby(["subject", "variant"], sort=False):
         row = {
             "variant": str(variant),
@@ -174,5 +173,5 @@ def _scores(predictions: pd.DataFrame, words: ClassWords) -> Mapping[str, list[d
             "right": int(rows["right"].sum()),
             "tests": len(rows),
         }
-        found.setdefault(str(subject), []).append(row)
-    return found
+        by_subject.setdefault(str(subject), []).append(row)
+    return by_subject

@@ -126,12 +126,12 @@ def read_strongest(path: str | Path) -> pd.DataFrame:
 def planted_sentences(path: str | Path, variants: Sequence[ShownVariant], words: ClassWords) -> list[str]:
     """Planted connections among the strongest, one sentence a variant and view; none without a simulation."""
     table = _read(path, PLANTED_COLUMNS, ("variant", "view"))
-    found = [
+    said = [
         _planted(variant, str(view), own)
         for variant in variants
         for view, own in table[table["variant"] == variant.name].groupby("view", sort=False)
     ]
-    if not found:
+    if not said:
         return []
     planted, connections = int(table["planted"].iloc[0]), int(table["connections"].iloc[0])
     chance = short(float(table["chance"].iloc[0]), 2)
@@ -139,7 +139,7 @@ def planted_sentences(path: str | Path, variants: Sequence[ShownVariant], words:
         f"The simulation changes {planted} of {connections:,} connections with the {words.target}, so a random order "
         f"of connections has a precision of {chance}."
     )
-    return [first, *found]
+    return [first, *said]
 
 
 @dataclass(frozen=True)

@@ -97,8 +97,8 @@ def drop_table(variants: Sequence[ShownVariant], scored: Scored, institutions: i
     if not poisoned:
         return None
     drops = read_drops(variants, scored, institutions)
-    beside = {one.variant.name for one in drops}
-    rows = [Row(one.variant, _drop_cells(one, institutions)) for one in drops]
+    beside = {drop.variant.name for drop in drops}
+    rows = [Row(drop.variant, _drop_cells(drop, institutions)) for drop in drops]
     return DropTable(rows, [each.title for each in poisoned if each.name not in beside])
 
 
@@ -106,23 +106,23 @@ def poison_finding(drops: Sequence[Drop], institutions: int) -> str:
     """The range of changes for the fewest and the most poisoned institutions; methods at chance stand apart."""
     if not drops:
         return "No method stands beside its poisoned variant"
-    losing = [one for one in drops if not one.at_chance]
-    counts = sorted({one.poisoned for one in losing})
+    losing = [drop for drop in drops if not drop.at_chance]
+    counts = sorted({drop.poisoned for drop in losing})
     ends = dict.fromkeys((*counts[:1], *counts[-1:]))
-    said = [_range([one for one in losing if one.poisoned == count], institutions) for count in ends]
-    if idle := dict.fromkeys(one.variant.method_title for one in drops if one.at_chance):
+    said = [_range([drop for drop in losing if drop.poisoned == count], institutions) for count in ends]
+    if idle := dict.fromkeys(drop.variant.method_title for drop in drops if drop.at_chance):
         said.append(f"at chance without poison: {', '.join(idle)}")
-    found = "; ".join(said)
-    return found[0].upper() + found[1:]
+    text = "; ".join(said)
+    return text[0].upper() + text[1:]
 
 
 def _range(drops: Sequence[Drop], institutions: int) -> str:
     """`1 of 4 institutions poisoned: accuracy −0.54 for FedTangent (PAF) to −0.01 for ...`."""
-    ordered = sorted(drops, key=lambda one: one.change["accuracy"].mean)
+    ordered = sorted(drops, key=lambda drop: drop.change["accuracy"].mean)
     ends = [ordered[0], ordered[-1]] if len(ordered) > 1 else ordered
     shown = [
-        f"{signed(one.change['accuracy'].mean, one.change['accuracy'].digits)} for {one.variant.unswept_title}"
-        for one in ends
+        f"{signed(drop.change['accuracy'].mean, drop.change['accuracy'].digits)} for {drop.variant.unswept_title}"
+        for drop in ends
     ]
     return f"{drops[0].poisoned} of {institutions} institutions poisoned: accuracy {' to '.join(shown)}"
 
@@ -135,15 +135,15 @@ def _without_poison(variant: ShownVariant) -> str:
     return canonical_json([variant.method, kept, variant.stages])
 
 
-def _drop_cells(one: Drop, institutions: int) -> tuple[Cell, ...]:
-    defence = str(one.variant.setting("defence"))
+def _drop_cells(drop: Drop, institutions: int) -> tuple[Cell, ...]:
+    defence = str(drop.variant.setting("defence"))
     cells = [
-        Cell(one.attack.replace("_", " ")),
-        Cell(f"{one.poisoned} of {institutions}", one.poisoned),
+        Cell(drop.attack.replace("_", " ")),
+        Cell(f"{drop.poisoned} of {institutions}", drop.poisoned),
         Cell(NONE if defence == "none" else defence.replace("_", " ")),
     ]
     for metric in METRICS:
-        before, change = one.before[metric], one.change[metric]
+        before, change = drop.before[metric], drop.change[metric]
         cells.append(Cell(before.text, before.mean))
         cells.append(Cell(signed(change.mean, change.digits), change.mean, _spread(change)))
     return tuple(cells)
@@ -182,7 +182,7 @@ class AuditTable:
         graphs: titles of the methods on population graphs.
         outside: controls with an interval that misses 0.5, and the number of controls.
         private: whether any method has a guarantee.
-        found: whether the attacks find the model that learns its training subjects by heart; empty without it.
+        control: whether the attacks find the model that learns its training subjects by heart; empty without it.
     """
 
     rows: list[Row]
@@ -193,7 +193,7 @@ class AuditTable:
     graphs: list[str]
     outside: tuple[int, int]
     private: bool
-    found: str
+    control: str
 
 
 @dataclass(frozen=True)
@@ -221,23 +221,23 @@ def read_audit(outline: ExperimentOutline, scored: Scored) -> AuditTable | None:
     if "audit" not in outline.tables:
         return None
     table = pd.read_csv(outline.tables["audit"], sep="\t")
-    held = _held(table)
-    shown = [variant for variant in by_family(outline.variants) if (variant.name, LOSS) in held]
+    by_attack = _held(table)
+    shown = [variant for variant in by_family(outline.variants) if (variant.name, LOSS) in by_attack]
     if not shown:
         return None
     others = table[table["attack"].str.endswith(OTHERS)].dropna(subset=["auc"])
     outside = int(((others["auc_low"] > CHANCE) | (others["auc_high"] < CHANCE)).sum())
-    parted = any(attack.endswith(PUBLIC) for _, attack in held)
+    parted = any(attack.endswith(PUBLIC) for _, attack in by_attack)
     return AuditTable(
-        [row for variant in shown for row in _rows(variant, held, scored, parted=parted)],
+        [row for variant in shown for row in _rows(variant, by_attack, scored, parted=parted)],
         parted,
-        outline.repeats - 1 if any(attack == LIRA for _, attack in held) else 0,
+        outline.repeats - 1 if any(attack == LIRA for _, attack in by_attack) else 0,
         outline.leaves_sites_out,
         int(table["runs"].max()),
         [variant.title for variant in shown if on_population_graph(variant)],
         (outside, len(others)),
         any(spent(variant) for variant in shown),
-        _control(shown, held),
+        _control(shown, by_attack),
     )
 
 
@@ -249,19 +249,19 @@ def read_leaks(variants: Sequence[ShownVariant], summary: str, audit: str) -> li
         summary: table of mean scores.
         audit: table of the attacks.
     """
-    held, table = _held(pd.read_csv(audit, sep="\t")), pd.read_csv(summary, sep="\t")
+    by_attack, table = _held(pd.read_csv(audit, sep="\t")), pd.read_csv(summary, sep="\t")
     scores = table[(table["scope"] == INSTITUTION) & (table["metric"] == "auc")].set_index("variant")["mean"]
-    found = []
+    leaks = []
     for variant in by_family(variants):
         score = float(scores.get(variant.name, np.nan))
-        every = [(name, held[variant.name, name]) for name in (LIRA, LOSS) if (variant.name, name) in held]
+        every = [(name, by_attack[variant.name, name]) for name in (LIRA, LOSS) if (variant.name, name) in by_attack]
         known = [(name, row) for name, row in every if np.isfinite(row["auc"])]
         if known and np.isfinite(score):
             attack, row = max(known, key=lambda each: float(each[1]["auc"]))
             auc, low, high = (float(row[name]) for name in ("auc", "auc_low", "auc_high"))
             sent = sum(crossing.bytes for crossing in crossings_of(variant))
-            found.append(Leak(variant, score, auc, low, high, sent, attack))
-    return found
+            leaks.append(Leak(variant, score, auc, low, high, sent, attack))
+    return leaks
 
 
 def on_population_graph(variant: ShownVariant) -> bool:
@@ -275,12 +275,12 @@ def spent(variant: ShownVariant) -> tuple[float, float] | None:
     return max((float(row["epsilon_spent"]), float(row["delta"])) for row in rows) if rows else None
 
 
-def _control(shown: Sequence[ShownVariant], held: Held) -> str:
+def _control(shown: Sequence[ShownVariant], by_attack: Held) -> str:
     """Whether the positive control was found, by the main attack."""
     variant = next((variant for variant in shown if variant.name == CONTROL), None)
     if variant is None:
         return ""
-    row = held.get((CONTROL, LIRA), held[CONTROL, LOSS])
+    row = by_attack.get((CONTROL, LIRA), by_attack[CONTROL, LOSS])
     what = f"{variant.title}, which learns its training subjects by heart,"
     if not np.isfinite(row["auc"]) or row["auc_low"] <= CHANCE:
         return f"{what} was not found: an attack that finds nothing here says little about the other methods."
@@ -291,19 +291,19 @@ def _held(table: pd.DataFrame) -> Held:
     return {(str(row["variant"]), str(row["attack"])): row for row in table.to_dict("records")}
 
 
-def _rows(variant: ShownVariant, held: Held, scored: Scored, *, parted: bool) -> list[Row]:
+def _rows(variant: ShownVariant, by_attack: Held, scored: Scored, *, parted: bool) -> list[Row]:
     if not parted:
-        return [Row(variant, _audit_cells(variant, held, scored))]
-    groups = {"private": "", "public": PUBLIC} if (variant.name, LOSS + PUBLIC) in held else {"all": ""}
-    return [Row(variant, (Cell(who), *_audit_cells(variant, held, scored, suffix))) for who, suffix in groups.items()]
+        return [Row(variant, _audit_cells(variant, by_attack, scored))]
+    groups = {"private": "", "public": PUBLIC} if (variant.name, LOSS + PUBLIC) in by_attack else {"all": ""}
+    return [Row(variant, (Cell(who), *_audit_cells(variant, by_attack, scored, part))) for who, part in groups.items()]
 
 
-def _audit_cells(variant: ShownVariant, held: Held, scored: Scored, suffix: str = "") -> tuple[Cell, ...]:
+def _audit_cells(variant: ShownVariant, by_attack: Held, scored: Scored, suffix: str = "") -> tuple[Cell, ...]:
     score = scored.interval(variant.name, "auc")
-    rows = [held.get((variant.name, attack + suffix)) for attack in (LIRA, LOSS)]
+    rows = [by_attack.get((variant.name, attack + suffix)) for attack in (LIRA, LOSS)]
     attacks = [_interval(row, name) for row in rows for name in ("auc", "tpr")]
-    main = LIRA if (variant.name, LIRA) in held else LOSS
-    others = Cell(NONE) if suffix else _interval(held.get((variant.name, main + OTHERS)), "auc")
+    main = LIRA if (variant.name, LIRA) in by_attack else LOSS
+    others = Cell(NONE) if suffix else _interval(by_attack.get((variant.name, main + OTHERS)), "auc")
     return (Cell(score.text, score.mean), *attacks, others, _guarantee(variant))
 
 

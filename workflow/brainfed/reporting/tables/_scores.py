@@ -38,9 +38,9 @@ class Cell:
     printed: bool = False
 
 
-def score_cell(found: Interval) -> Cell:
+def score_cell(score: Interval) -> Cell:
     """A mean with its interval below it."""
-    return Cell(found.text, found.mean, str(found).removeprefix(found.text).strip())
+    return Cell(score.text, score.mean, str(score).removeprefix(score.text).strip())
 
 
 @dataclass(frozen=True)
@@ -75,36 +75,36 @@ def without_effect(variants: Sequence[ShownVariant], scored: Scored) -> list[str
     score in every run and by every metric.
     """
     idle = [variant for variant in variants if _harmonised_nothing(variant)]
-    found = []
+    sentences = []
     if idle:
-        found.append(
-            f"ComBat changed nothing for {listed([one.title for one in idle])}: no institution has two sites "
+        sentences.append(
+            f"ComBat changed nothing for {listed([variant.title for variant in idle])}: no institution has two sites "
             "with enough training subjects to compare."
         )
     alike: dict[tuple[str, bytes], list[ShownVariant]] = {}
     ordered = scored.runs.sort_values(["repeat", "fold", "scope", "metric"])
     values = {name: rows["value"].to_numpy().tobytes() for name, rows in ordered.groupby("variant", observed=True)}
-    for one in variants:
-        if one.name in values and one not in idle:
-            alike.setdefault((one.method, values[one.name]), []).append(one)
+    for variant in variants:
+        if variant.name in values and variant not in idle:
+            alike.setdefault((variant.method, values[variant.name]), []).append(variant)
     for first, *others in alike.values():
         own = flat_settings(first.settings, first.stages)
         for other in others:
             theirs = flat_settings(other.settings, other.stages)
             differing = sorted(key for key in own.keys() | theirs.keys() if own.get(key) != theirs.get(key))
-            found.append(
+            sentences.append(
                 f"{other.title} has the scores of {first.title} in every run: {listed(differing)} changed "
                 "nothing that a score shows."
             )
-    return found
+    return sentences
 
 
 def _harmonised_nothing(variant: ShownVariant) -> bool:
     """Whether ComBat was asked for, and every file of its features says that no site was harmonised."""
     if "combat" not in str(variant.stages.get("features", {})):
         return False
-    held = [read_arrays(path, []).metadata for path in variant.feature_files]
-    parts = [part for one in held for part in (one, *one.get("views", ())) if "harmonised" in part]
+    files = [read_arrays(path, []).metadata for path in variant.feature_files]
+    parts = [part for file in files for part in (file, *file.get("views", ())) if "harmonised" in part]
     return bool(parts) and not any(any(part["harmonised"].values()) for part in parts)
 
 
@@ -118,15 +118,15 @@ def score_rows(summary: pd.DataFrame, variants: Sequence[ShownVariant], scope: s
     table = summary[summary["scope"] == scope]
     best = table.groupby("metric")["mean"].max().to_dict()
     spreads = [column for column in ("sd", "sd_of_repeats") if table[column].notna().any()]
-    held = table.set_index(["variant", "metric"]).to_dict("index")
+    means = table.set_index(["variant", "metric"]).to_dict("index")
     rows = []
     for variant in by_family(variants):
         cells = []
         for metric in METRICS:
-            found = held[variant.name, metric]
-            mean = float(found["mean"])
+            row = means[variant.name, metric]
+            mean = float(row["mean"])
             digits = scored.interval(variant.name, metric, scope).digits
-            spread = " \u00b7 ".join(short(float(found[column]), digits) for column in spreads)
+            spread = " \u00b7 ".join(short(float(row[column]), digits) for column in spreads)
             cells.append(Cell(rounded(mean, digits), mean, spread, metric in RANKED and bool(mean == best[metric])))
         rows.append(Row(variant, tuple(cells)))
     return rows
@@ -148,12 +148,12 @@ def difference_table(
     """
     table = tests[(tests["metric"] == metric) & (tests["scope"] == scope)]
     by_paper, by_holm = (int((table[name] < SIGNIFICANT).sum()) for name in ("p_paper", "p_holm"))
-    held = table.set_index("variant").to_dict("index")
+    by_variant = table.set_index("variant").to_dict("index")
     rows = []
-    for variant in by_family([variant for variant in variants if variant.name in held]):
-        test = held[variant.name]
-        found = Interval(float(test["difference"]), float(test["ci_low"]), float(test["ci_high"]), runs)
-        difference = Cell(signed(found.mean, found.digits), found.mean, found.bounds if found.bounded else "")
+    for variant in by_family([variant for variant in variants if variant.name in by_variant]):
+        test = by_variant[variant.name]
+        gap = Interval(float(test["difference"]), float(test["ci_low"]), float(test["ci_high"]), runs)
+        difference = Cell(signed(gap.mean, gap.digits), gap.mean, gap.bounds if gap.bounded else "")
         effect = float(test["effect_size"])
         tested = (_p_cell(float(test[name])) for name in ("p_paper", "p_corrected", "p_holm"))
         rows.append(Row(variant, (difference, Cell(signed(effect, 2), effect), *tested)))
@@ -200,14 +200,14 @@ class CounterpartRow:
 
 def counterpart_rows(variants: Sequence[ShownVariant], scored: Scored, gain: pd.DataFrame) -> list[CounterpartRow]:
     """Two rows a federated method: of all variants of the experiment, their runs and `scores.GAIN_COLUMNS`."""
-    held = {variant.name: variant for variant in variants}
+    by_name = {variant.name: variant for variant in variants}
     rows = []
     for variant in by_family(variants):
         for side, title in SIDES.items():
             if side not in variant.counterparts:
                 continue
             score, counterpart = scored.interval(variant.name, METRIC), variant.counterparts[side]
-            if counterpart.name not in held:
+            if counterpart.name not in by_name:
                 rows.append(CounterpartRow(variant, score, title, missing=counterpart.missing))
                 continue
             chosen = (gain["variant"] == variant.name) & (gain["against"] == side) & (gain["metric"] == METRIC)
@@ -217,7 +217,7 @@ def counterpart_rows(variants: Sequence[ShownVariant], scored: Scored, gain: pd.
                     variant,
                     score,
                     title,
-                    held[counterpart.name],
+                    by_name[counterpart.name],
                     scored.interval(counterpart.name, METRIC),
                     scored.difference(variant.name, counterpart.name, METRIC),
                     scored.difference(variant.name, counterpart.name, "accuracy"),

@@ -85,11 +85,11 @@ def characteristics(kept: pd.DataFrame, words: ClassWords) -> list[Characteristi
 def _row(measured: Measured, groups: list[NDArray[np.bool_]]) -> Characteristic:
     cells, known = [], []
     for group in groups:
-        held = measured.values.to_numpy(dtype=np.float64)[group]
-        known.append(held[np.isfinite(held)])
-        cells.append((_summary(known[-1], measured), int(len(held) - len(known[-1]))))
+        values = measured.values.to_numpy(dtype=np.float64)[group]
+        known.append(values[np.isfinite(values)])
+        cells.append((_summary(known[-1], measured), int(len(values) - len(known[-1]))))
     pairs = combinations(known[1:], 2)
-    differences = [standardised_difference(one, other, share=measured.share) for one, other in pairs]
+    differences = [standardised_difference(first, second, share=measured.share) for first, second in pairs]
     known_ones = [value for value in differences if not np.isnan(value)]
     return Characteristic(measured.title, tuple(cells), max(known_ones, default=np.nan))
 
@@ -105,16 +105,16 @@ def _summary(values: Float64, measured: Measured) -> str:
     return f"{rounded(mean, measured.digits)} ({deviation})"
 
 
-def standardised_difference(one: Float64, other: Float64, *, share: bool) -> float:
+def standardised_difference(first: Float64, second: Float64, *, share: bool) -> float:
     """|difference of means| over the root of the mean variance; NaN for a group without values or with one.
 
     Groups that differ without any spread, as all women and all men, are infinitely far apart.
     """
-    if not len(one) or not len(other):
+    if not len(first) or not len(second):
         return float("nan")
-    spreads = [_variance(values, share=share) for values in (one, other)]
+    spreads = [_variance(values, share=share) for values in (first, second)]
     pooled = float(np.sqrt(sum(spreads) / 2))
-    apart = abs(float(one.mean() - other.mean()))
+    apart = abs(float(first.mean() - second.mean()))
     if pooled > 0 or np.isnan(pooled):
         return apart / pooled
     return float("inf") if apart > 0 else 0.0
@@ -139,7 +139,7 @@ class Ways:
 
     def anchor(self, subject: str) -> str:
         """The place of a subject on the page; empty for one that is not followed."""
-        places = {str(one["subject"]): number for number, one in enumerate(self.subjects)}
+        places = {str(row["subject"]): number for number, row in enumerate(self.subjects)}
         return f"subject-{self.cohort}-{places[subject]}" if subject in places else ""
 
     def scores(self, subject: Mapping[str, Any], shown: Sequence[ShownVariant]) -> list[tuple[ShownVariant, Any]]:
@@ -152,8 +152,8 @@ def read_ways(cohort: str, path: str) -> Ways:
     """Read `tables/*-subjects.json`; nobody is followed where there is none."""
     if not path:
         return Ways(cohort, "", ())
-    found = read_json(path)
-    return Ways(cohort, found["mean"], found["subjects"])
+    ways = read_json(path)
+    return Ways(cohort, ways["mean"], ways["subjects"])
 
 
 # Flow of subjects from the phenotype table to the analysis (as in CONSORT and PRISMA charts).

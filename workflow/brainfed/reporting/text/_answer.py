@@ -56,7 +56,7 @@ class Answer:
 
     def against(self, *roles: str) -> Comparison | None:
         """The comparison with the variant in the first of these roles that has one."""
-        return next((found for role in roles for found in self.comparisons if role in found.roles), None)
+        return next((comparison for role in roles for comparison in self.comparisons if role in comparison.roles), None)
 
     @property
     def alone(self) -> Comparison | None:
@@ -90,7 +90,7 @@ def find_answer(tests: PageTests) -> Answer:
         other = best(scored.runs, names, METRIC)
         if other in shown and other != name and not (role == REFERENCE and other in roles):
             roles[str(other)] = (*roles.get(str(other), ()), role)
-    comparisons = tuple(_comparison(scored, name, shown[other], held) for other, held in roles.items())
+    comparisons = tuple(_comparison(scored, name, shown[other], own_roles) for other, own_roles in roles.items())
     return Answer(shown[name], scored.interval(name, METRIC), len(federated), comparisons, unseen)
 
 
@@ -117,9 +117,9 @@ def verdict(answer: Answer) -> str:
     reached = f"{leading} reaches an AUC of {answer.score}"
     beside = []
     for roles in ((SAME_ALONE, ALONE), (SAME_POOLED, POOLED)):
-        if (found := answer.against(*roles)) is not None:
-            role = next(role for role in roles if role in found.roles)
-            beside.append(f"{found.difference.as_difference()} beside {_name(role, found, answer)}")
+        if (comparison := answer.against(*roles)) is not None:
+            role = next(role for role in roles if role in comparison.roles)
+            beside.append(f"{comparison.difference.as_difference()} beside {_name(role, comparison, answer)}")
     if not beside and answer.comparisons:
         first = answer.comparisons[0]
         beside = [f"{first.difference.as_difference()} beside {first.other.title}"]
@@ -143,13 +143,13 @@ def _name(role: str, comparison: Comparison, answer: Answer) -> str:
     }[role]
 
 
-def graded(found: Interval) -> str:
+def graded(interval: Interval) -> str:
     """The range of an interval in words: `between a loss of 0.06 and a gain of 0.09`; graded by its position."""
-    low, high = (float(rounded(abs(value), found.digits)) for value in (found.low, found.high))
-    losing, gaining = found.low < 0 and low > 0, found.high > 0 and high > 0
-    down, up = rounded(abs(found.low), found.digits), rounded(abs(found.high), found.digits)
+    low, high = (float(rounded(abs(value), interval.digits)) for value in (interval.low, interval.high))
+    losing, gaining = interval.low < 0 and low > 0, interval.high > 0 and high > 0
+    down, up = rounded(abs(interval.low), interval.digits), rounded(abs(interval.high), interval.digits)
     if not losing and not gaining:
-        return f"no difference above {10.0**-found.digits:g}"
+        return f"no difference above {10.0**-interval.digits:g}"
     if losing and gaining:
         return f"anything between a loss of {down} and a gain of {up}"
     if gaining:
@@ -190,15 +190,15 @@ def _reaches(comparison: Comparison, answer: Answer, unread: str) -> str:
 
 
 def _difference(comparison: Comparison) -> str:
-    found = comparison.difference
-    if not found.bounded:
-        return f": the federated method differs by {found.as_difference()}; {found.counted}, too few for an interval."
-    if found.nothing:
-        return f": there is no difference in any of {found.counted}."
-    if found.constant:
-        mean = signed(found.mean, found.digits)
-        return f": the federated method differs by {mean} in every one of {found.counted}."
-    return f": the federated method differs by {found.as_difference()}; the data allow {graded(found)}."
+    gap = comparison.difference
+    if not gap.bounded:
+        return f": the federated method differs by {gap.as_difference()}; {gap.counted}, too few for an interval."
+    if gap.nothing:
+        return f": there is no difference in any of {gap.counted}."
+    if gap.constant:
+        mean = signed(gap.mean, gap.digits)
+        return f": the federated method differs by {mean} in every one of {gap.counted}."
+    return f": the federated method differs by {gap.as_difference()}; the data allow {graded(gap)}."
 
 
 # A method beside those that its paper compares it with, and beside the best method of the experiment.
@@ -228,19 +228,19 @@ def find_beside(tests: PageTests) -> list[MethodBeside]:
     scored = tests.scored
     shown = {variant.name: variant for variant in tests.variants if scored.has_values(variant.name, METRIC)}
     methods = [name for name, variant in shown.items() if not variant.is_measure]
-    found = []
+    results = []
     for variant in shown.values():
         compared = tuple(_comparison(scored, variant.name, shown[name]) for name in variant.beside if name in shown)
         if compared:
             leader = best(scored.runs, methods, METRIC) or variant.name
             score, highest = (scored.interval(name, METRIC) for name in (variant.name, leader))
-            found.append(MethodBeside(variant, score, compared, shown[leader], highest))
-    return found
+            results.append(MethodBeside(variant, score, compared, shown[leader], highest))
+    return results
 
 
 def beside_sentence(result: MethodBeside) -> str:
     """The method's own score, its difference from every baseline, and which method has the highest score."""
-    parts = [f"{one.difference.as_difference()} from {one.other.title}" for one in result.baselines]
+    parts = [f"{each.difference.as_difference()} from {each.other.title}" for each in result.baselines]
     own = f"{result.variant.title}, with an AUC of {result.score.in_words()}, differs by {listed(parts)}."
     if result.leader == result.variant:
         return f"{own} It has the highest AUC of all methods."
@@ -269,12 +269,12 @@ def permutation_means(runs: pd.DataFrame, variants: Sequence[ShownVariant]) -> p
 
 def null_verdict(means: pd.DataFrame) -> str:
     """The control in one line."""
-    found = means.mean()
-    if found.empty:
+    scores = means.mean()
+    if scores.empty:
         return "Null control, labels shuffled: no method gives different scores"
     return (
-        f"Null control, labels shuffled: mean AUC from {rounded(found.min())} to {rounded(found.max())} "
-        f"({counted(len(found), 'method')}), where chance is {CHANCE}"
+        f"Null control, labels shuffled: mean AUC from {rounded(scores.min())} to {rounded(scores.max())} "
+        f"({counted(len(scores), 'method')}), where chance is {CHANCE}"
     )
 
 
@@ -284,8 +284,8 @@ def null_sentences(means: pd.DataFrame) -> list[str]:
     if count < 2:
         return [f"This is one permutation; at least {ENOUGH} repeats are needed to test that the mean is {CHANCE}."]
     tests = [corrected_t_test(means[name].dropna().to_numpy(), 0.0) for name in means]
-    held = sum(test.ci_low <= CHANCE <= test.ci_high for test in tests)
-    said = f"The 95 % interval over {count} permutations holds {CHANCE} for {held} of {len(tests)} methods"
+    holding = sum(test.ci_low <= CHANCE <= test.ci_high for test in tests)
+    said = f"The 95 % interval over {count} permutations holds {CHANCE} for {holding} of {len(tests)} methods"
     if count < ENOUGH:
         return [f"{said}. This is an illustration: at least {ENOUGH} permutations make a test."]
     return [f"{said}; by luck alone about one in twenty misses it."]
@@ -296,14 +296,14 @@ def in_front(answer: Answer) -> list[ShownVariant]:
     if answer.chosen is None:
         return []
     beside = (answer.against(role) for role in (POOLED, ALONE))
-    return [answer.chosen, *(found.other for found in beside if found is not None)]
+    return [answer.chosen, *(comparison.other for comparison in beside if comparison is not None)]
 
 
 def strongest_by_place(runs: pd.DataFrame, variants: Sequence[ShownVariant]) -> list[ShownVariant]:
     """The federated, the pooled and the local variant with the highest mean AUC, without controls and poisoned ones."""
-    found = []
+    strongest = []
     for place in ("federated", "central", "local"):
-        there = [one for one in variants if one.place == place and not one.is_measure]
-        name = best(runs, [one.name for one in there], "auc")
-        found += [one for one in there if one.name == name]
-    return found
+        there = [variant for variant in variants if variant.place == place and not variant.is_measure]
+        name = best(runs, [variant.name for variant in there], "auc")
+        strongest += [variant for variant in there if variant.name == name]
+    return strongest

@@ -50,16 +50,16 @@ def _qc_fc(connections: pd.DataFrame) -> str:
     if known.empty:
         return ""
     share, within = _significant(known["p"]), _significant(connections["within_p"].dropna())
-    found = (
+    rest = (
         f"at a false discovery rate of 5 %; median |r| {rounded(known['r'].abs().median())}; {within} % when every "
         "subject is held against its own site alone"
     )
     if share == "0":
-        return f"Connectivity does not go with motion (QC-FC): none of {len(known):,} connections do, {found}."
+        return f"Connectivity does not go with motion (QC-FC): none of {len(known):,} connections do, {rest}."
     hardly = " hardly" if float(share) < FEW_CORRELATED else ""
     return (
         f"Connectivity{hardly} goes with motion (QC-FC): {share} % of {len(known):,} connections correlate with mean "
-        f"FD over subjects, {found}."
+        f"FD over subjects, {rest}."
     )
 
 
@@ -209,7 +209,7 @@ class Situation:
         institutions: their number in a repeat.
         drawn: how the split makes them, as `split.institutions`.
         subjects: `1,035 people of 20 sites (505 patients, 530 controls)`.
-        found: share of patients that the chosen method finds, and share of controls that it clears; None of more than
+        shares: share of patients that the chosen method finds, and share of controls that it clears; None of more than
             two classes.
         leak: AUC of the stronger attack on the chosen method's training subjects, with its bounds; None: not attacked.
         leaves: data of single subjects that the chosen method sends, by the names of its ledger.
@@ -224,7 +224,7 @@ class Situation:
     drawn: str
     subjects: str
     tested: TestedPeople
-    found: tuple[float, float] | None = None
+    shares: tuple[float, float] | None = None
     leak: tuple[float, float, float] | None = None
     guaranteed: bool = False
     leaves: tuple[str, ...] = ()
@@ -269,19 +269,19 @@ def _answer(answer: Answer, chosen: ShownVariant, score: Interval, situation: Si
     """One sentence of three AUCs."""
     others = "the other sites\u2019 own models" if answer.unseen else f"{situation.site or 'each institution'} alone"
     parts = [
-        f"{where} {_model(found, chosen, side)}{_shown(found.score)}"
-        for found, side, where in ((answer.pooled, "pooled", "pooled data"), (answer.alone, "alone", others))
-        if found is not None
+        f"{where} {_model(comparison, chosen, side)}{_shown(comparison.score)}"
+        for comparison, side, where in ((answer.pooled, "pooled", "pooled data"), (answer.alone, "alone", others))
+        if comparison is not None
     ]
     without = "Federated, " if situation.leaves else "Without sharing them (federated), "
     said = f"{without}{chosen.title} reaches an AUC of {_shown(score)}"
     return f"{said}; {', '.join(parts)}." if parts else f"{said}."
 
 
-def _model(found: Comparison, chosen: ShownVariant, side: str) -> str:
+def _model(comparison: Comparison, chosen: ShownVariant, side: str) -> str:
     """Nothing for the same model; the title of another one where the method has no such counterpart."""
-    same = SIDES[side] in found.roles and not chosen.counterpart(side).other_model
-    return "" if same else f"{found.other.title} "
+    same = SIDES[side] in comparison.roles and not chosen.counterpart(side).other_model
+    return "" if same else f"{comparison.other.title} "
 
 
 def _shown(score: Interval) -> str:
@@ -306,9 +306,9 @@ def _whom(situation: Situation, words: ClassWords) -> Fact:
 def _sure(answer: Answer, chosen: ShownVariant, score: Interval, situation: Situation) -> Fact:
     said = ["Brackets hold 95 % intervals."] if score.bounded else []
     said += [
-        f"Federated minus {beside}: {_range_of_scores(found.difference)}."
-        for found, beside in ((answer.alone, "alone"), (answer.pooled, "pooled"))
-        if found is not None
+        f"Federated minus {beside}: {_range_of_scores(comparison.difference)}."
+        for comparison, beside in ((answer.alone, "alone"), (answer.pooled, "pooled"))
+        if comparison is not None
     ]
     if score.constant:
         said.append(f"An AUC of {score.text} in every test has no interval, and is no certainty.")
@@ -330,8 +330,8 @@ def _sure(answer: Answer, chosen: ShownVariant, score: Interval, situation: Situ
 def _use(answer: Answer, situation: Situation, words: ClassWords) -> list[Fact]:
     """What the scores mean for one subject, and what is reached without the data in question."""
     said = []
-    if situation.found is not None:
-        finds, clears = (f"{rounded(100 * share, 0)}\u00a0%" for share in situation.found)
+    if situation.shares is not None:
+        finds, clears = (f"{rounded(100 * share, 0)}\u00a0%" for share in situation.shares)
         said.append(
             f"At its usual cut-off it recognises {finds} of the {words.many[1]} and {clears} of the {words.many[0]}."
         )
@@ -377,11 +377,11 @@ def _leak(situation: Situation) -> list[str]:
     return [said, *([] if situation.guaranteed else ["The method has no formal privacy guarantee."])]
 
 
-def _range_of_scores(found: Interval) -> str:
+def _range_of_scores(difference: Interval) -> str:
     """A difference with its interval in words."""
-    mean = signed(found.mean, found.digits)
-    if not found.bounded:
-        return f"{mean} ({counted(found.runs, 'test')}, too few for an interval)"
-    if found.constant:
-        return f"{'equal' if found.nothing else mean} in all {found.runs} tests"
-    return f"{mean} {found.bounds}"
+    mean = signed(difference.mean, difference.digits)
+    if not difference.bounded:
+        return f"{mean} ({counted(difference.runs, 'test')}, too few for an interval)"
+    if difference.constant:
+        return f"{'equal' if difference.nothing else mean} in all {difference.runs} tests"
+    return f"{mean} {difference.bounds}"

@@ -287,7 +287,7 @@ def _picture(outline: OutcomeOutline, result: ExperimentResult) -> Picture | Non
         subject = result.experiment.title
         return read_pictures(
             {CHART: str(file)},
-            {CHART: _caption(outline, bars=any(row.found.known and not row.found.few for row in rows))},
+            {CHART: _caption(outline, bars=any(row.interval.bounded for row in rows))},
             subject,
         )[CHART]
 

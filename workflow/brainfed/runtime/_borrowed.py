@@ -1,7 +1,7 @@
-"""Parts of Snakemake that brainfed replaces beside its public interfaces, and what a run lacks without them.
+"""Functions of Snakemake that brainfed replaces, though they are not part of its public interfaces.
 
-Each is asked for here, by its place and its parameters. Where Snakemake has another one, the run says so once and goes
-on without: its results are the same, but it is slower, or computes more again (`docs/reference/borrowed.md`).
+Each is asked for here, by its place and its parameters. If Snakemake has another one, the run says so once and goes on
+without it; `docs/reference/borrowed.md` lists what it lacks then.
 """
 
 import inspect
@@ -15,7 +15,7 @@ from typing import Any
 
 
 def borrowed(place: str, parameters: Sequence[str] | None, without: str) -> Any:
-    """The class of Snakemake that has a function with these parameters; None, after a sentence on stderr, without one.
+    """The class of Snakemake that has a function with these parameters; None if none has, after a sentence on stderr.
 
     Args:
         place: `module:Class.function`.
@@ -31,8 +31,9 @@ def borrowed(place: str, parameters: Sequence[str] | None, without: str) -> Any:
         there = None
     if there is not None and (parameters is None or there == tuple(parameters)):
         return owner
+    asked = name if parameters is None else f"{name}({', '.join(parameters)})"
     print(
-        f"Snakemake {metadata.version('snakemake')}: expected {name}({', '.join(parameters or ())}) in {module}, found "
+        f"Snakemake {metadata.version('snakemake')}: expected {asked} in {module}, found "
         f"{'none' if there is None else ', '.join(there)}; {without}. requirements.lock names a version that has it.",
         file=sys.stderr,
     )

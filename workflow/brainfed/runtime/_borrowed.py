@@ -1,7 +1,7 @@
-"""Functions of Snakemake that brainfed replaces, though they are not part of its public interfaces.
+"""Functions of Snakemake and of other libraries that brainfed replaces, though they are not part of a public interface.
 
-Each is asked for here, by its place and its parameters. If Snakemake has another one, the run says so once and goes on
-without it; `docs/reference/borrowed.md` lists what it lacks then.
+Each is asked for here, by its place and its parameters. If the library has another one, the run says so once and goes
+on without it; `docs/reference/borrowed.md` lists what it lacks then.
 """
 
 import inspect
@@ -11,30 +11,35 @@ from functools import cache
 from importlib import import_module, metadata
 from threading import Timer
 from time import monotonic
-from typing import Any
+from typing import Any, Final
+
+NAMES: Final = {"snakemake": "Snakemake", "flwr": "Flower", "opacus": "Opacus"}
 
 
 def borrowed(place: str, parameters: Sequence[str] | None, without: str) -> Any:
-    """The class of Snakemake that has a function with these parameters; None if none has, after a sentence on stderr.
+    """What has a function with these parameters; None if nothing has, after a sentence on stderr.
 
     Args:
-        place: `module:Class.function`.
+        place: `module:Class.function`, whose class is returned, or `module:function`, whose module is.
         parameters: names of the function's parameters; None: any, as what takes its place passes them on.
         without: what a run lacks then, as the end of a sentence.
     """
     module, _, name = place.partition(":")
-    owner_name, _, function_name = name.partition(".")
+    owner_name, _, function_name = name.rpartition(".")
     try:
-        owner = getattr(import_module(module), owner_name)
+        owner = import_module(module)
+        owner = getattr(owner, owner_name) if owner_name else owner
         there = tuple(inspect.signature(getattr(owner, function_name)).parameters)
     except (ImportError, AttributeError, TypeError, ValueError):
         there = None
     if there is not None and (parameters is None or there == tuple(parameters)):
         return owner
     asked = name if parameters is None else f"{name}({', '.join(parameters)})"
+    library = module.partition(".")[0]
+    lock = "requirements-sites.lock" if library == "flwr" else "requirements.lock"
     print(
-        f"Snakemake {metadata.version('snakemake')}: expected {asked} in {module}, found "
-        f"{'none' if there is None else ', '.join(there)}; {without}. requirements.lock names a version that has it.",
+        f"{NAMES.get(library, library)} {metadata.version(library)}: expected {asked} in {module}, found "
+        f"{'none' if there is None else ', '.join(there)}; {without}. {lock} names a version that has it.",
         file=sys.stderr,
     )
     return None

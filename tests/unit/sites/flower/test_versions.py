@@ -9,8 +9,9 @@ import pytest
 pytest.importorskip("flwr", reason="flwr is not installed: make install-sites")
 
 from brainfed.runtime import UserError
-from brainfed.sites.flower import _messages, _versions, node, require_flower
+from brainfed.sites.flower import _messages, node, versions
 from brainfed.sites.flower._messages import Pauses
+from brainfed.sites.flower.versions import require_flower
 
 PYPROJECT = Path(__file__).parents[4] / "pyproject.toml"
 
@@ -18,18 +19,18 @@ PYPROJECT = Path(__file__).parents[4] / "pyproject.toml"
 @pytest.fixture
 def other(monkeypatch):
     """A version that was not tested."""
-    monkeypatch.setattr(_versions.metadata, "version", lambda name: "1.99.0")
+    monkeypatch.setattr(versions.metadata, "version", lambda name: "1.99.0")
     return monkeypatch
 
 
 def test_the_range_is_that_of_the_requirements():
     (flower, _) = tomllib.loads(PYPROJECT.read_text())["project"]["optional-dependencies"]["sites"]
-    first, after = (".".join(map(str, each)) for each in _versions.TESTED)
+    first, after = (".".join(map(str, each)) for each in versions.TESTED)
     assert flower == f"flwr>={first},<{after}"
 
 
 def test_a_version_that_was_tested_has_all_and_nothing_is_said(capsys):
-    assert _versions.lacking() == ""
+    assert versions.lacking() == ""
     require_flower()
     assert capsys.readouterr().err == ""
 
@@ -54,7 +55,7 @@ def test_another_version_that_has_all_is_said(other, capsys):
     ],
 )
 def test_another_version_that_lacks_something_is_refused(other, place, used, lacks):
-    other.setattr(_versions, "CALLED", {place: used})
+    other.setattr(versions, "CALLED", {place: used})
     with pytest.raises(UserError) as refused:
         require_flower()
     assert str(refused.value) == (

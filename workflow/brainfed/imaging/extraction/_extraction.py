@@ -220,6 +220,8 @@ def clean_means(
     cleaned = np.where(rounding_regions(cleaned, means), 0.0, cleaned)
     if not settings.standardise:
         return np.asarray(cleaned)
+    # A sum over columns rounds by the order in memory.
+    cleaned = np.ascontiguousarray(cleaned)
     centred = cleaned - cleaned.mean(axis=0)
     deviation = centred.std(axis=0, ddof=1)
     return np.asarray(centred / np.where(deviation < np.finfo(np.float64).eps, 1.0, deviation))

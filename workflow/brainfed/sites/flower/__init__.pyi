@@ -2,7 +2,6 @@ from ._certificates import (
     make_certificate, make_key_pair, write_public, require_public_keys, require_certificate, site_key, write_private,
     make_or_check,
 )
-from ._versions import require_flower
 from ._processes import FlowerFolder, Running, start, together, start_superlink, start_supernode, start_run
 from ._secure_site import STEPS
 from ._connection import Outward, Connection
@@ -11,7 +10,6 @@ from ._secure_coordinator import SecureSums
 __all__ = [
     "make_certificate", "make_key_pair", "write_public", "require_public_keys", "require_certificate", "site_key",
     "write_private", "make_or_check",
-    "require_flower",
     "FlowerFolder", "Running", "start", "together", "start_superlink", "start_supernode", "start_run",
     "STEPS",
     "Outward", "Connection",

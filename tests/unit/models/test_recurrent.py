@@ -172,7 +172,5 @@ def test_initial_weights_are_keyed_and_fill_torchs_range(kind):
 
 
 def test_a_torch_without_a_derivative_is_named():
-    with pytest.raises(
-        UserError, match=r"torch .*: expected torch\.ops\.aten\.other_backward, found none"
-    ):
+    with pytest.raises(UserError, match=r"torch .*: expected torch\.ops\.aten\.other_backward, found none"):
         derivative_of("other")

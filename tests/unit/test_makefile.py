@@ -127,6 +127,7 @@ def test_pull_requests_run_targets_of_the_makefile_on_the_versions_of_the_readme
     targets = re.findall(r"^([\w-]+):", (REPOSITORY / "Makefile").read_text(), re.MULTILINE)
     made = [command.split()[1] for command in commands if command.startswith("make ")]
     assert {"lint", "docs", "test", "test-full"} <= set(made) <= set(targets)
+    assert ". .venv/bin/activate && snakemake --directory .test --cores 2" in commands
     versions = workflow["jobs"]["test"]["strategy"]["matrix"]["python"]
     assert f"with Python {', '.join(versions[:-1])} or {versions[-1]}" in (REPOSITORY / "README.md").read_text()
 

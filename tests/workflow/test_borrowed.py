@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from brainfed.runtime import borrowed
-from brainfed.runtime.records._records import QUERIES
+from brainfed.runtime._borrowed import QUERIES
 from workflow.project import ALONE, Project, new_project
 
 pytestmark = pytest.mark.workflow

@@ -2,7 +2,7 @@ from ._imported import state_sources, note_sources, edited_code, is_neutral
 from ._source_tree import SourceTree
 from ._digests import code_digest
 from ._made import dated_ahead, Made, roles_of, Making, record_of
-from ._records import Records, is_one_of
+from ._records import is_one_of, Records
 
 __all__ = [
     "dated_ahead",
@@ -10,5 +10,5 @@ __all__ = [
     "SourceTree",
     "code_digest",
     "Made", "roles_of", "Making", "record_of",
-    "Records", "is_one_of",
+    "is_one_of", "Records",
 ]

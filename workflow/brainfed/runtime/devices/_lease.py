@@ -7,7 +7,6 @@ people who wait and for the next job.
 """
 
 import contextlib
-import fcntl
 import json
 import logging
 import os
@@ -250,25 +249,25 @@ def locked(path: Path, *, wait: bool = False) -> Iterator[bool]:
     The kernel releases it when the process that holds it ends, however it ends.
 
     Raises:
-        UserError: the file cannot be opened, for example another user's in a shared folder.
+        UserError: the file cannot be locked, for example another user's in a shared folder.
     """
+    # Here, as only jobs that lease a GPU need it.
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(path, fallback_to_soft=False)
     try:
-        file = path.open("a")
+        lock.acquire(blocking=wait)
+    except Timeout:
+        yield False
+        return
     except OSError as error:
         if is_full(error):
             raise
         raise UserError(
-            f"{path}: this lock file of a GPU cannot be opened ({error.strerror}); name a folder of your own in "
+            f"{path}: this lock file of a GPU cannot be used ({error.strerror}); name a folder of your own in "
             "BRAINFED_LOCKS, or unset it."
         ) from error
-    with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        except BlockingIOError:
-            yield False
-            return
-        try:
-            yield True
-        finally:
-            # A forked child may still have the file open: closing it here alone would not unlock.
-            fcntl.flock(file, fcntl.LOCK_UN)
+    try:
+        yield True
+    finally:
+        lock.release()

@@ -38,12 +38,9 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Lease:
-    """What a job may use until it ends.
+    """What a job may use until it ends, and one sentence on it for the log.
 
-    Attributes:
-        device: `cuda:0` or `cpu`, a torch device name.
-        uuids: the leased devices as CUDA_VISIBLE_DEVICES names them; empty on the CPU.
-        message: one sentence for the log.
+    `device` is a torch device (`cuda:0` or `cpu`), `uuids` are the leased GPUs as CUDA_VISIBLE_DEVICES names them.
     """
 
     device: str
@@ -53,14 +50,10 @@ class Lease:
 
 @dataclass(frozen=True)
 class Patience:
-    """How a job waits for devices, in seconds, and when a device counts as taken.
+    """How a job waits for devices, s, and the share of a device's memory above which it counts as taken.
 
-    Attributes:
-        poll: between two tries while other jobs of this user hold the devices.
-        remind: between two messages while waiting.
-        grace: how long memory taken by strangers is checked again; a job of ours frees its memory
-            a moment after its lock.
-        taken: share of a device's memory above which it counts as taken.
+    It waits `poll` between two tries, `remind` between two messages, and `grace` for memory that strangers seem to have
+    taken: a job of ours frees its memory a moment after its lock.
     """
 
     poll: float = 5.0

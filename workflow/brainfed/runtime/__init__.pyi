@@ -3,8 +3,9 @@ from ._errors import UserError, Refuse, raise_at_once, pass_over
 from ._borrowed import (
     borrowed, keep_one_timer, end_when_asked, run_alone, hold, judge_by_records, keep_whatever_the_dates,
 )
-from ._disk import FullDiskError, is_full, full_disk, folder_lock
-from ._parts import part_of, write_whole, being_written, remove_left_over
+from ._disk import (
+    part_of, write_whole, being_written, remove_left_over, FullDiskError, is_full, full_disk, folder_lock,
+)
 from ._artefacts import (
     ArrayFile, atomic, canonical_json, write_arrays, writing_blocks, read_arrays, below, write_table, read_table,
     read_tables, write_text, write_json, read_json, write_tsv, map_array, array_shapes,
@@ -20,8 +21,8 @@ __all__ = [
     "IntArray", "BoolArray", "Float32", "Float64", "FloatArray",
     "UserError", "Refuse", "raise_at_once", "pass_over",
     "borrowed", "keep_one_timer", "end_when_asked", "run_alone", "hold", "judge_by_records", "keep_whatever_the_dates",
-    "FullDiskError", "is_full", "full_disk", "folder_lock",
-    "part_of", "write_whole", "being_written", "remove_left_over",
+    "part_of", "write_whole", "being_written", "remove_left_over", "FullDiskError", "is_full", "full_disk",
+    "folder_lock",
     "ArrayFile", "atomic", "canonical_json", "write_arrays", "writing_blocks", "read_arrays", "below", "write_table",
     "read_table", "read_tables", "write_text", "write_json", "read_json", "write_tsv", "map_array", "array_shapes",
     "PROGRESS", "configure", "Progress",

@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -142,6 +143,28 @@ def test_a_tag_is_a_release_if_all_files_say_its_version(tmp_path: Path, tag: st
     assert done.returncode == code
     if code == 0:
         assert (tmp_path / "notes.md").read_text() == "## 1.2.3\n\n- now\n\n"
+
+
+def test_the_files_that_a_release_is_checked_by_say_one_version() -> None:
+    version = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    assert re.fullmatch(r"\d+\.\d+\.\d+", version)
+    assert yaml.safe_load((REPOSITORY / "CITATION.cff").read_text(encoding="utf-8"))["version"] == version
+    heads = re.findall(r"^## (.*)$", (REPOSITORY / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert version in heads and heads.index(version) <= heads[:1].count("Unreleased")
+
+
+def test_the_citation_has_what_zenodo_and_github_read() -> None:
+    # `cffconvert --validate` has the whole schema (citation-file-format 1.2.0). Zenodo makes its record of this file
+    # where there is no .zenodo.json, and dates it itself.
+    citation = yaml.safe_load((REPOSITORY / "CITATION.cff").read_text(encoding="utf-8"))
+    assert {"cff-version", "message", "title", "authors"} <= citation.keys()
+    assert (citation["cff-version"], citation["type"], citation["license"]) == ("1.2.0", "software", "MIT")
+    assert all(isinstance(citation[key], str) for key in ("version", "abstract"))
+    assert len({*citation["keywords"]}) == len(citation["keywords"]) > 0
+    for authors in [citation["authors"], *(each["authors"] for each in citation["references"])]:
+        assert authors and all(author.keys() in ({"name"}, {"family-names", "given-names"}) for author in authors)
+    assert all({"type", "title", "year"} <= each.keys() for each in citation["references"])
+    assert not (REPOSITORY / ".zenodo.json").exists()
 
 
 def test_a_recipe_of_a_container_copies_files_that_there_are() -> None:

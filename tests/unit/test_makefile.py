@@ -11,6 +11,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 import yaml
 
@@ -27,6 +28,41 @@ exec(sys.argv[2])' {version} "$2" ;;
 *) for word; do printf '[%s]' "$word"; done; echo ;;
 esac
 """
+
+# What the catalog reads, by two files of https://github.com/snakemake/snakemake-workflow-catalog: the keys are those of
+# `source/docs/about/adding_workflows.md`, and `scripts/generate-catalog.py` asks `usage` for `report` too.
+CATALOG_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "required": ["usage"],
+    "additionalProperties": False,
+    "properties": {
+        "usage": {
+            "type": "object",
+            "required": ["mandatory-flags", "software-stack-deployment", "report"],
+            "additionalProperties": False,
+            "properties": {
+                "mandatory-flags": {
+                    "type": "object",
+                    "additionalProperties": False,
+                    "properties": {
+                        "desc": {"type": ["string", "null"]},
+                        "flags": {
+                            "type": ["string", "array", "null"],
+                            "items": {"type": "string", "pattern": "^--?[a-z]"},
+                        },
+                    },
+                },
+                "software-stack-deployment": {
+                    "type": "object",
+                    "required": ["conda", "apptainer", "apptainer+conda"],
+                    "additionalProperties": False,
+                    "patternProperties": {r"^(conda|apptainer|apptainer\+conda|report)$": {"type": "boolean"}},
+                },
+                "report": {"type": "boolean"},
+            },
+        }
+    },
+}
 
 
 @pytest.fixture
@@ -143,6 +179,23 @@ def test_a_tag_is_a_release_if_all_files_say_its_version(tmp_path: Path, tag: st
     assert done.returncode == code
     if code == 0:
         assert (tmp_path / "notes.md").read_text() == "## 1.2.3\n\n- now\n\n"
+
+
+def test_the_catalog_of_workflows_can_read_and_list_this_one() -> None:
+    settings = yaml.safe_load((REPOSITORY / ".snakemake-workflow-catalog.yml").read_text(encoding="utf-8"))
+    jsonschema.validate(settings, CATALOG_SCHEMA)
+    usage = settings["usage"]
+    assert usage["software-stack-deployment"].get("report", usage["report"]) == usage["report"]
+    # What else it asks of a workflow that it shows under standardized usage.
+    assert all((REPOSITORY / name).is_file() for name in ("workflow/Snakefile", "config/README.md"))
+    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8").lower()
+    assert "snakemake" in readme and "workflow" in readme
+    # An apptainer image of jobs would be named by the Snakefile (docs/how-to/container.md says why none is).
+    snakefile = (REPOSITORY / "workflow" / "Snakefile").read_text(encoding="utf-8")
+    assert (
+        bool(re.search(r"^container(ized)?:", snakefile, re.MULTILINE))
+        == usage["software-stack-deployment"]["apptainer"]
+    )
 
 
 def test_the_files_that_a_release_is_checked_by_say_one_version() -> None:

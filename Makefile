@@ -58,7 +58,7 @@ test-full: $(VENV)/.installed-dev
 test-rest: $(VENV)/.installed-dev
 	$(PYTEST) --tier rest
 
-# The smoke study with Python 3.11 to 3.13, and with the newest and the oldest libraries: the table of docs/reference/versions.md.
+# The smallest study with Python 3.11 to 3.13, and with the newest and the oldest libraries: the table of docs/reference/versions.md.
 compatibility: $(VENV)/.installed-dev
 	$(BIN)/python tests/compatibility.py
 

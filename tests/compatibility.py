@@ -1,4 +1,4 @@
-"""The smoke study with each version of Python, and with the newest and the oldest libraries that are allowed.
+"""The smallest study with each version of Python, and with the newest and the oldest libraries that are allowed.
 
 `make compatibility` prints the table of `docs/reference/versions.md`; `python tests/compatibility.py oldest` prints the
 rows of the first environment and of this one. uv makes each environment in a temporary folder. It needs Python 3.11,
@@ -20,35 +20,17 @@ import numpy as np
 import pandas as pd
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-STUDY = """\
-project: smoke
-cohorts:
-  smoke:
-    source: simulate
-    atlas: sim20
-    shards: 2
-    simulate:
-      subjects: 24
-      regions: 20
-      grid: [8, 9, 8]
-      voxel_size: 18.0
-      effect: 0.4
-      effect_connections: 40
-      age_connections: 20
-      sex_connections: 20
-      sites: {a: {volumes: 60, tr: 2.0, noise: 0.5}, b: {volumes: 70, tr: 1.5, noise: 1.0}}
-split: {institutions: random, count: 2, folds: 2, repeats: 1}
+STUDY = f"""\
+extends: {REPOSITORY / ".test" / "config" / "config.yaml"}
 variants:
-  harmonised: {method: ridge, training: central, features: {harmonise: combat}}
-  gcn: {method: fedgcn, rounds: 2, local_epochs: 2}
-  inpainted: {method: fedni, rounds: 2, local_epochs: 2, inpainting: {rounds: 2, local_epochs: 2}}
-  private:
-    {method: fglbc, rounds: 2, window: 20, channels: 4, kernel: 3, strides: [2, 1], batch: 4, epsilon: 50, delta: 0.01}
+  harmonised: {{method: ridge, training: central, features: {{harmonise: combat}}}}
+  private: {{method: fglbc, rounds: 2, window: 20, channels: 4, kernel: 3, strides: [2, 1], batch: 4, delta: 0.01}}
 experiments:
   methods:
-    variants: [phenotype, ridge-central, tangent-central, svm-central, harmonised, gcn, inpainted, private]
+    variants: [phenotype, ridge-central, tangent-central, svm-central, harmonised, fedgcn, fedni, private]
     reference: ridge-central
 """
+"""The smallest study, with a method for each library that computes."""
 SHOWN = ("snakemake", "torch", "numpy", "pandas", "scikit-learn", "nilearn", "pydantic")
 
 
@@ -97,13 +79,13 @@ def run(python: Path, folder: Path) -> tuple[str, str]:
     said = done.stdout + done.stderr
     steps = re.findall(r"(\d+) of \d+ steps", said)
     errors = re.findall(r"^(\w*(?:Error|Exception): .*)$", said, re.MULTILINE) or [said[-300:]]
-    made = (folder / "results" / "reports" / "smoke.html").exists()
+    made = (folder / "results" / "reports" / "test.html").exists()
     return steps[-1] if steps else "0", "" if done.returncode == 0 and made else errors[0]
 
 
 def predictions(folder: Path) -> dict[str, pd.DataFrame]:
     """Of each variant."""
-    files = sorted(folder.glob("results/smoke/methods/*/*/repeat-0/predictions.parquet"))
+    files = sorted(folder.glob("results/tiny/methods/*/*/repeat-0/predictions.parquet"))
     return {file.parts[-3]: pd.read_parquet(file) for file in files}
 
 

@@ -88,7 +88,7 @@ from brainfed.configuration.layout import (
 from brainfed.configuration.planning import REPEAT, split_content
 from brainfed.configuration.stages.graphs import max_generated
 from brainfed.configuration.stages.registry import KINDS
-from brainfed.runtime import UserError, run_alone, versions
+from brainfed.runtime import UserError, judge_by_records, keep_whatever_the_dates, run_alone, versions
 from brainfed.runtime.devices import (
     announce,
     gpus,
@@ -100,8 +100,6 @@ from brainfed.runtime.records import (
     Records,
     SourceTree,
     code_digest,
-    install,
-    keep_whatever_the_dates,
     state_sources,
 )
 
@@ -173,7 +171,7 @@ if workflow.is_main_process:
         rules=globals(),
         pages=["write_report"],
     )
-    install(RECORDS)
+    judge_by_records(RECORDS)
 
 
 def named(**values):

@@ -34,9 +34,9 @@ REAL = Path(sys.modules[state_sources.__module__].__file__ or "")
 
 def run(folder, between=""):
     """The value that a job in this folder reads, and its digest of edited code."""
-    for name in ("imported.py", "parts.py"):
-        text = (REAL if name == "imported.py" else REAL.parents[1] / "_parts.py").read_text()
-        (folder / name).write_text(text.replace("from brainfed.runtime import", "from parts import"))
+    for file in (REAL, REAL.parents[1] / "_disk.py", REAL.parents[1] / "_errors.py"):
+        text = file.read_text().replace("from brainfed.runtime import", "from disk import")
+        (folder / file.name.lstrip("_")).write_text(text.replace("from brainfed.runtime._errors", "from errors"))
     done = subprocess.run(
         [sys.executable, "-c", JOB.format(real="imported", between=textwrap.dedent(between))],
         cwd=folder, env=os.environ | {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": ""},

@@ -45,7 +45,6 @@ NEUTRAL_MODULES = frozenset(
         "runtime.jobs._memory",
         "runtime.jobs._stopping",
         "runtime._logs",
-        "runtime._parts",
         "runtime._provenance",
         "runtime.records",
         "scripting._job",

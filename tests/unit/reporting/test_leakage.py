@@ -180,7 +180,8 @@ def test_a_method_with_public_subjects_has_two_rows_and_its_leak_is_that_of_priv
     rows = {(row.variant.name, row.cells[0].text): row.cells for row in after.rows}
     assert {who for name, who in rows if name == chosen} == {"private", "public"}
     assert {who for name, who in rows if name != chosen} == {"all"}
-    assert {row.cells for row in before.rows if row.variant.name == chosen} == {rows[chosen, "private"][1:]}
+    # As text: numbers that are missing are equal to nothing.
+    assert [str(row.cells) for row in before.rows if row.variant.name == chosen] == [str(rows[chosen, "private"][1:])]
     assert rows[chosen, "public"][4].text == "0.99"
     again = read_leaks(read_experiment({"cohort": "toy", **experiment}).variants, experiment["tables"]["summary"],
                        experiment["tables"]["audit"])  # fmt: skip

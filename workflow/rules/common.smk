@@ -88,6 +88,7 @@ from brainfed.configuration.layout import (
 from brainfed.configuration.planning import REPEAT, split_content
 from brainfed.configuration.stages.graphs import max_generated
 from brainfed.configuration.stages.registry import KINDS
+from brainfed.digests import SourceTree, code_digest
 from brainfed.runtime import UserError, run_alone, versions
 from brainfed.runtime.devices import (
     announce,
@@ -98,8 +99,6 @@ from brainfed.runtime.devices import (
 )
 from brainfed.runtime.records import (
     Records,
-    SourceTree,
-    code_digest,
     install,
     keep_whatever_the_dates,
     state_sources,

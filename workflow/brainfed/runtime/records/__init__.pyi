@@ -1,15 +1,11 @@
 from ._contents import dated_ahead
-from ._imported import state_sources, note_sources, edited_code, is_neutral
-from ._source_tree import SourceTree
-from ._digests import code_digest
+from ._imported import NEUTRAL_MODULES, state_sources, note_sources, edited_code, is_neutral, is_among
 from ._made import Made, roles_of, Making, record_of
 from ._records import Records, install, keep_whatever_the_dates
 
 __all__ = [
     "dated_ahead",
-    "state_sources", "note_sources", "edited_code", "is_neutral",
-    "SourceTree",
-    "code_digest",
+    "NEUTRAL_MODULES", "state_sources", "note_sources", "edited_code", "is_neutral", "is_among",
     "Made", "roles_of", "Making", "record_of",
     "Records", "install", "keep_whatever_the_dates",
 ]

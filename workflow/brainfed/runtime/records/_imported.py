@@ -39,6 +39,7 @@ CHECKED_HASH = (3).to_bytes(4, "little")
 NEUTRAL_MODULES = frozenset(
     f"brainfed.{name}"
     for name in (
+        "digests",
         "runtime.devices",
         "runtime._disk",
         "runtime.jobs._job",

@@ -28,9 +28,9 @@ from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 
-from brainfed.runtime.records._imported import NEUTRAL_MODULES
-from brainfed.runtime.records._links import Links
-from brainfed.runtime.records._source_tree import Place, SourceTree
+from brainfed.digests._links import Links
+from brainfed.digests._source_tree import Place, SourceTree
+from brainfed.runtime.records import NEUTRAL_MODULES
 
 
 def code_digest(*roots: Path | str, base: "Path | str | SourceTree", exclude: Collection[str] = NEUTRAL_MODULES) -> str:

@@ -15,13 +15,13 @@ import lazy_loader
 import pytest
 
 import brainfed
+from brainfed.digests import SourceTree, code_digest
+from brainfed.digests._digests import import_closure
+from brainfed.digests._links import Links
+from brainfed.digests._source_tree import source_of
 from brainfed.methods import METHODS, inpainter_of
 from brainfed.runtime import UserError
-from brainfed.runtime.records import SourceTree, code_digest, is_neutral
-from brainfed.runtime.records._digests import import_closure
-from brainfed.runtime.records._imported import NEUTRAL_MODULES
-from brainfed.runtime.records._links import Links
-from brainfed.runtime.records._source_tree import source_of
+from brainfed.runtime.records import NEUTRAL_MODULES, is_neutral
 
 SOURCES = {
     "scripts/train.py": "from brainfed.training import federated\nfederated.train()\n",
@@ -261,7 +261,7 @@ DIGEST_OF_UNLIKE = "b0b152297ea49317"
 DIGESTS = """
 import json, sys
 from pathlib import Path
-from brainfed.runtime.records._source_tree import source_of
+from brainfed.digests._source_tree import source_of
 print(json.dumps([source_of(text.encode(), Path("a.py")) for text in json.load(sys.stdin)]))
 """
 
@@ -290,7 +290,7 @@ def test_a_digest_does_not_depend_on_the_version_of_python():
 @pytest.mark.skipif(not other_interpreters(), reason="no other version of Python is on this machine")
 def test_other_versions_of_python_have_the_same_digests_of_our_code(tmp_path):
     (tmp_path / "lazy_loader").symlink_to(Path(lazy_loader.__file__).parent)
-    workflow = Path(__file__).resolve().parents[4] / "workflow"
+    workflow = Path(__file__).resolve().parents[3] / "workflow"
     files = sorted(workflow.rglob("*.py"))
     count = int(os.environ.get("BRAINFED_CASES", "40"))
     texts = UNLIKE + [file.read_text() for file in random.Random(0).sample(files, min(count, len(files)))]
@@ -313,7 +313,7 @@ def test_empty_text_and_split_text_in_an_f_string_mean_the_same():
     assert parsed("f'{a}b{c}'") != parsed("f'{a}{c}b'")
 
 
-WORKFLOW = Path(__file__).resolve().parents[4] / "workflow"
+WORKFLOW = Path(__file__).resolve().parents[3] / "workflow"
 SHARDS = {"series.shards"}
 READS = SHARDS | {"scans.region_table", "series.arrays", "series.roi_series", "series.text"}
 EXTRACTS = SHARDS | {

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 from pathlib import Path
 
-from brainfed.runtime.records._definitions import (
+from brainfed.digests._definitions import (
     BUILDING,
     CLASS,
     EFFECT,
@@ -19,8 +19,8 @@ from brainfed.runtime.records._definitions import (
     Definition,
     Import,
 )
-from brainfed.runtime.records._imported import is_among
-from brainfed.runtime.records._source_tree import Module, Place, SourceTree, no_root
+from brainfed.digests._source_tree import Module, Place, SourceTree, no_root
+from brainfed.runtime.records import is_among
 
 UNCHANGING = frozenset(
     (

@@ -10,8 +10,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from brainfed.runtime import UserError, write_whole
-from brainfed.runtime.records._definitions import (
+from brainfed.digests._definitions import (
     EFFECT,
     Definition,
     Import,
@@ -21,8 +20,9 @@ from brainfed.runtime.records._definitions import (
     is_text,
     last_name,
 )
-from brainfed.runtime.records._imported import is_among
-from brainfed.runtime.records._statements import Reader
+from brainfed.digests._statements import Reader
+from brainfed.runtime import UserError, write_whole
+from brainfed.runtime.records import is_among
 
 # Parsed files, each parsed once for all runs.
 #

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from brainfed.runtime.records._definitions import (
+from brainfed.digests._definitions import (
     BUILDING,
     CLASS,
     EFFECT,

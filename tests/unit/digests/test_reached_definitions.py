@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from brainfed.digests import SourceTree, code_digest
-from brainfed.digests._digests import import_closure
+from support.imports import import_closure
 
 SCRIPT = "scripts/run.py"
 # A stand-in for the library of this name: it imports what the stub offers when it is asked for.

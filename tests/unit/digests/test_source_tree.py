@@ -1,5 +1,6 @@
 """Parsed files and digests are cached from one start to the next; the cache is never out of date."""
 
+import ast
 import json
 import os
 import subprocess
@@ -9,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from brainfed.digests import SourceTree, code_digest
-from brainfed.digests import _source_tree as sources
+from brainfed.digests._definitions import source_of
+from brainfed.digests._source_tree import Memory
 from brainfed.runtime import UserError
 
 
@@ -35,7 +37,7 @@ def memory(tmp_path):
 
 def digest(base, memory=None):
     """The digest in a new process, which knows only the cache."""
-    sources.source_of.cache_clear()
+    source_of.cache_clear()
     tree = SourceTree(base, memory)
     found = code_digest("scripts/train.py", base=tree)
     tree.remember()
@@ -46,7 +48,7 @@ def test_a_cached_file_is_not_parsed_again(base, memory, monkeypatch):
     plain = digest(base)
     assert digest(base, memory) == plain
     with monkeypatch.context() as patched:
-        patched.setattr(sources.ast, "parse", None)
+        patched.setattr(ast, "parse", None)
         assert digest(base, memory) == plain
     assert [path.name for path in memory.parent.iterdir()] == [memory.name]
 
@@ -107,7 +109,7 @@ def test_a_damaged_entry_is_parsed_anew(base, memory):
 
 def test_a_start_without_an_edit_reads_the_digests_alone(base, memory, monkeypatch):
     plain = digest(base, memory)
-    monkeypatch.setattr(sources, "_sources", None)
+    monkeypatch.setattr(Memory, "source", None)
     assert digest(base, memory) == plain
 
 
@@ -160,8 +162,8 @@ def test_an_edit_during_a_run_changes_no_digest_of_the_run(base, memory):
 
 
 def test_a_file_that_no_digest_needs_is_not_parsed(base, memory, monkeypatch):
-    parsed, plain = [], sources.ast.parse
-    monkeypatch.setattr(sources.ast, "parse", lambda content: parsed.append(content) or plain(content))
+    parsed, plain = [], ast.parse
+    monkeypatch.setattr(ast, "parse", lambda content: parsed.append(content) or plain(content))
     digest(base, memory)
     assert len(parsed) == 3
     assert (base / "pack" / "other.py").read_bytes() not in parsed

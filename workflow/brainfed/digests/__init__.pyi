@@ -1,5 +1,5 @@
 from ._source_tree import SourceTree
-from ._digests import code_digest
+from ._links import code_digest
 
 __all__ = [
     "SourceTree",

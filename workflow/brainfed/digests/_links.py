@@ -1,79 +1,124 @@
-"""The definitions of a tree, each with those that it mentions, as far as the roots of a digest reach."""
+"""Digests of code: a job reruns if, and only if, the meaning of its code changes.
 
+Snakemake does not see edits in imported modules. So each rule carries, as a parameter, the digest of all definitions
+that its script and the entry point that it calls reach: a function, class or assignment that they mention, what those
+mention, and so on, through imports, re-exports and lazy doors. The digest is taken of the parsed source without
+docstrings, comments and line numbers: a reworded sentence reruns nothing.
+
+What counts beside the names that are mentioned:
+
+- What a module does when it is imported (`for`, `with`, calls that may change what others read, as those of a decorator
+  that registers) counts for everything that imports it, in the order of the imports. So does the import of a library
+  that no statement of the module mentions, but for Python's own. Operators and subscripts are taken to change nothing,
+  and so are the functions in `UNCHANGING`.
+- What cannot be resolved counts as a whole: a module that is passed on, `from x import *`, `globals()`, a module with a
+  `__getattr__` of its own. All values of a name count that has several.
+- Names in strings are not followed, but for those of types in annotations. So entry points are roots.
+
+A digest does not depend on the files in which definitions stand. One line stands for each definition: its meaning, and
+for each name that it mentions the meanings of what the name stands for (of a library, its dotted name). Equal
+definitions in several modules are told apart by their modules. So a definition that moves leaves all digests as they
+are, unless it has an equal or asks for `__name__` or `__file__`; a name that comes to stand for another definition
+changes them.
+"""
+
+import gc
 import hashlib
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from functools import cache, partial
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
 from pathlib import Path
 
-from brainfed.digests._definitions import (
-    BUILDING,
-    CLASS,
-    EFFECT,
-    HOOKED,
-    SETTING,
-    SUBCLASSES,
-    UNKNOWN,
-    WHOLE,
-    Definition,
-    Import,
-)
+from brainfed.digests._definitions import CLASS, HOOKED, SETTING, SUBCLASSES, UNKNOWN, WHOLE, Definition, Import
 from brainfed.digests._source_tree import Module, Place, SourceTree, no_root
-from brainfed.runtime.records import is_among
+from brainfed.runtime.records import NEUTRAL_MODULES
 
-UNCHANGING = frozenset(
-    (
-        *("abc", "collections", "contextlib", "dataclasses", "datetime", "decimal", "enum", "fractions", "functools"),
-        *("itertools", "lazy_loader", "math", "pathlib", "re", "string", "struct", "types", "typing"),
-        *("logging.getLogger", "numpy.dtype", "numpy.finfo", "numpy.iinfo", "pydantic.BaseModel"),
-        *("torch.autograd.Function", "torch.device", "torch.nn.Module", "torch.no_grad"),
-    )
-)
+UNCHANGING = frozenset((
+    "abc", "collections", "contextlib", "dataclasses", "datetime", "decimal", "enum", "fractions", "functools",
+    "itertools", "lazy_loader", "math", "pathlib", "re", "string", "struct", "types", "typing",
+    "logging.getLogger", "neutral", "numpy.dtype", "numpy.finfo", "numpy.iinfo", "pydantic.BaseModel",
+    "torch.autograd.Function", "torch.device", "torch.nn.Module", "torch.no_grad",
+))  # fmt: skip
 """Libraries, functions and classes: a call, or a subclass, while a module is imported changes nothing for others."""
-UNCHANGING_METHODS = frozenset(
-    (
-        *("count", "encode", "format", "fromkeys", "get", "index", "items", "join", "keys", "lower", "maketrans"),
-        *("replace", "resolve", "split", "splitlines", "strip", "to_bytes", "upper", "values", "with_name"),
-        *("with_suffix", "getter", "setter", "deleter"),
-    )
-)
+UNCHANGING_METHODS = frozenset((
+    "count", "deleter", "encode", "format", "fromkeys", "get", "getter", "index", "items", "join", "keys", "lower",
+    "maketrans", "replace", "resolve", "setter", "split", "splitlines", "strip", "to_bytes", "upper", "values",
+    "with_name", "with_suffix",
+))  # fmt: skip
 CHANGING_BUILTINS = frozenset(
     ("__import__", "breakpoint", "delattr", "eval", "exec", "input", "next", "open", "print", "setattr")
 )
 STANDARD = sys.stdlib_module_names - {"__future__"}
 OF_A_PLACE = frozenset({"__file__", "__name__", "__package__", "__path__", "__spec__", "__loader__", "__cached__"})
 DIGEST_LENGTH = 16
+NOTHING = Definition((), "", (), (), (), (), (), ())
 
 
+def code_digest(*roots: Path | str, base: "Path | str | SourceTree", exclude: Collection[str] = NEUTRAL_MODULES) -> str:
+    """Digest of everything inside `base` that the roots run.
+
+    Args:
+        roots: files (a `Path`, or a name that ends in `.py`; relative to `base` or absolute) and dotted modules
+            (`brainfed.methods.gcn.train`), with all that stands in them, and entry points
+            (`brainfed.methods.gcn.train:train_fedgcn`): one definition with what it reaches.
+        base: the folder that is on the import path, or its tree; imports that lead outside it are not followed.
+        exclude: what is left out together with what only it imports: packages, modules, and `module:definition`.
+
+    Returns:
+        16 hexadecimal characters, the same wherever `base` lies.
+
+    Raises:
+        UserError: a root is not in `base`, or a file is not valid Python.
+    """
+    tree = base if isinstance(base, SourceTree) else SourceTree(base)
+    key = "\n".join((*sorted(map(str, roots)), *sorted(exclude)))
+    if key not in tree.finished:
+        # Parsed files are no garbage, and looking through all of them takes as long as the rest.
+        enabled = gc.isenabled()
+        gc.disable()
+        try:
+            tree.finished[key] = _links(tree, tree.searched(roots), frozenset(exclude)).digest(roots)
+        finally:
+            if enabled:
+                gc.enable()
+    return tree.finished[key]
+
+
+@lru_cache(maxsize=8)
+def _links(tree: SourceTree, searched: tuple[Place, ...], exclude: frozenset[str]) -> "Links":
+    return Links(tree, searched, exclude)
+
+
+@dataclass(eq=False)
 class _Node:
     """A definition, all that a module does when it is imported, or a module as a whole.
 
     Attributes:
         key: the digest of its meaning, alone.
+        link: adds its edges, writes its line, and returns further nodes that it leads to.
         edges: a label, and what it stands for: nodes, or the names of what is outside.
-        further: other nodes that it leads to.
         line: the line that stands for it in a digest; empty: none.
+        next: all nodes that it leads to; None: it is not linked yet.
     """
 
-    __slots__ = ("definition", "edges", "further", "key", "line", "link", "module", "next")
-
-    def __init__(
-        self, module: Module, key: str, link: Callable[["_Node"], None], definition: Definition | None = None
-    ) -> None:
-        self.module, self.key, self.link, self.definition = module, key, link, definition
-        self.edges: list[tuple[str, tuple[_Node | str, ...]]] = []
-        self.further: list[_Node] = []
-        self.line = ""
-        self.next: tuple[_Node, ...] | None = None
+    module: Module
+    key: str
+    link: "Callable[[_Node], list[_Node]]"
+    definition: Definition = NOTHING
+    edges: "list[tuple[str, tuple[Target, ...]]]" = field(default_factory=list)
+    line: str = ""
+    next: "tuple[_Node, ...] | None" = None
 
 
-Targets = dict["_Node | str", None]
+Target = _Node | str
+Targets = dict[Target, None]
 Seen = frozenset[tuple[Module, tuple[str, ...]]]
 
 
 class Links:
-    """The definitions of a tree, each with those that it mentions.
+    """The definitions of a tree, each with those that it mentions, as far as the roots of a digest reach.
 
     Args:
         tree: of the files.
@@ -86,43 +131,45 @@ class Links:
         self.searched = searched
         self.exclude = exclude
         self.asked: list[_Node] = []
-        self.is_neutral = cache(lambda module: is_among(".".join(module), exclude))
+        self.is_neutral = cache(lambda module: _is_among(module, exclude))
         self.node = cache(self._node)
         self.whole = cache(self._whole)
         self.body = cache(self._body)
         self.bindings = cache(self._bindings)
         self.effects = cache(self._effects)
         self.steps = cache(self._steps)
-        self.unnamed = cache(self._unnamed)
         self.resolved = cache(self._resolved)
 
     def digest(self, roots: Sequence[Path | str]) -> str:
         """The digest of roots, see `code_digest`."""
-        starts = [self._root(root) for root in sorted(roots, key=str)]
+        ordered = sorted(roots, key=str)
+        starts = [self._root(root) for root in ordered]
         reached = self._reached([node for start in starts for node in start])
-        if any(node.definition and SUBCLASSES in node.definition.marks for node in reached):
+        if any(SUBCLASSES in node.definition.marks for node in reached):
             everything = (node for module in {node.module for node in reached} for node in self._all(module))
             reached = self._reached([*reached, *everything])
-        count = Counter(node.key for node in reached if node.line)
-        equal: set[_Node | str] = {node for node in reached if node.line and count[node.key] > 1}
-        lines = [node.line for node in reached if node.line]
-        lines += [f"root {sorted(_named(node, equal) for node in start if node.line)}" for start in starts]
-        if equal:
-            lines += [f"equal {_named(node, equal)}" for node in equal]
-            for node in reached:
-                for label, targets in () if equal.isdisjoint(node.next or ()) else node.edges:
-                    if not equal.isdisjoint(targets):
-                        lines.append(f"{_named(node, equal)} {label} {[_named(target, equal) for target in targets]}")
-        order = self._order(self.tree.root(root) for root in sorted(roots, key=str))
+        lined = [node for node in reached if node.line]
+        count = Counter(node.key for node in lined)
+        equal = {node: f"{node.key} {'.'.join(node.module)}" for node in lined if count[node.key] > 1}
+
+        def named(targets: Iterable[Target]) -> list[str]:
+            return [equal[each] if isinstance(each, _Node) and each in equal else _key(each) for each in targets]
+
+        lines = [*(node.line for node in lined), *(f"equal {name}" for name in equal.values())]
+        lines += [f"root {sorted(named(node for node in start if node.line))}" for start in starts]
+        for node in (each for each in reached if not equal.keys().isdisjoint(each.next or ())):
+            of_equal = [edge for edge in node.edges if not equal.keys().isdisjoint(edge[1])]
+            lines += [f"{named([node])} {label} {named(targets)}" for label, targets in of_equal]
+        seen: set[Module] = set()
+        modules = map(self.tree.root, ordered)
+        order = [step for module in modules if module not in seen for step in self._order(module, seen)]
         text = "\n".join((*sorted(lines), *order))
         return hashlib.sha256(text.encode()).hexdigest()[:DIGEST_LENGTH]
 
     def reached(self, roots: Sequence[Path | str]) -> set[str]:
         """The definitions that roots lead to, as `module:name`."""
         nodes = self._reached([node for root in roots for node in self._root(root)])
-        return {
-            f"{'.'.join(node.module)}:{name}" for node in nodes if node.definition for name in node.definition.names
-        }
+        return {f"{'.'.join(each.module)}:{name}" for each in nodes for name in each.definition.names}
 
     def _root(self, root: Path | str) -> list[_Node]:
         module = self.tree.root(root)
@@ -135,209 +182,167 @@ class Links:
         return [*(each for each in targets if isinstance(each, _Node)), self.body(module)]
 
     def _all(self, module: Module) -> list[_Node]:
-        return [*(self.node(module, place) for place in range(len(self.tree.source(module).definitions))),
-                self.body(module)]  # fmt: skip
+        places = range(len(self.tree.source(module).definitions))
+        return [*(self.node(module, place) for place in places), self.body(module)]
 
     def _reached(self, waiting: list[_Node]) -> set[_Node]:
         reached = set(waiting)
         while waiting:
             node = waiting.pop()
-            for other in node.next if node.next is not None else self._linked(node):
+            if node.next is None:
+                further = node.link(node)
+                targets = (each for _, targets in node.edges for each in targets if isinstance(each, _Node))
+                node.next = tuple(dict.fromkeys((*targets, *further)))
+            for other in node.next:
                 if other not in reached:
                     reached.add(other)
                     waiting.append(other)
         return reached
 
-    def _linked(self, node: _Node) -> tuple[_Node, ...]:
-        """The nodes that a node leads to; the first call also writes its line."""
-        node.link(node)
-        targets = (each for _, targets in node.edges for each in targets if isinstance(each, _Node))
-        node.next = tuple(dict.fromkeys((*targets, *node.further)))
-        return node.next
-
     # Nodes.
 
     def _node(self, module: Module, place: int) -> _Node:
         definition = self.tree.source(module).definitions[place]
-        return _Node(module, definition.meaning, partial(self._link, place, definition), definition)
+        return _Node(module, definition.meaning, lambda node: self._link(node, place, definition), definition)
 
-    def _link(self, place: int, definition: Definition, node: _Node) -> None:
-        module = node.module
+    def _link(self, node: _Node, place: int, definition: Definition) -> list[_Node]:
+        module, body = node.module, self.tree.source(node.module).body
         for mention in definition.mentions:
-            if targets := self.resolved(module, mention):
-                values = self.bindings(module).get(mention.partition(".")[0], ())
+            targets = self.resolved(module, mention)
+            if definition.imports:
+                targets = tuple(dict.fromkeys((*self._late(module, definition, mention), *targets)))
+            if len(targets) > 1 and place in body:
                 # Of several values, a statement of the top level sees the last one before it.
-                before = f" {sum(at < place for at, _ in values)}" if len(targets) > 1 and len(values) > 1 else ""
-                node.edges.append((f"{mention}{before}", targets))
-        for mention in definition.late:
-            targets = tuple(self._late(module, definition, mention))
-            node.edges.append((f"late {mention}", targets))
-        node.further.append(self.body(module))
+                values = self.bindings(module).get(mention.partition(".")[0], ())
+                mention += f" {sum(step < body.index(place) for step, _ in values)}" if len(values) > 1 else ""
+            if targets:
+                node.edges.append((mention, targets))
+        further = [self.body(module)]
         for each in definition.imports:
-            node.further.extend(map(self.body, self._running(module, each)))
+            further.extend(map(self.body, self._running(module, each)))
             node.edges.append((f"import {each.bound}", (self._origin(module, each),)))
         if WHOLE in definition.marks or any(
             isinstance(each, str) and each.startswith("sys.modules") for _, targets in node.edges for each in targets
         ):
             node.edges.append(("all names", (self.whole(module),)))
         node.line = _line(node, sum(effect < place for effect in self.effects(module)))
+        return further
 
     def _whole(self, module: Module) -> _Node:
         """A module that is used as a value: any of its names may be asked for."""
         meanings = sorted(each.meaning for each in self.tree.source(module).definitions)
         return _Node(module, f"whole {meanings}", self._link_whole)
 
-    def _link_whole(self, node: _Node) -> None:
+    def _link_whole(self, node: _Node) -> list[_Node]:
         module, source = node.module, self.tree.source(node.module)
         targets: Targets = dict.fromkeys(self._all(module))
         for each in (*source.imports, *self.tree.offers(module)):
             targets |= self.follow(module, each, ())
-        if self.tree.is_package(module):
-            below = (other for other in self.tree.modules if len(other) == len(module) + 1 and other[:-1] == module)
-            folders = (other for other in self.tree.folders if other[:-1] == module and other not in self.tree.modules)
-            for other in (*below, *folders):
+        for other in {*self.tree.modules, *self.tree.folders} if module in self.tree.folders else ():
+            if other[:-1] == module:
                 targets |= self.attribute(other, ())
         node.edges.append(("all", tuple(sorted(targets, key=_key))))
         node.line = _line(node)
+        return []
 
     def _body(self, module: Module) -> _Node:
         """What a module does when it is imported."""
-        source = self.tree.source(module)
-        meanings = [source.definitions[place].meaning for place in self.effects(module)]
-        return _Node(module, f"body {meanings}", self._link_body)
+        steps = [_key(step) for step in self.steps(module) if not isinstance(step, tuple)]
+        return _Node(module, f"body {steps}", self._link_body)
 
-    def _link_body(self, node: _Node) -> None:
-        module, source = node.module, self.tree.source(node.module)
-        for package in self.tree.around(module)[:-1]:
-            if not self.is_neutral(package):
-                node.further.append(self.body(package))
-        stars: Targets = {}
-        for item in source.body:
-            if item < 0:
-                each = source.imports[-1 - item]
-                node.further.extend(map(self.body, self._running(module, each)))
-                if each.bound == "*":
-                    stars |= self.follow(module, each, ())
-        if unnamed := self.unnamed(module):
-            node.edges.append(("imports", tuple(unnamed.values())))
-        if effects := self.effects(module):
-            node.edges.append(("runs", tuple(self.node(module, place) for place in effects)))
-        if stars:
-            node.edges.append(("*", tuple(stars)))
-        node.line = _line(node) if node.edges else ""
+    def _link_body(self, node: _Node) -> list[_Node]:
+        steps = self.steps(node.module)
+        if runs := tuple(step for step in steps if not isinstance(step, tuple)):
+            node.edges.append(("runs", runs))
+            node.line = _line(node)
+        return [self.body(step) for step in steps if isinstance(step, tuple)]
 
     # What runs when a module is imported.
+
+    def _steps(self, module: Module) -> "tuple[Target | Module, ...]":
+        """What a module does when it is imported: modules that it imports, and what may change more than itself.
+
+        A library that no statement mentions is imported for the effect of the import.
+        """
+        source, effects = self.tree.source(module), self.effects(module)
+        mentioned = {name.partition(".")[0] for each in source.definitions for name in each.mentions}
+        steps: list[Target | Module] = [each for each in self.tree.around(module)[:-1] if not self.is_neutral(each)]
+        for item in source.body:
+            if item >= 0:
+                steps += [self.node(module, item)] if item in effects else []
+                continue
+            each = source.imports[-1 - item]
+            steps += self._running(module, each)
+            if each.bound == "*":
+                steps += self.follow(module, each, ())
+            elif not (each.level or each.bound in mentioned or each.module.partition(".")[0] in STANDARD):
+                inside = self.tree.named(module, 0, each.module, self.searched)
+                steps += [] if inside else [f"{each.runs} {each.name}"]
+        return tuple(steps)
+
+    def _order(self, module: Module, seen: set[Module]) -> Iterator[str]:
+        """What runs while a module is imported, in its order, but for modules that were imported before."""
+        seen.add(module)
+        for step in self.steps(module):
+            if not isinstance(step, tuple):
+                yield _key(step)
+            elif step not in seen:
+                yield from self._order(step, seen)
 
     def _running(self, module: Module, each: Import) -> list[Module]:
         return [other for other in self.tree.runs(module, each, self.searched) if not self.is_neutral(other)]
 
     def _effects(self, module: Module) -> tuple[int, ...]:
         """The places of the definitions that may change what others read while the module is imported."""
-        source = self.tree.source(module)
-        return tuple(item for item in source.body if item >= 0 and self._acts(module, source.definitions[item]))
+        places = (item for item in self.tree.source(module).body if item >= 0)
+        return tuple(place for place in places if self._acts(self.node(module, place)))
 
-    def _unnamed(self, module: Module) -> dict[int, str]:
-        """Libraries that a module imports for the effect of the import: none of its statements mentions them."""
-        source = self.tree.source(module)
-        mentioned = {name.partition(".")[0] for each in source.definitions for name in each.mentions}
-        imports = {}
-        for item in source.body:
-            each = source.imports[-1 - item] if item < 0 else None
-            if each is None or each.level or each.bound in mentioned or each.bound == "*":
-                continue
-            library = each.module.partition(".")[0] not in STANDARD
-            if library and not self.tree.named(module, 0, each.module, self.searched):
-                imports[item] = f"{each.runs} {each.name}"
-        return imports
+    def _acts(self, node: _Node) -> bool:
+        family = self._family(node)
+        hooked = family is None or any(HOOKED in above.definition.marks for above in family[1:])
+        return hooked or any(self._changes(node.module, call) for call in node.definition.calls)
 
-    def _acts(self, module: Module, definition: Definition) -> bool:
-        return (
-            EFFECT in definition.marks
-            or any(not self._is_unchanging(module, call) for call in definition.calls)
-            or any(HOOKED in above.marks for base in definition.bases for _, above in self._classes(module, base))
-            or bool(self._foreign(module, definition.bases))
-        )
-
-    def _is_unchanging(self, module: Module, call: str) -> bool:
-        """Whether the call of a function while a module is imported changes nothing that others read."""
+    def _changes(self, module: Module, call: str) -> bool:
+        """Whether a call while a module is imported may change what others read."""
         name, _, method = call.rpartition(".")
         if name and method in UNCHANGING_METHODS:
-            return True
-        if call.partition(".")[0] == UNKNOWN:
             return False
+        if call.partition(".")[0] == UNKNOWN:
+            return True
         targets = self.resolved(module, call)
         if not targets:
-            return not name and call not in CHANGING_BUILTINS
-        return all(self._builds_or_is_unchanging(module, call, each) for each in targets)
+            return bool(name) or call in CHANGING_BUILTINS
+        return any(
+            not _is_unchanging(each) if isinstance(each, str) else method != SETTING and self._builds(each, name)
+            for each in targets
+        )
 
-    def _builds_or_is_unchanging(self, module: Module, call: str, target: "_Node | str") -> bool:
-        if isinstance(target, str):
-            return _is_unchanging(target)
-        if call.rpartition(".")[2] == SETTING:
+    def _builds(self, target: _Node, name: str) -> bool:
+        """Whether the call of a definition may change more than an object of its own that it builds."""
+        if name or CLASS not in target.definition.marks:
             return True
-        if "." in call or target.definition is None or CLASS not in target.definition.marks:
-            return False
         if target in self.asked:
-            return True  # It builds objects of its own class; the first call asks for the rest.
+            return False  # It builds objects of its own class; the first call asks for the rest.
         self.asked.append(target)
-        unchanging = all(
-            BUILDING not in each.marks
-            and all(self._is_unchanging(there, inner) for inner in each.builds)
-            and not self._foreign(there, each.bases)
-            for there, each in self._classes(module, call)
+        family = self._family(target)
+        changes = family is None or any(
+            self._changes(above.module, call)
+            for above in family
+            for call in (*above.definition.calls, *above.definition.builds)
         )
         self.asked.pop()
-        return unchanging
+        return changes
 
-    def _classes(self, module: Module, name: str) -> dict[tuple[Module, Definition], None]:
-        """A class of our own with those above it, each with its module."""
-        classes: dict[tuple[Module, Definition], None] = {}
-        waiting = [(module, name)]
-        while waiting:
-            for each in self.resolved(*waiting.pop()):
-                if isinstance(each, _Node) and each.definition and (each.module, each.definition) not in classes:
-                    classes[each.module, each.definition] = None
-                    waiting.extend((each.module, base) for base in each.definition.bases)
-        return classes
-
-    def _foreign(self, module: Module, bases: Iterable[str]) -> list[str]:
-        """The bases that are classes of libraries of which a subclass may change something."""
-        return [
-            base
-            for base in bases
-            if any(isinstance(each, str) and not _is_unchanging(each) for each in self.resolved(module, base))
-        ]
-
-    def _order(self, modules: Iterable[Module]) -> list[str]:
-        """What runs while these modules are imported, in its order."""
-        steps: list[str] = []
-        seen: set[Module] = set()
-
-        def run(module: Module) -> None:
-            seen.add(module)
-            for step in self.steps(module):
-                if isinstance(step, str):
-                    steps.append(step)
-                elif step not in seen:
-                    run(step)
-
-        for module in modules:
-            if module not in seen:
-                run(module)
-        return steps
-
-    def _steps(self, module: Module) -> tuple[str | Module, ...]:
-        """What a module does when it is imported: modules that it imports, and what may change more than itself."""
-        source, effects, unnamed = self.tree.source(module), set(self.effects(module)), self.unnamed(module)
-        steps: list[str | Module] = [each for each in self.tree.around(module)[:-1] if not self.is_neutral(each)]
-        for item in source.body:
-            if item in unnamed:
-                steps.append(unnamed[item])
-            elif item < 0:
-                steps.extend(self._running(module, source.imports[-1 - item]))
-            elif item in effects:
-                steps.append(source.definitions[item].meaning)
-        return tuple(steps)
+    def _family(self, node: _Node) -> list[_Node] | None:
+        """A class with those above it; None if one of a library is among them that may change something."""
+        family = [node]
+        for each in family:
+            for above in (one for base in each.definition.bases for one in self.resolved(each.module, base)):
+                if isinstance(above, _Node):
+                    family += [above] if above not in family else []
+                elif not _is_unchanging(above):
+                    return None
+        return family
 
     def _origin(self, module: Module, each: Import) -> str:
         """What an import within a definition tries: a name of a library, or whether one of our own is there."""
@@ -350,38 +355,31 @@ class Links:
     # Names.
 
     def _bindings(self, module: Module) -> dict[str, list[tuple[int, int | Import]]]:
-        """Name -> all that gives it a value, in order, each with the place of the next definition."""
-        bindings: dict[str, list[tuple[int, int | Import]]] = {}
+        """Name -> all that gives it a value, in order, each with its step of the module's body.
+
+        What is there for type checkers alone does not run, and comes first.
+        """
         source = self.tree.source(module)
-        after = len(source.definitions)
-        items: list[tuple[int, int | Import]] = []
-        for item in reversed(source.body):
-            if item < 0:
-                items.append((after, source.imports[-1 - item]))
-            else:
-                after = item
-                items.append((item, item))
-        # What is there for type checkers alone does not run.
         ran = set(source.body)
-        items += [(-1, place) for place in range(len(source.definitions)) if place not in ran]
-        items += [(-1, each) for place, each in enumerate(source.imports) if -1 - place not in ran]
-        for at, each in reversed(items):
+        unrun = ((-1, item) for item in range(-len(source.imports), len(source.definitions)) if item not in ran)
+        bindings: dict[str, list[tuple[int, int | Import]]] = {}
+        for step, item in (*unrun, *enumerate(source.body)):
+            each = source.imports[-1 - item] if item < 0 else item
             for name in (each.bound,) if isinstance(each, Import) else source.definitions[each].names:
-                bindings.setdefault(name, []).append((at, each))
+                bindings.setdefault(name, []).append((step, each))
         return bindings
 
-    def _resolved(self, module: Module, mention: str) -> "tuple[_Node | str, ...]":
+    def _resolved(self, module: Module, mention: str) -> tuple[Target, ...]:
         """What a name stands for in a module, with attributes; empty: a name of Python's own."""
-        name = mention.partition(".")[0]
-        if name in OF_A_PLACE:
-            return (f"{name} {'/'.join(module)}",)
-        if name == "__doc__":
-            return (self.tree.source(module).doc,)
         return tuple(self.own(module, tuple(mention.split("."))))
 
     def own(self, module: Module, names: tuple[str, ...], seen: Seen = frozenset()) -> Targets:
         """What a module's own name stands for, with attributes."""
         targets: Targets = {}
+        if names[0] in OF_A_PLACE:
+            targets[f"{names[0]} {'/'.join(module)}"] = None
+        elif names[0] == "__doc__":
+            targets[self.tree.source(module).doc] = None
         for _, each in self.bindings(module).get(names[0], ()):
             if isinstance(each, Import):
                 targets |= self.follow(module, each, names[1:], seen)
@@ -389,7 +387,7 @@ class Links:
                 targets["neutral"] = None
             else:
                 targets[self.node(module, each)] = None
-        if not self.tree.is_package(module):
+        if module not in self.tree.folders:
             return targets
         for offered in self.tree.offers(module):
             if offered.bound == names[0]:
@@ -414,8 +412,6 @@ class Links:
             if isinstance(star, Import):
                 for other in self.tree.named(module, star.level, star.module, self.searched):
                     targets |= self.attribute(other, names, seen, or_whole=False)
-        if not targets and names[0] in OF_A_PLACE:
-            return {f"{names[0]} {'/'.join(module)}": None}
         if not targets and (or_whole or "__getattr__" in self.bindings(module)):
             return {self.whole(module): None}
         return targets
@@ -434,20 +430,12 @@ class Links:
         targets: Targets = {}
         for each in definition.imports:
             if mention == each.bound or mention.startswith(f"{each.bound}."):
-                names = tuple(mention.removeprefix(each.bound).split(".")[1:])
-                targets |= self.follow(module, each, names)
+                targets |= self.follow(module, each, tuple(mention.removeprefix(each.bound).split(".")[1:]))
         return targets
 
 
-def _key(target: "_Node | str") -> str:
+def _key(target: Target) -> str:
     return target if isinstance(target, str) else target.key
-
-
-def _named(target: "_Node | str", equal: set[_Node | str]) -> str:
-    """A node's key; with its module if another node has the same key."""
-    if isinstance(target, str) or target not in equal:
-        return _key(target)
-    return f"{target.key} {'.'.join(target.module)}"
 
 
 def _line(node: _Node, before: int = 0) -> str:
@@ -455,6 +443,10 @@ def _line(node: _Node, before: int = 0) -> str:
     return hashlib.sha256(f"{node.key} {before}\n{edges}".encode()).hexdigest()
 
 
+def _is_among(parts: Sequence[str], names: Collection[str]) -> bool:
+    """Whether a dotted name, or one of the packages around it, is among names."""
+    return any(".".join(parts[:length]) in names for length in range(1, len(parts) + 1))
+
+
 def _is_unchanging(name: str) -> bool:
-    parts = name.split(".")
-    return name == "neutral" or any(".".join(parts[:length]) in UNCHANGING for length in range(1, len(parts) + 1))
+    return _is_among(name.split("."), UNCHANGING)

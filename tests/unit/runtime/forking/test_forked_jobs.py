@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -15,9 +16,17 @@ import pytest
 from brainfed.runtime.forking import client
 from brainfed.runtime.forking._shell import BLOCKING, SHELL
 from brainfed.runtime.forking.server import most_nodes
+from brainfed.runtime.jobs import _stopping
 from support.processes.awaited import HANGS_AFTER_S, until_true
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="jobs are forked on Linux alone")
+
+
+def test_the_shell_the_client_and_the_jobs_name_the_same_signals():
+    assert (client.PASSED_ON, client.STARTED_BY) == (_stopping.PASSED_ON, _stopping.STARTED_BY)
+    names = [number.name for number in client.PASSED_ON]
+    assert BLOCKING.partition("=")[2] == ",".join(name.removeprefix("SIG") for name in names)
+    assert re.findall(r"s\.(SIG[A-Z]+[12]?)\b", SHELL.read_text()) == names
 
 
 def owning():

@@ -3,7 +3,7 @@
 from snakemake.exceptions import WorkflowError
 
 from brainfed.runtime import UserError, end_when_asked, keep_one_timer
-from brainfed.runtime.forking import job_shell
+from brainfed.forking import job_shell
 from brainfed.runtime.jobs import require_room
 
 # `job_needs` gives it to every rule with a script, as the resource `shell_exec`: a prefix would act on all rules,

@@ -30,7 +30,7 @@ READY = b"+"
 """The forking process asks for the rest of a job; it answers with its process, and in the end with how it ended."""
 NUMBER = struct.Struct("i")
 NAMED = "job "
-"""What this process calls itself, with the number of the process that runs the script (`runtime.forking._shell`)."""
+"""What this process calls itself, with the number of the process that runs the script (`forking._shell`)."""
 PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 PAUSE = (signal.SIGTSTP,)
 """Ctrl-Z waits, as those do, until it can be passed on."""
@@ -168,7 +168,7 @@ def _become_server(name: str) -> None:
     # The threads of a job are set in the job; a process that forks may have one alone, Arrow's allocator included.
     alone = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"), "1")
     alone["JE_ARROW_MALLOC_CONF"] = "background_thread:false"
-    program = [sys.executable, "-P", "-m", "brainfed.runtime.forking.server", name]
+    program = [sys.executable, "-P", "-m", "brainfed.forking.server", name]
     os.execve(sys.executable, program, {**os.environ, **alone})
 
 

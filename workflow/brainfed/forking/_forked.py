@@ -15,8 +15,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from brainfed.runtime.forking._imports import PACKAGE
-from brainfed.runtime.forking.client import PASSED_ON, STARTED_BY, takes_signals
+from brainfed.forking._imports import PACKAGE
+from brainfed.forking.client import PASSED_ON, STARTED_BY, takes_signals
 
 PYTHONPATH = "PYTHONPATH"
 """Its folders come first in `sys.path` of a process that is started without a folder of its own."""

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from brainfed.runtime.forking import client
-from brainfed.runtime.forking._shell import BLOCKING, SHELL
-from brainfed.runtime.forking.server import most_nodes
+from brainfed.forking import client
+from brainfed.forking._shell import BLOCKING, SHELL
+from brainfed.forking.server import most_nodes
 from brainfed.runtime.jobs import _stopping
 from support.processes.awaited import HANGS_AFTER_S, until_true
 
@@ -273,7 +273,7 @@ def test_a_job_is_paused_with_its_client(start):
 
 PAUSED_AT_ONCE = """
 import os, signal
-from brainfed.runtime.forking import client
+from brainfed.forking import client
 
 def begun(*_):
     os.kill(os.getpid(), signal.SIGTSTP)

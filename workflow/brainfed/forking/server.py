@@ -1,6 +1,6 @@
 """The forking process of a run and its further nodes: they have imported what the jobs that they fork import.
 
-    python -P -m brainfed.runtime.forking.server OWNER-WORD
+    python -P -m brainfed.forking.server OWNER-WORD
 
 It gives the job of each client to one of its nodes. A node has imported modules that the job is certain to import, and
 none besides, so that the record of a job names the libraries that it would have named. It ends with its owner, the
@@ -23,9 +23,9 @@ from dataclasses import dataclass, field
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 
-from brainfed.runtime.forking._forked import SEARCHED, Forked, folders
-from brainfed.runtime.forking._imports import certain_imports
-from brainfed.runtime.forking.client import BETWEEN, NUMBER, PASSED_ON, READY, address, owner_of, peer
+from brainfed.forking._forked import SEARCHED, Forked, folders
+from brainfed.forking._imports import certain_imports
+from brainfed.forking.client import BETWEEN, NUMBER, PASSED_ON, READY, address, owner_of, peer
 
 # A process that forks jobs, and further nodes, of what it has imported.
 

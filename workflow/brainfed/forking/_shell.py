@@ -10,8 +10,8 @@ from functools import cache, wraps
 from pathlib import Path
 from typing import Any
 
+from brainfed.forking import client
 from brainfed.runtime import UserError, borrowed
-from brainfed.runtime.forking import client
 
 NAME = re.compile(r"\d+-\w+")
 SHELL = Path(__file__).with_name("job-shell")

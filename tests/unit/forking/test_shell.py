@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
+from brainfed.forking import client, job_shell
+from brainfed.forking.client import split_command
 from brainfed.runtime import UserError
-from brainfed.runtime.forking import client, job_shell
-from brainfed.runtime.forking.client import split_command
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from brainfed.forking import server
-from brainfed.forking._imports import HERE, certain_imports
+from brainfed.forking.server import HERE, certain_imports
 from brainfed.methods import METHODS, inpainter_of
 
 

@@ -7,7 +7,6 @@ none besides, so that the record of a job names the libraries that it would have
 process of the run, and jobs that are left end with their clients.
 """
 
-import gc
 import importlib
 import importlib.util
 import os
@@ -15,197 +14,16 @@ import re
 import selectors
 import signal
 import socket
-import struct
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from functools import cache
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 
-from brainfed.forking._forked import SEARCHED, Forked, folders
-from brainfed.forking._imports import certain_imports
-from brainfed.forking.client import BETWEEN, NUMBER, PASSED_ON, READY, address, owner_of, peer
-
-# A process that forks jobs, and further nodes, of what it has imported.
-
-JOB, NODE = b"j", b"n"
-"""Kinds of messages: a client with its script, and the socket of a further node with what it imports besides."""
-LONGEST = 1 << 16
-"""Bytes of a message."""
-WORDS_S = 1.0
-"""For a client to send the words of its job."""
-
-
-@dataclass
-class Node:
-    """A process that forks jobs until nobody can ask it any more and its jobs have ended.
-
-    Attributes:
-        intake: messages of the server.
-    """
-
-    intake: socket.socket
-    _selector: selectors.BaseSelector = field(default_factory=selectors.DefaultSelector, init=False)
-    _jobs: dict[int, tuple[int, socket.socket]] = field(default_factory=dict, init=False)
-    _nodes: list[int] = field(default_factory=list, init=False)
-
-    def serve(self) -> "Node | Forked | None":
-        """Serve to the end and return None; in a forked process, return what that process is to be."""
-        self._selector.register(self.intake, selectors.EVENT_READ)
-        gc.collect()
-        gc.freeze()
-        while self._selector.get_map():
-            for key, _ in self._selector.select():
-                if key.fileobj is self.intake:
-                    role = self._hear()
-                    if role is not None:
-                        return role
-                elif isinstance(key.fileobj, socket.socket):
-                    self._pass_on(key.fileobj, key.data)
-                else:
-                    self._end(int(key.fd))
-        return None
-
-    def _hear(self) -> "Node | Forked | None":
-        """Take a message of the server."""
-        message, received, _, _ = socket.recv_fds(self.intake, LONGEST, 1)
-        if not message:
-            self._selector.unregister(self.intake)
-            return None
-        if not received:  # This process has no descriptor left for it.
-            return None
-        other = socket.socket(fileno=received[0])
-        self._nodes = [node for node in self._nodes if os.waitpid(node, os.WNOHANG) == (0, 0)]
-        if not _is_alone():
-            other.close()
-            return None
-        if message[:1] == JOB:
-            return self._fork_job(other, message[1:].decode("utf-8", "surrogateescape"))
-        with other:
-            process = _fork()
-            if process != 0:
-                self._nodes += [process] if process else []
-                return None
-            node = Node(other.dup())
-        self._close()
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, PASSED_ON)
-        for name in message[1:].decode().split("\0"):
-            with suppress(ImportError):
-                importlib.import_module(name)
-        return node
-
-    def _fork_job(self, client: socket.socket, script: str) -> Forked | None:
-        """Fork a job, which is in its own group: it ends as a whole with its client."""
-        job = _asked_for(client, script)
-        parent, process = os.getpid(), None if job is None else _fork()
-        if job is None or process is None:
-            if job is not None:
-                job.close()
-            client.close()
-            return None
-        if process == 0:
-            os.setpgid(0, 0)
-            self._close()
-            job.end_with(parent)
-            _say(client, os.getpid())  # Whoever has no answer runs the script by itself.
-            client.close()
-            return job
-        with suppress(OSError):  # Whoever comes first.
-            os.setpgid(process, process)
-        job.close()
-        ended = os.pidfd_open(process)
-        self._jobs[ended] = process, client
-        self._selector.register(ended, selectors.EVENT_READ)
-        self._selector.register(client, selectors.EVENT_READ, process)
-        return None
-
-    def _pass_on(self, client: socket.socket, process: int) -> None:
-        """Pass a client's signals on to its job; kill the job of a client that has gone."""
-        if client.fileno() < 0:  # Its job has ended meanwhile.
-            return
-        try:
-            numbers = client.recv(64)
-        except OSError:
-            numbers = b""
-        for number in numbers:
-            # A pause is for all processes of a job; of the others, those that a job has started hear through it.
-            send = os.killpg if number in (signal.SIGSTOP, signal.SIGCONT) else os.kill
-            with suppress(ProcessLookupError):
-                send(process, number)
-        if numbers:
-            return
-        self._selector.unregister(client)
-        for send in (os.killpg, os.kill):  # It may have left its group.
-            with suppress(ProcessLookupError):
-                send(process, signal.SIGKILL)
-
-    def _end(self, ended: int) -> None:
-        """Report how a job has ended."""
-        process, client = self._jobs.pop(ended)
-        self._selector.unregister(ended)
-        os.close(ended)
-        with suppress(KeyError):
-            self._selector.unregister(client)
-        _, status = os.waitpid(process, 0)
-        with client:
-            _say(client, os.waitstatus_to_exitcode(status))
-
-    def _close(self) -> None:
-        """In a forked process, close what belongs to the node."""
-        self._selector.close()
-        self.intake.close()
-        for ended, (_, client) in self._jobs.items():
-            os.close(ended)
-            client.close()
-
-
-def _asked_for(client: socket.socket, script: str) -> Forked | None:
-    """The job that a client asks for; None if the client has gone or is too slow."""
-    streams: list[int] = []
-    content = bytearray()
-    try:
-        client.settimeout(WORDS_S)
-        client.sendall(READY)
-        head, streams, _, _ = socket.recv_fds(client, NUMBER.size, 3)
-        (length,) = NUMBER.unpack(head)
-        while len(content) < length and (more := client.recv(length - len(content))):
-            content += more
-        client.settimeout(None)
-        if len(content) == length and len(streams) == 3:
-            return Forked.of(script, bytes(content), tuple(streams), peer(client)[0])
-    except (OSError, struct.error, ValueError):
-        pass
-    for stream in streams:
-        os.close(stream)
-    return None
-
-
-def _fork() -> int | None:
-    """Fork as `os.fork` does; None if no process can be made. Signals wait until a job can take them."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, PASSED_ON)
-    process: int | None = None
-    try:
-        process = os.fork()
-    except OSError:
-        process = None
-    finally:
-        if process != 0:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    return process
-
-
-def _say(client: socket.socket, number: int) -> None:
-    with suppress(OSError):
-        client.sendall(NUMBER.pack(number))
-
-
-def _is_alone() -> bool:
-    """Whether this process has one thread: the others would be missing in a fork, with the locks that they hold."""
-    return len(list(Path("/proc/self/task").iterdir())) == 1
-
-
-# The forking process of a run: jobs are forked from a process that has imported what they import.
+import brainfed
+from brainfed.forking._node import JOB, NODE, PACKAGE, SEARCHED, Forked, Node, folders
+from brainfed.forking.client import BETWEEN, PASSED_ON, address, owner_of, peer
 
 FIRST = ("ctypes", "snakemake.iocontainers", "snakemake.logging")
 """What a node, and every script of Snakemake, imports."""
@@ -388,6 +206,75 @@ def _without_cuda(imports: frozenset[str]) -> frozenset[str]:
 def _is_plain(spec: ModuleSpec) -> bool:
     folders: Collection[str] = spec.submodule_search_locations or ()
     return any(NO_CUDA.search(Path(folder, "version.py").read_text(encoding="utf-8")) for folder in folders)
+
+
+# What a script is certain to import: import statements at the top of it, and at the top of what it imports.
+#
+# Imports inside functions may not run, and are left out. So whatever is found is what the script imports by itself, and
+# a process that has imported it before holds nothing that the script does not. A name from the door of a package leads
+# to the module that defines it, as the stub beside the door says.
+
+STATEMENT = r"(?:from|import) +([\w.]+)(?: +import +(\([^)]*\)|.*))?"
+AT_THE_TOP = re.compile(f"^{STATEMENT}", re.MULTILINE)
+IN_A_SCRIPT = re.compile(f"^(?: {{4}})?{STATEMENT}", re.MULTILINE)
+"""At its top, or in the one `with` block that is all of it."""
+ENTRY = re.compile(rf"({PACKAGE}(?:\.\w+)+):(\w+)")
+"""An entry point in the parameters, which stand in a script of Snakemake."""
+OFFERED = re.compile(r"^from \.(\w+) import (\([^)]*\)|.*)", re.MULTILINE)
+"""A statement of a stub."""
+HERE = Path(brainfed.__file__ or "").resolve().parents[1]
+
+
+def certain_imports(script: Path) -> frozenset[str]:
+    """Modules of other packages that the script imports.
+
+    Args:
+        script: as Snakemake writes it, with the parameters of the job.
+    """
+    text = script.read_text(encoding="utf-8")
+    modules, seen = set(), set[str]()
+    waiting = [*_modules(IN_A_SCRIPT, text), *_modules(ENTRY, text)]
+    while waiting:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        root = name.partition(".")[0]
+        if root == PACKAGE:
+            waiting += _imported_by(name)
+        elif root not in sys.stdlib_module_names:
+            modules.add(name)
+    return frozenset(modules)
+
+
+def _modules(statement: re.Pattern[str], text: str) -> Iterator[str]:
+    """The modules that statements name, and those behind doors that define what they name."""
+    for module, names in statement.findall(text):
+        yield module
+        if module.startswith(PACKAGE):
+            offered = _offered(module)
+            yield from (offered[name] for name in re.findall(r"(?<!\bas )\b\w+", names) if name in offered)
+
+
+@cache
+def _offered(door: str) -> Mapping[str, str]:
+    """Name -> the module behind a door that defines it; empty where there is no door."""
+    stub = HERE.joinpath(*door.split("."), "__init__.pyi")
+    statements = OFFERED.findall(stub.read_text(encoding="utf-8")) if stub.is_file() else ()
+    return {name: f"{door}.{module}" for module, names in statements for name in re.findall(r"\w+", names)}
+
+
+@cache
+def _imported_by(name: str) -> tuple[str, ...]:
+    """What a module of this package and its parents import at their top."""
+    names: list[str] = []
+    parts = name.split(".")
+    for length in range(1, len(parts) + 1):
+        path = HERE.joinpath(*parts[:length])
+        for file in (path / "__init__.py", path.with_suffix(".py")):
+            if file.is_file():
+                names += _modules(AT_THE_TOP, file.read_text(encoding="utf-8"))
+    return tuple(names)
 
 
 if __name__ == "__main__":

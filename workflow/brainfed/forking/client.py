@@ -1,14 +1,13 @@
-"""A job, as Snakemake sees it: it has a forking process run the script, passes signals on, and ends as the script ends.
+"""A job, as Snakemake sees it: it has a node run the script, passes signals on, and ends as the script ends.
 
     BRAINFED_FORKS=OWNER-WORD job-shell -c COMMAND
 
-Only the standard library, and little of it: this is what a job costs. Without a forking process it becomes the script
-itself, and for any other command than a script of this Python the shell that runs it.
+Only the standard library, and little of it: this is what a job costs. Without a server it becomes the script itself,
+and for any other command than a script of this Python the shell that runs it.
 
-No signal falls between two handlers. Signals are blocked when this program begins. Until the job is accepted, one ends
-this process by the system's default, without Python. While the job is made they wait, in the system; afterwards they
-are passed on. A script of a job of ours begins with all of them blocked, forked or not, and takes what has waited when
-its own handlers stand (`runtime.jobs._stopping`): its imports would turn an interrupt into errors of their own.
+No signal falls between two handlers. Signals are blocked when this program begins, and wait in the system until they
+can be passed on, or the script hears them. A script of a job of ours begins with all of them blocked, forked or not,
+and takes what has waited when its own handlers stand: its imports would turn an interrupt into errors of their own.
 """
 
 import os
@@ -19,50 +18,39 @@ import sys
 import time
 
 VARIABLE, OFF = "BRAINFED_FORKS", "off"
-"""Name of the forking process, or that jobs start by themselves."""
+"""Name of the server, or that jobs start by themselves."""
 STARTED_BY = "BRAINFED_STARTED_BY"
-"""Variable of a forked job: the process of its client."""
-PATIENCE_S, AGAIN_S = 5.0, 0.02
-"""For a forking process to listen; between two tries."""
-BETWEEN = "\0"
-"""Between the script and the folders of PYTHONPATH, which a job names first."""
-READY = b"+"
-"""The forking process asks for the rest of a job; it answers with its process, and in the end with how it ended."""
-NUMBER = struct.Struct("i")
-NAMED = "job "
-"""What this process calls itself, with the number of the process that runs the script (`forking._shell`)."""
+"""Variable of a forked job: the process of its client. `runtime.jobs` has it and `PASSED_ON`, too."""
 PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
-PAUSE = (signal.SIGTSTP,)
-"""Ctrl-Z waits, as those do, until it can be passed on."""
 TAKES_SIGNALS = b"from brainfed.scripting import job"
 """In the script of a job of ours."""
-CREDENTIALS = struct.Struct("3i")
-"""Process, user and group at the other end of a socket."""
+PATIENCE_S, AGAIN_S = 5.0, 0.02
+"""For a server to listen; between two tries."""
+LONGEST = 1 << 18
+"""Bytes of a message: more than the system sends by default."""
+NUMBER = struct.Struct("i")
+"""What a node answers: the process of the job, and in the end how it ended."""
+NAMED = "job "
+"""What this process calls itself, with the number of the process that runs the script (`_shell`)."""
 
 
 def main() -> None:
     """Run the command."""
-    for number in _heard():
-        signal.signal(number, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, PASSED_ON)
+    signal.pthread_sigmask(signal.SIG_BLOCK, PASSED_ON)
+    if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     command, name = sys.argv[-1], os.environ.get(VARIABLE, OFF)
     before, script = split_command(command, sys.executable)
-    if before:
-        again = " ".join(
-            map(_quoted, (sys.executable, "-I", "-S", sys.argv[0], "-c", f"{sys.executable} {_quoted(script)}"))
-        )
-        command = f"{before}exec {again}"
-        # bash forgets an interrupt where a command of its own does not die of it. Blocked, it waits for this program.
-        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     if before or not script:
-        os.execvp("bash", ["bash", "-c", f"set -euo pipefail; {command}"])
+        _become_bash(command, before, script)
     if None not in (sys.stdin, sys.stdout, sys.stderr) and name != OFF:
         server = _reached(name)
         if server is not None:
             _follow(server, script)
             server.close()
     os.environ.pop(STARTED_BY, None)
-    signal.pthread_sigmask(signal.SIG_BLOCK if takes_signals(script) else signal.SIG_UNBLOCK, PASSED_ON)
+    if not takes_signals(script):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, PASSED_ON)
     os.execv(sys.executable, [sys.executable, script])
 
 
@@ -88,48 +76,47 @@ def takes_signals(script: str) -> bool:
         return False
 
 
-def _heard() -> list[int]:
-    """The signals that are not ignored: `nohup` and a shell's background jobs rely on it."""
-    return [int(number) for number in PASSED_ON if signal.getsignal(number) != signal.SIG_IGN]
-
-
-def _quoted(word: str) -> str:
-    """A word of a shell's command."""
-    return "'" + word.replace("'", "'\\''") + "'"
-
-
 def address(name: str) -> str:
-    """The abstract address of a forking process: no file, and gone with the process."""
+    """The abstract address of a server: no file, and gone with the process."""
     return f"\0brainfed-forks-{name}"
 
 
 def owner_of(name: str) -> str:
-    """The process whose end is the end of the forking process."""
+    """The process whose end is the end of the server."""
     return name.partition("-")[0]
 
 
-def peer(connection: socket.socket) -> tuple[int, int]:
-    """Process and user at the other end."""
-    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
-    process, user, _ = CREDENTIALS.unpack(credentials)
-    return process, user
+def is_own(connection: socket.socket) -> bool:
+    """Whether the process at the other end is of this user."""
+    _process, user, _group = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    return bool(user == os.getuid())
+
+
+def _become_bash(command: str, before: str, script: str) -> None:
+    """Run a command in bash; a script after other commands comes back to this program."""
+    # bash forgets an interrupt where a command of its own does not die of it. Blocked, it waits for this program.
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, PASSED_ON[1:] if before else PASSED_ON)
+    if before:
+        from shlex import join, quote  # They take as long to import as the rest.
+
+        again = (sys.executable, "-I", "-S", sys.argv[0], "-c", f"{sys.executable} {quote(script)}")
+        command = f"{before}exec {join(again)}"
+    os.execvp("bash", ["bash", "-c", f"set -euo pipefail; {command}"])
 
 
 def _reached(name: str) -> socket.socket | None:
-    """A connection to the forking process, which is started where there is none; None: the job starts by itself."""
+    """A connection to the server, which is started where there is none; None: the job starts by itself."""
     server = _connected(name)
-    if server is None and os.path.exists(f"/proc/{owner_of(name)}"):
-        end = time.monotonic() + (PATIENCE_S if _start(name) else 0.0)
+    if server is None and os.path.exists(f"/proc/{owner_of(name)}") and _start(name):
+        end = time.monotonic() + PATIENCE_S
         while server is None and time.monotonic() < end:
             time.sleep(AGAIN_S)
             server = _connected(name)
-    if server is None or peer(server)[1] != os.getuid():
-        return None
-    return server
+    return server if server is not None and is_own(server) else None
 
 
 def _connected(name: str) -> socket.socket | None:
-    server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
         server.connect(address(name))
     except OSError:
@@ -139,123 +126,88 @@ def _connected(name: str) -> socket.socket | None:
 
 
 def _start(name: str) -> bool:
-    """Start the forking process in a session of its own, out of reach of this terminal; return whether that worked.
+    """Start the server in a session of its own, out of reach of this terminal; return whether that worked.
 
-    Two jobs may start one at once; the second finds the address taken, and ends.
+    A shell starts it and ends, or it would be one of this job's processes for who measures them. Two jobs may start one
+    at once; the second finds the address taken, and ends.
     """
-    try:
-        between = os.fork()
-    except OSError:
-        return False
-    if between:
-        try:
-            return os.waitpid(between, 0)[1] == 0
-        except ChildProcessError:  # SIGCHLD is ignored here.
-            return True
-    try:
-        _become_server(name)
-    finally:
-        os._exit(1)
-
-
-def _become_server(name: str) -> None:
-    os.setsid()
-    if os.fork():
-        os._exit(0)  # It would be one of this job's processes for who measures them.
-    nothing = os.open(os.devnull, os.O_RDWR)
-    for stream in (0, 1, 2):
-        os.dup2(nothing, stream)
     # The threads of a job are set in the job; a process that forks may have one alone, Arrow's allocator included.
     alone = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"), "1")
     alone["JE_ARROW_MALLOC_CONF"] = "background_thread:false"
     program = [sys.executable, "-P", "-m", "brainfed.forking.server", name]
-    os.execve(sys.executable, program, {**os.environ, **alone})
+    shell = ["sh", "-c", 'exec "$@" </dev/null >/dev/null 2>&1 &', "sh", *program]
+    try:
+        return os.waitpid(os.posix_spawn("/bin/sh", shell, {**os.environ, **alone}, setsid=True), 0)[1] == 0
+    except ChildProcessError:  # SIGCHLD is ignored here.
+        return True
+    except (OSError, NotImplementedError):
+        return False
 
 
 def _follow(server: socket.socket, script: str) -> None:
-    """Have the server run the script, and end as it does; return if it has not begun there."""
-    if not _is_accepted(server, script):
+    """Have a node run the script, and end as it does; return if it has not begun there."""
+    # Ctrl-Z waits, as the others do, until it can be passed on.
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTSTP])
+    job = _begun(server, script)
+    if not job:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTSTP])
         return
-    signal.pthread_sigmask(signal.SIG_BLOCK, (*PASSED_ON, *PAUSE))
-    heard = _heard()
-    if not _has_begun(server, [int(number) for number in PASSED_ON if number not in heard]):
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, PAUSE)
-        return
-    for number in heard:
-        signal.signal(number, lambda number, _frame: _pass_on(server, number))
-    if signal.getsignal(signal.SIGTSTP) != signal.SIG_IGN:
-        signal.signal(signal.SIGTSTP, lambda *_: _stop(server))
-        signal.signal(signal.SIGCONT, lambda *_: _pass_on(server, signal.SIGCONT))
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, (*PASSED_ON, *PAUSE))
-    _call_itself(_number(server))
-    _end_like(_number(server))
-
-
-def _is_accepted(server: socket.socket, script: str) -> bool:
-    try:
-        paths = os.environ.get("PYTHONPATH", "")
-        searched = os.pathsep.join(os.path.abspath(folder) for folder in paths.split(os.pathsep)) if paths else ""
-        server.sendall(f"{script}{BETWEEN}{searched}\n".encode("utf-8", "surrogateescape"))
-        return server.recv(1) == READY
-    except OSError:
-        return False
-
-
-def _has_begun(server: socket.socket, ignored: list[int]) -> bool:
-    """Send the job; return whether there is an answer, which is left for `_number`."""
-    try:
-        _send(server, ignored)
-        return len(server.recv(1, socket.MSG_PEEK)) == 1
-    except OSError:
-        return False
-
-
-def _number(server: socket.socket) -> int:
-    data = b""
-    try:
-        while len(data) < NUMBER.size and (more := server.recv(NUMBER.size - len(data))):
-            data += more
-    except OSError:
-        data = b""
-    if len(data) < NUMBER.size:
-        print(
-            "a helper process of this run was killed, perhaps because memory ran out; start the same command again",
-            file=sys.stderr,
-        )
-        sys.exit(1)
-    return int(NUMBER.unpack(data)[0])
-
-
-def _call_itself(job: int) -> None:
+    for number in (*PASSED_ON, signal.SIGTSTP, signal.SIGCONT):
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, lambda number, _frame: _pass_on(server, number))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [*PASSED_ON, signal.SIGTSTP])
     try:
         with open("/proc/self/comm", "w") as called:
             called.write(f"{NAMED}{job}")
     except OSError:
-        return
+        pass
+    code = _answer(server)
+    if code is None:
+        print(
+            "a helper process of this run was killed, perhaps because memory ran out; start the same command again",
+            file=sys.stderr,
+        )
+    _end_like(1 if code is None else code)
 
 
-def _send(server: socket.socket, ignored: list[int]) -> None:
-    """Send the streams, folder, umask, ignored signals and variables of this process."""
+def _begun(server: socket.socket, script: str) -> int | None:
+    """Send a job: to the server its script and path, to the node its surroundings; return its process, if any."""
+    paths = os.environ.get("PYTHONPATH", "")
     umask = os.umask(0)
     os.umask(umask)
-    words = [os.fsencode(os.getcwd()), str(umask).encode(), ",".join(map(str, ignored)).encode()]
-    words += [name + b"=" + value for name, value in os.environb.items()]
-    content = b"\0".join(words)
-    socket.send_fds(server, [NUMBER.pack(len(content))], [0, 1, 2])
-    server.sendall(content)
+    # `nohup` and a shell's background jobs rely on it that a signal stays ignored.
+    ignored = ",".join(str(int(number)) for number in PASSED_ON if signal.getsignal(number) == signal.SIG_IGN)
+    variables = {**os.environ, STARTED_BY: str(os.getpid())}
+    try:
+        searched = os.pathsep.join(os.path.abspath(folder) for folder in paths.split(os.pathsep)) if paths else ""
+        words = [script, os.getcwd(), str(umask), ignored, *map("=".join, variables.items())]
+        server.sendall(os.fsencode(f"{script}\0{searched}"))
+        socket.send_fds(server, [os.fsencode("\0".join(words))], [0, 1, 2])
+    except OSError:
+        return None
+    return _answer(server)
+
+
+def _answer(server: socket.socket) -> int | None:
+    """The next number from a node; None if there is none any more."""
+    for _ in range(2):  # The system tells first, and once, that a signal was not read as the job had ended.
+        try:
+            answer = server.recv(NUMBER.size)
+            return int(NUMBER.unpack(answer)[0]) if answer else None
+        except OSError:
+            continue
+    return None
 
 
 def _pass_on(server: socket.socket, number: int) -> None:
+    """Pass a signal on to the job; at Ctrl-Z, pause it and this process."""
+    paused = number == signal.SIGTSTP
     try:
-        server.send(bytes([number]), socket.MSG_DONTWAIT)
+        server.send(bytes([signal.SIGSTOP if paused else number]), socket.MSG_DONTWAIT)
     except OSError:
-        return
-
-
-def _stop(server: socket.socket) -> None:
-    """Pause the job and this process, at Ctrl-Z."""
-    _pass_on(server, signal.SIGSTOP)
-    os.kill(os.getpid(), signal.SIGSTOP)
+        pass
+    if paused:
+        os.kill(os.getpid(), signal.SIGSTOP)
 
 
 def _end_like(code: int) -> None:

@@ -1,29 +1,27 @@
-"""The forking process of a run and its further nodes: they have imported what the jobs that they fork import.
+"""The server of a run, and its nodes: processes that have imported what the jobs that they fork import.
 
     python -P -m brainfed.forking.server OWNER-WORD
 
-It gives the job of each client to one of its nodes. A node has imported modules that the job is certain to import, and
-none besides, so that the record of a job names the libraries that it would have named. It ends with its owner, the
-process of the run, and jobs that are left end with their clients.
+It gives the job of each client to a node that has imported modules that the job is certain to import, and none
+besides, so that the record of a job names the libraries that it would have named. It ends with its owner, the process
+of the run.
 """
 
 import importlib
 import importlib.util
 import os
 import re
-import selectors
+import select
 import signal
 import socket
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
-from importlib.machinery import ModuleSpec
 from pathlib import Path
 
-import brainfed
-from brainfed.forking._node import JOB, NODE, PACKAGE, SEARCHED, Forked, Node, folders
-from brainfed.forking.client import BETWEEN, PASSED_ON, address, owner_of, peer
+from brainfed.forking._node import JOB, PACKAGE, SEARCHED, Job, Node, folders
+from brainfed.forking.client import LONGEST, PASSED_ON, address, is_own, owner_of
 
 FIRST = ("ctypes", "snakemake.iocontainers", "snakemake.logging")
 """What a node, and every script of Snakemake, imports."""
@@ -31,16 +29,14 @@ ARTEFACTS = frozenset({"numpy", "pandas", "pyarrow.parquet", "safetensors"})
 LAYERS = (ARTEFACTS, ARTEFACTS | {"torch"})
 """Nodes of which others are forked: what nearly all jobs import, and what takes longest."""
 FEWEST, MOST = 6, 24
-"""Nodes that are kept besides the layers: one has about 100 MB of its own, and a run imports two dozen sets."""
-SHARE = 0.1
-"""Of the memory that is available at the start, for nodes."""
-OF_A_NODE = 100 << 20
-"""Bytes."""
+"""Nodes that are kept besides the layers; a run imports two dozen sets."""
+FOR_A_NODE = 1000 << 20
+"""Bytes of the memory that is available at the start; a node has a tenth of that for its own."""
 LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 """Files with the bytes that a container may use."""
 TRIES = 3
 """To find a node that lives."""
-LINE_S = 1.0
+WORDS_S = 1.0
 """For a client to name its script."""
 NO_CUDA = re.compile(r"^cuda\b[^=\n]*= *None", re.MULTILINE)
 
@@ -48,21 +44,20 @@ NO_CUDA = re.compile(r"^cuda\b[^=\n]*= *None", re.MULTILINE)
 def main() -> None:
     """Serve until the owner ends; in a forked job, run its script."""
     (name,) = sys.argv[1:]
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
         listener.bind(address(name))
         ended = os.pidfd_open(int(owner_of(name)))
     except OSError:
         return
-    # A signal to all processes is for the jobs, whose clients pass it on.
-    for number in PASSED_ON:
-        signal.signal(number, signal.SIG_IGN)
+    # A signal to all processes is for the jobs, whose clients pass it on; jobs begin with them blocked.
+    signal.pthread_sigmask(signal.SIG_BLOCK, PASSED_ON)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.chdir("/")
     listener.listen(128)
     for module in FIRST:
         importlib.import_module(module)
-    role: Node | Forked | None = Server(listener, ended).serve()
+    role: Node | Job | None = Server(listener, ended).serve()
     while isinstance(role, Node):
         role = role.serve()
     if role is None:
@@ -71,7 +66,7 @@ def main() -> None:
 
 
 class Server:
-    """Gives every job to a node, and forks nodes.
+    """Gives every job to a node, and has nodes forked.
 
     Args:
         listener: of clients.
@@ -93,40 +88,35 @@ class Server:
             return Node(its)
         its.close()
         self._nodes[frozenset()] = own
-        with selectors.DefaultSelector() as selector:
-            for source in (self._listener, self._ended):
-                selector.register(source, selectors.EVENT_READ)
-            while frozenset() in self._nodes and not any(key.fileobj == self._ended for key, _ in selector.select()):
-                with suppress(OSError):
-                    connection, _ = self._listener.accept()
-                    with connection:
-                        self._route(connection)
+        while frozenset() in self._nodes and self._ended not in _readable(self._listener, self._ended):
+            with suppress(OSError, ValueError):
+                connection, _ = self._listener.accept()
+                with connection:
+                    self._route(connection)
         return None
 
     def _route(self, connection: socket.socket) -> None:
         """Give a client to a node; one that is refused runs its script by itself."""
-        if peer(connection)[1] != os.getuid():
+        if not is_own(connection):
             return
-        try:
-            connection.settimeout(LINE_S)
-            script, _, searched = _line(connection).partition(BETWEEN)
-            imports = _without_cuda(certain_imports(Path(script)))
-            first = set(folders(searched)) - SEARCHED
-        except (OSError, ValueError):
-            return
+        connection.settimeout(WORDS_S)
+        script, _, searched = os.fsdecode(connection.recv(LONGEST)).partition("\0")
+        first = set(folders(searched)) - SEARCHED
         # What runs at the start of a Python would not run in a fork.
-        if any(os.path.exists(f"{at}/{name}.py") for at in first for name in ("sitecustomize", "usercustomize")):
+        if _holds(first, "sitecustomize.py", "usercustomize.py"):
             return
-        imports = _not_shadowed(imports, first)
-        message = JOB + script.encode("utf-8", "surrogateescape")
+        # A package in the job's own folders comes before those of this process.
+        roots = {name: name.partition(".")[0] for name in _without_cuda(certain_imports(Path(script)))}
+        imports = frozenset(name for name, root in roots.items() if not _holds(first, root, f"{root}.py"))
         for _ in range(TRIES):
             if frozenset() not in self._nodes:
                 return
             try:
-                socket.send_fds(self._node(imports), [message], [connection.fileno()])
+                socket.send_fds(self._node(imports), [JOB], [connection.fileno()])
                 return
-            except OSError:  # The node has been killed.
-                self._nodes = {known: node for known, node in self._nodes.items() if not _is_closed(node)}
+            except OSError:  # A node has been killed: they send nothing, so its end is what can be read.
+                closed = _readable(*self._nodes.values(), wait=False)
+                self._nodes = {known: node for known, node in self._nodes.items() if node not in closed}
 
     def _node(self, imports: frozenset[str]) -> socket.socket:
         """The node that has imported these modules."""
@@ -144,68 +134,40 @@ class Server:
         best = max((known for known in self._nodes if known <= imports), key=len)
         own, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with its:
-            names = "\0".join(sorted(imports - best)).encode()
-            socket.send_fds(self._nodes[best], [NODE + names], [its.fileno()])
+            socket.send_fds(self._nodes[best], ["\0".join(sorted(imports - best)).encode()], [its.fileno()])
         self._nodes[imports] = own
 
 
 def most_nodes(available: int) -> int:
     """Number of nodes for so many bytes of memory."""
-    return min(max(int(SHARE * available) // OF_A_NODE, FEWEST), MOST)
+    return min(max(available // FOR_A_NODE, FEWEST), MOST)
 
 
 def _available_bytes() -> int:
     """Memory that the machine can give, of a container at most its limit; 0 where it does not say."""
-    stated = re.search(r"^MemAvailable: *(\d+) kB", _text("/proc/meminfo"), re.MULTILINE)
-    limits = (int(text) for path in LIMITS if (text := _text(path).strip()).isdecimal())
+    texts = []
+    for path in ("/proc/meminfo", *LIMITS):
+        with suppress(OSError):
+            texts.append(Path(path).read_text("ascii"))
+    stated = re.search(r"^MemAvailable: *(\d+) kB", "".join(texts), re.MULTILINE)
+    limits = (int(text) for text in texts if text.strip().isdecimal())
     return min(int(stated[1]) << 10 if stated else 0, *limits, sys.maxsize)
 
 
-def _text(path: str) -> str:
-    try:
-        return Path(path).read_text("ascii")
-    except OSError:
-        return ""
+def _readable(*sources: socket.socket | int, wait: bool = True) -> list[socket.socket | int]:
+    """Those that have a message, or have ended."""
+    return select.select(sources, (), (), None if wait else 0)[0]
 
 
-def _is_closed(node: socket.socket) -> bool:
-    """Whether nobody is at the other end."""
-    try:
-        return node.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
-    except BlockingIOError:
-        return False
-    except OSError:
-        return True
-
-
-def _line(connection: socket.socket) -> str:
-    line = b""
-    while not line.endswith(b"\n"):
-        more = connection.recv(1)
-        if not more:
-            raise OSError("the client has gone")
-        line += more
-    return line[:-1].decode("utf-8", "surrogateescape")
-
-
-def _not_shadowed(imports: frozenset[str], first: Collection[str]) -> frozenset[str]:
-    """The imports without packages that a job finds in folders of its own before those of this process."""
-    roots = {name.partition(".")[0] for name in imports}
-    own = {root for root in roots for at in first if any(map(os.path.exists, (f"{at}/{root}", f"{at}/{root}.py")))}
-    return frozenset(name for name in imports if name.partition(".")[0] not in own)
+def _holds(places: Iterable[str], *names: str) -> bool:
+    return any(os.path.exists(f"{at}/{name}") for at in places for name in names)
 
 
 def _without_cuda(imports: frozenset[str]) -> frozenset[str]:
     """The imports without torch where that computes on GPUs: a driver's state does not survive a fork."""
     spec = importlib.util.find_spec("torch")
-    if spec is None or _is_plain(spec):
-        return imports
-    return frozenset(name for name in imports if not name.startswith("torch"))
-
-
-def _is_plain(spec: ModuleSpec) -> bool:
-    folders: Collection[str] = spec.submodule_search_locations or ()
-    return any(NO_CUDA.search(Path(folder, "version.py").read_text(encoding="utf-8")) for folder in folders)
+    texts = [Path(at, "version.py").read_text("utf-8") for at in (spec and spec.submodule_search_locations) or ()]
+    return imports if any(map(NO_CUDA.search, texts)) else frozenset(n for n in imports if not n.startswith("torch"))
 
 
 # What a script is certain to import: import statements at the top of it, and at the top of what it imports.
@@ -222,7 +184,7 @@ ENTRY = re.compile(rf"({PACKAGE}(?:\.\w+)+):(\w+)")
 """An entry point in the parameters, which stand in a script of Snakemake."""
 OFFERED = re.compile(r"^from \.(\w+) import (\([^)]*\)|.*)", re.MULTILINE)
 """A statement of a stub."""
-HERE = Path(brainfed.__file__ or "").resolve().parents[1]
+HERE = Path(__file__).resolve().parents[2]
 
 
 def certain_imports(script: Path) -> frozenset[str]:

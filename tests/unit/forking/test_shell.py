@@ -78,6 +78,7 @@ def test_a_script_is_told_from_other_commands(command, expected):
         ("echo one > f; echo two >> f; cat f", "one\ntwo\n"),
         ("cd sub && pwd -P | sed s,.*/,,", "sub\n"),
         ("cat <<END\nit's $((1 + 1))\nEND", "it's 2\n"),
+        ("grep SigIgn /proc/self/status", "SigIgn:\t0000000000000000\n"),
         ("greeting='good day'; {python} 'a script.py'", "good day None\n"),
         ("export greeting='good day'; {python} 'a script.py'", "good day good day\n"),
     ],

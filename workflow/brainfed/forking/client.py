@@ -101,6 +101,8 @@ def _become_bash(command: str, before: str, script: str) -> None:
 
         again = (sys.executable, "-I", "-S", sys.argv[0], "-c", f"{sys.executable} {quote(script)}")
         command = f"{before}exec {join(again)}"
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and so would bash's commands.
+        signal.signal(number, signal.SIG_DFL)
     os.execvp("bash", ["bash", "-c", f"set -euo pipefail; {command}"])
 
 

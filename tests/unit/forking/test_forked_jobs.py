@@ -82,6 +82,10 @@ def state(process):
     return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
 
 
+def parent(process):
+    return Path(f"/proc/{int(process)}/stat").read_text().rpartition(")")[2].split()[1]
+
+
 def is_running(process):
     try:
         return state(process) != "Z"
@@ -303,17 +307,17 @@ def test_a_signal_to_all_processes_leaves_the_jobs_to_their_clients(start, owner
 
 
 @pytest.mark.usefixtures("owner")
-def test_a_job_that_ends_while_its_node_is_busy_leaves_the_others_alone(start):
+def test_a_signal_that_comes_late_is_not_taken_for_the_end_of_a_job_or_another(start):
     text = "import os\nimport sys\nprint(os.getpid(), os.getppid(), flush=True)\nsys.stdin.read()\nprint('ended')\n"
     short, long = (start(text, stdin=subprocess.PIPE) for _ in range(2))
-    process, node = map(int, short.stdout.readline().split())
-    assert int(long.stdout.readline().split()[1]) == node
-    os.kill(node, signal.SIGSTOP)
+    process, keeper = map(int, short.stdout.readline().split())
+    assert int(long.stdout.readline().split()[1]) != keeper
+    os.kill(keeper, signal.SIGSTOP)
     short.stdin.close()
     until_true(lambda: not is_running(process))
     short.send_signal(signal.SIGTERM)
     time.sleep(0.3)
-    os.kill(node, signal.SIGCONT)
+    os.kill(keeper, signal.SIGCONT)
     short.stdin = None
     assert printed(short) == printed(long) == "ended\n"
 
@@ -346,10 +350,21 @@ def test_the_forking_process_ends_with_its_owner_and_lets_a_job_end(start, owner
 
 
 @pytest.mark.usefixtures("owner")
-def test_a_job_whose_node_is_killed_fails_with_a_sentence_and_goes_with_it(start):
-    job = start("import os\nimport time\nprint(os.getpid(), os.getppid(), flush=True)\ntime.sleep(3600)\n")
-    process, node = map(int, job.stdout.readline().split())
+def test_a_job_whose_node_is_killed_goes_on_and_the_next_is_forked_anew(start):
+    text = "import os\nimport sys\nimport numpy\nprint(os.getppid(), flush=True)\nsys.stdin.read()\nprint('ended')\n"
+    job = start(text, stdin=subprocess.PIPE)
+    node = int(parent(job.stdout.readline()))
     os.kill(node, signal.SIGKILL)
+    until_true(lambda: not is_running(node))
+    assert printed(start(LOADED)) == "True False\n"
+    assert printed(job) == "ended\n"
+
+
+@pytest.mark.usefixtures("owner")
+def test_a_job_whose_keeper_is_killed_fails_with_a_sentence_and_goes_with_it(start):
+    job = start("import os\nimport time\nprint(os.getpid(), os.getppid(), flush=True)\ntime.sleep(3600)\n")
+    process, keeper = map(int, job.stdout.readline().split())
+    os.kill(keeper, signal.SIGKILL)
     _, errors = job.communicate(timeout=HANGS_AFTER_S)
     assert job.returncode == 1
     assert "a helper process of this run was killed, perhaps because memory ran out; start the same command" in errors

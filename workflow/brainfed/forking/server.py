@@ -20,7 +20,8 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-from brainfed.forking._node import JOB, PACKAGE, SEARCHED, Job, Node, folders
+from brainfed.forking import _node
+from brainfed.forking._node import JOB, PACKAGE, SEARCHED, folders
 from brainfed.forking.client import LONGEST, PASSED_ON, address, is_own, owner_of
 
 FIRST = ("ctypes", "snakemake.iocontainers", "snakemake.logging")
@@ -57,12 +58,9 @@ def main() -> None:
     listener.listen(128)
     for module in FIRST:
         importlib.import_module(module)
-    role: Node | Job | None = Server(listener, ended).serve()
-    while isinstance(role, Node):
-        role = role.serve()
-    if role is None:
-        os._exit(0)  # Python would first take down all that was imported.
-    role.run()
+    first = Server(listener, ended).serve()
+    if first is not None:
+        _node.serve(first)
 
 
 class Server:
@@ -78,14 +76,14 @@ class Server:
         self._most = most_nodes(_available_bytes())
         self._nodes: dict[frozenset[str], socket.socket] = {}
 
-    def serve(self) -> Node | None:
-        """Route jobs until the owner or the first node ends; in the process of that node, return the node."""
+    def serve(self) -> socket.socket | None:
+        """Route jobs until the owner or the first node ends; in the process of that node, return its intake."""
         own, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         if not os.fork():
             self._listener.close()
             own.close()
             os.close(self._ended)
-            return Node(its)
+            return its
         its.close()
         self._nodes[frozenset()] = own
         while frozenset() in self._nodes and self._ended not in _readable(self._listener, self._ended):

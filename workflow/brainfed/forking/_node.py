@@ -24,7 +24,7 @@ PACKAGE = "brainfed"
 JOB = b"\0"
 """The server's message with the connection of a client; any other names modules, with the intake of a further node."""
 WORDS_S = 1.0
-"""For a client to send its job."""
+"""For a client to name its script, and to send its job."""
 DIE_WITH_PARENT = 1
 """PR_SET_PDEATHSIG of prctl."""
 

@@ -108,23 +108,17 @@ def _become_bash(command: str, before: str, script: str) -> None:
 
 def _reached(name: str) -> socket.socket | None:
     """A connection to the server, which is started where there is none; None: the job starts by itself."""
-    server = _connected(name)
-    if server is None and os.path.exists(f"/proc/{owner_of(name)}") and _start(name):
-        end = time.monotonic() + PATIENCE_S
-        while server is None and time.monotonic() < end:
+    server, end = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET), 0.0
+    while True:
+        try:
+            server.connect(address(name))
+            return server if is_own(server) else None
+        except OSError:
+            if not end and os.path.exists(f"/proc/{owner_of(name)}") and _start(name):
+                end = time.monotonic() + PATIENCE_S
+            if time.monotonic() >= end:
+                return None
             time.sleep(AGAIN_S)
-            server = _connected(name)
-    return server if server is not None and is_own(server) else None
-
-
-def _connected(name: str) -> socket.socket | None:
-    server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    try:
-        server.connect(address(name))
-    except OSError:
-        server.close()
-        return None
-    return server
 
 
 def _start(name: str) -> bool:

@@ -20,8 +20,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-from brainfed.forking import _node
-from brainfed.forking._node import JOB, PACKAGE, SEARCHED, folders
+from brainfed.forking._node import JOB, PACKAGE, SEARCHED, WORDS_S, folders, serve
 from brainfed.forking.client import LONGEST, PASSED_ON, address, is_own, owner_of
 
 FIRST = ("ctypes", "snakemake.iocontainers", "snakemake.logging")
@@ -35,15 +34,11 @@ FOR_A_NODE = 1000 << 20
 """Bytes of the memory that is available at the start; a node has a tenth of that for its own."""
 LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 """Files with the bytes that a container may use."""
-TRIES = 3
-"""To find a node that lives."""
-WORDS_S = 1.0
-"""For a client to name its script."""
 NO_CUDA = re.compile(r"^cuda\b[^=\n]*= *None", re.MULTILINE)
 
 
 def main() -> None:
-    """Serve until the owner ends; in a forked job, run its script."""
+    """Give jobs to nodes until the owner ends; in the process of a job, run its script."""
     (name,) = sys.argv[1:]
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
@@ -58,9 +53,14 @@ def main() -> None:
     listener.listen(128)
     for module in FIRST:
         importlib.import_module(module)
-    first = Server(listener, ended).serve()
-    if first is not None:
-        _node.serve(first)
+    first, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    if os.fork():
+        its.close()
+        Server(listener, first).serve(ended)
+    else:
+        for other in (listener.detach(), first.detach(), ended):
+            os.close(other)
+        serve(its)
 
 
 class Server:
@@ -68,30 +68,21 @@ class Server:
 
     Args:
         listener: of clients.
-        ended: pidfd of the owner.
+        first: the node with what every job imports.
     """
 
-    def __init__(self, listener: socket.socket, ended: int) -> None:
-        self._listener, self._ended = listener, ended
+    def __init__(self, listener: socket.socket, first: socket.socket) -> None:
+        self._listener = listener
         self._most = most_nodes(_available_bytes())
-        self._nodes: dict[frozenset[str], socket.socket] = {}
+        self._nodes = {frozenset[str](): first}
 
-    def serve(self) -> socket.socket | None:
-        """Route jobs until the owner or the first node ends; in the process of that node, return its intake."""
-        own, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        if not os.fork():
-            self._listener.close()
-            own.close()
-            os.close(self._ended)
-            return its
-        its.close()
-        self._nodes[frozenset()] = own
-        while frozenset() in self._nodes and self._ended not in _readable(self._listener, self._ended):
+    def serve(self, ended: int) -> None:
+        """Route jobs until the owner, a pidfd, or the first node ends."""
+        while frozenset() in self._nodes and ended not in select.select((self._listener.fileno(), ended), (), ())[0]:
             with suppress(OSError, ValueError):
                 connection, _ = self._listener.accept()
                 with connection:
                     self._route(connection)
-        return None
 
     def _route(self, connection: socket.socket) -> None:
         """Give a client to a node; one that is refused runs its script by itself."""
@@ -106,14 +97,14 @@ class Server:
         # A package in the job's own folders comes before those of this process.
         roots = {name: name.partition(".")[0] for name in _without_cuda(certain_imports(Path(script)))}
         imports = frozenset(name for name, root in roots.items() if not _holds(first, root, f"{root}.py"))
-        for _ in range(TRIES):
+        for _ in range(3):
             if frozenset() not in self._nodes:
                 return
             try:
                 socket.send_fds(self._node(imports), [JOB], [connection.fileno()])
                 return
             except OSError:  # A node has been killed: they send nothing, so its end is what can be read.
-                closed = _readable(*self._nodes.values(), wait=False)
+                closed, _, _ = select.select(list(self._nodes.values()), (), (), 0)
                 self._nodes = {known: node for known, node in self._nodes.items() if node not in closed}
 
     def _node(self, imports: frozenset[str]) -> socket.socket:
@@ -150,11 +141,6 @@ def _available_bytes() -> int:
     stated = re.search(r"^MemAvailable: *(\d+) kB", "".join(texts), re.MULTILINE)
     limits = (int(text) for text in texts if text.strip().isdecimal())
     return min(int(stated[1]) << 10 if stated else 0, *limits, sys.maxsize)
-
-
-def _readable(*sources: socket.socket | int, wait: bool = True) -> list[socket.socket | int]:
-    """Those that have a message, or have ended."""
-    return select.select(sources, (), (), None if wait else 0)[0]
 
 
 def _holds(places: Iterable[str], *names: str) -> bool:

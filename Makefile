@@ -18,7 +18,7 @@ CLEAR := yes
 endif
 endif
 
-.PHONY: install install-sites run test test-full test-rest lint check format manual docs picture prune clean
+.PHONY: install install-sites run test test-full test-rest compatibility lint check format manual docs picture prune clean
 
 install: $(VENV)/.installed
 
@@ -57,6 +57,10 @@ test-full: $(VENV)/.installed-dev
 # The tests of `make test-full` that `make test` leaves out.
 test-rest: $(VENV)/.installed-dev
 	$(PYTEST) --tier rest
+
+# The smallest study with Python 3.11 to 3.13, and with the newest and the oldest libraries: the table of docs/reference/versions.md.
+compatibility: $(VENV)/.installed-dev
+	$(BIN)/python tests/compatibility.py
 
 # Style, types, import contracts, workflow lint.
 lint: $(VENV)/.installed-dev

@@ -15,7 +15,6 @@ import httpx
 import numpy as np
 import pytest
 
-pytest.importorskip("flwr", reason="flwr is not installed: pip install flwr==1.41.0")
 pytest.importorskip("flwr", reason="flwr is not installed: make install-sites")
 
 from brainfed.runtime import UserError

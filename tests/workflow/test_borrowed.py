@@ -1,9 +1,12 @@
-"""Where a version of Snakemake lacks what brainfed replaces in it, a run has the same results."""
+"""What is used of other libraries without their promise is listed; without Snakemake's a run has the same results."""
 
+import ast
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -70,6 +73,72 @@ def test_the_documents_name_what_is_read() -> None:
         (REPOSITORY / "docs" / "reference" / "borrowed.md").read_text(encoding="utf-8").partition("## What is read")[2]
     )
     assert used == set(re.findall(r"`((?:workflow|job)\.\w+)`", page))
+
+
+DOCUMENTED = {
+    *("flwr.app", "flwr.clientapp", "flwr.serverapp"),
+    *("torch", "torch.func", "torch.nn", "torch.nn.functional", "torch.nn.utils.parametrizations", "torch.optim.adam"),
+    "opacus.accountants",
+    *("nilearn.connectome", "nilearn.datasets", "nilearn.image", "nilearn.interfaces.fmriprep", "nilearn.maskers"),
+    *("nilearn.plotting", "nilearn.signal"),
+}
+"""Modules of which the libraries' references name what is imported."""
+LIBRARIES = re.compile(r"(?:flwr|torch|opacus|nilearn)(?:\.|$)")
+TREES = {file: ast.parse(file.read_text(encoding="utf-8")) for file in (REPOSITORY / "workflow").rglob("*.py")}
+STANDARD = {"_exit", "_run_exitfuncs", "_fields", "_replace"}
+SNAKEMAKE = {"_build_dag", "_open_jobs", "_schedule_reevalutation"}
+
+
+def imported(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Module and name of all imports of other libraries than ours, and name under which a file has it."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((each.name, each.asname or each.name.partition(".")[0]) for each in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from ((f"{node.module}:{each.name}", each.asname or each.name) for each in node.names)
+
+
+def dotted(node: ast.expr) -> str:
+    """`a.b.c` of attributes of a name; empty for those of anything else."""
+    if isinstance(node, ast.Attribute):
+        return f"{owner}.{node.attr}" if (owner := dotted(node.value)) else ""
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def test_the_documents_name_all_modules_whose_libraries_do_not_document_them() -> None:
+    page = (REPOSITORY / "docs" / "reference" / "borrowed.md").read_text(encoding="utf-8")
+    _, _, others = page.partition("## torch and Opacus")
+    named = {name.partition(":")[0] for name in re.findall(r"`([\w.]+(?::[\w.]+)?)`", others)}
+    nodes = list(chain.from_iterable(map(ast.walk, TREES.values())))
+    places = {place for tree in TREES.values() for place, _ in imported(tree)}
+    # Of a table of functions: those of modules that are imported, too, are named once.
+    asked = {str(node.value) for node in nodes if isinstance(node, ast.Constant) and ":" in str(node.value)}
+    asked = {place.partition(":")[0] for place in asked if re.fullmatch(r"[\w.]+:[\w.]*", place)}
+    modules = {place.partition(":")[0] for place in places} | asked - {place.replace(":", ".") for place in places}
+    modules |= {"torch.ops.aten" for node in nodes if "ops.aten" in dotted(node)}
+    undocumented = {name for name in modules if LIBRARIES.match(name)} - DOCUMENTED
+    assert undocumented == {name for name in named if LIBRARIES.match(name)} - DOCUMENTED
+
+
+def test_of_nilearn_signal_only_what_is_documented_is_imported() -> None:
+    places = {place for tree in TREES.values() for place, _ in imported(tree)}
+    assert {place for place in places if place.startswith("nilearn.signal")} == {"nilearn.signal:clean"}
+
+
+def test_no_underscored_name_of_another_library_is_used() -> None:
+    """An underscored attribute of anything is one that our own files define, or one of these few."""
+    nodes = list(chain.from_iterable(map(ast.walk, TREES.values())))
+    own = {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)}
+    own |= {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    own |= {node.attr for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)}
+    used = {node.attr for node in nodes if isinstance(node, ast.Attribute) and re.match("_[^_]", node.attr)}
+    assert used - own <= STANDARD | SNAKEMAKE
+    for tree in TREES.values():
+        names = {name: place for place, name in imported(tree) if not place.startswith(("brainfed", "."))}
+        private = [place for place in names.values() if re.search(r"[.:]_[^_]", place)]
+        chains = [dotted(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
+        private += [each for each in chains if each.partition(".")[0] in names and re.search(r"\._[^_]", each)]
+        assert [each for each in private if each.rpartition(".")[2] not in STANDARD] == []
 
 
 @pytest.mark.parametrize(

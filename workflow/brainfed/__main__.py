@@ -11,7 +11,7 @@ from io import TextIOWrapper
 from pathlib import Path
 
 from brainfed.checking import as_text, check_project
-from brainfed.configuration import COORDINATE, JOIN
+from brainfed.configuration import COORDINATE, JOIN, REQUIRE_FLOWER
 from brainfed.runtime import UserError, resolve
 
 PREDICT = "brainfed.prediction.command:predict"
@@ -75,6 +75,7 @@ def _between_sites(given: argparse.Namespace) -> int:
     """Run a part in a study of several sites; 1 and one sentence if it fails."""
     try:
         # By name: a check imports neither Flower nor torch, and Flower is installed only where sites are apart.
+        resolve(REQUIRE_FLOWER)()
         if given.command == "join":
             resolve(JOIN)(given.config, given.cores, given.gpus)
         else:

@@ -12,9 +12,9 @@ from opacus.accountants.utils import get_noise_multiplier
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from brainfed.federation import PrivacySettings, epsilon_spent, noise_multiplier
+from brainfed.federation import PrivacySettings, _prv, epsilon_spent, noise_multiplier
 from brainfed.federation._accounting import EPSILON_ERROR, ERROR_SHARE, PRECISION, SMALL, SMALL_ERROR
-from brainfed.federation._prv import quick_bound
+from brainfed.federation._prv import prv_accountant, quick_bound
 from brainfed.runtime import UserError
 
 
@@ -202,3 +202,21 @@ def test_it_falls_with_noise_and_delta_and_rises_with_steps_and_sampling(multipl
     assert epsilon_spent(multiplier, rate, int(steps * more) + 1, delta) > spent - slack
     assert epsilon_spent(multiplier, min(rate * more, 1.0), steps, delta) > spent - slack
     assert epsilon_spent(multiplier, rate, steps, min(delta * more, 0.5)) < spent + slack
+
+
+def test_an_opacus_with_another_grid_has_the_same_epsilon(monkeypatch, capsys):
+    history = [(1.1, 0.1, 50)]
+    quick = prv_accountant()
+    quick.history = history
+    monkeypatch.setattr(PRVAccountant, "_get_domain", lambda self, prvs, eps_error: None)
+    _prv._bounds_its_grid.cache_clear()
+    own = prv_accountant()
+    monkeypatch.undo()
+    _prv._bounds_its_grid.cache_clear()
+    assert type(own) is PRVAccountant
+    said = capsys.readouterr().err
+    assert (
+        said.startswith("Opacus ") and "found self, prvs, eps_error; an epsilon takes longer. requirements.lock" in said
+    )
+    own.history = history
+    assert own.get_epsilon(1e-3) == pytest.approx(quick.get_epsilon(1e-3), abs=1e-5)

@@ -5,9 +5,9 @@ import pytest
 import torch
 from torch import nn
 
-from brainfed.models import KINDS, RecurrentClassifier, Workspace, fold_logits
+from brainfed.models import KINDS, RecurrentClassifier, Workspace, derivative_of, fold_logits
 from brainfed.models._gahfl import SCORED
-from brainfed.runtime import Streams
+from brainfed.runtime import Streams, UserError
 
 FOLDS, REGIONS, HIDDEN, CLASSES = 3, 11, 8, 3
 
@@ -169,3 +169,8 @@ def test_initial_weights_are_keyed_and_fill_torchs_range(kind):
             assert weight.std().item() == pytest.approx(bound / 3**0.5, rel=0.15), name
     other.start(Streams(5), "client", 1)
     assert not any(torch.equal(*pair) for pair in zip(network.parameters(), other.parameters(), strict=True))
+
+
+def test_a_torch_without_a_derivative_is_named():
+    with pytest.raises(UserError, match=r"torch .*: expected torch\.ops\.aten\.other_backward, found none"):
+        derivative_of("other")

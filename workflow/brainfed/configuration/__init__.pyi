@@ -1,4 +1,6 @@
-from ._study_settings import JOIN, COORDINATE, SITE_JOB, STUDY_FILE, STUDY_KEPT, RELEASED, StudySettings
+from ._study_settings import (
+    JOIN, COORDINATE, REQUIRE_FLOWER, SITE_JOB, STUDY_FILE, STUDY_KEPT, RELEASED, StudySettings,
+)
 from ._validation import validate, mistakes, type_hints, nearest
 from ._project import (
     defaults_of, ExperimentSettings, ProjectSettings, QUICK, TABLE_ENDINGS, check_names, known, check_name,
@@ -12,7 +14,7 @@ from ._outline import (
 )
 
 __all__ = [
-    "JOIN", "COORDINATE", "SITE_JOB", "STUDY_FILE", "STUDY_KEPT", "RELEASED", "StudySettings",
+    "JOIN", "COORDINATE", "REQUIRE_FLOWER", "SITE_JOB", "STUDY_FILE", "STUDY_KEPT", "RELEASED", "StudySettings",
     "validate", "mistakes", "type_hints", "nearest",
     "defaults_of", "ExperimentSettings", "ProjectSettings", "QUICK", "TABLE_ENDINGS", "check_names", "known",
     "check_name",

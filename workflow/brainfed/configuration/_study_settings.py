@@ -8,6 +8,7 @@ from brainfed.runtime import setting
 
 # What a study between sites runs and checks. No module outside of `brainfed.sites` imports it: a study alone needs it.
 JOIN, COORDINATE = "brainfed.sites.join:join", "brainfed.sites.coordinate:coordinate"
+REQUIRE_FLOWER = "brainfed.sites.flower.versions:require_flower"
 SITE_JOB = "brainfed.sites.home:site_job"
 STUDY_FILE, STUDY_KEPT = "brainfed.sites.study:require_extended_study", "brainfed.sites.study:require_study_of"
 RELEASED = "brainfed.sites.released:require_releasable"

@@ -49,9 +49,9 @@ def composed_epsilon(kinds: tuple[Steps, ...], delta: float) -> float:
     # Slow to import: only trainings with privacy need it.
     from opacus.accountants import RDPAccountant
 
-    from brainfed.federation._prv import QuickPRVAccountant, quick_bound
+    from brainfed.federation._prv import prv_accountant, quick_bound
 
-    renyi, prv = RDPAccountant(), QuickPRVAccountant()
+    renyi, prv = RDPAccountant(), prv_accountant()
     renyi.history = prv.history = history
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")

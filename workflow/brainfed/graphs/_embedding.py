@@ -7,7 +7,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh, qr, svd
-from sklearn.utils.extmath import svd_flip
 
 from brainfed.imaging.fitted import both_classes, elimination_ranks
 from brainfed.runtime import Float64, FloatArray, IntArray
@@ -83,7 +82,14 @@ def randomised_components(features: FloatArray, mean: Float64, deviation: Float6
     for block in _centred_blocks(features, mean, deviation):
         squares += np.square(block @ components.T.astype(features.dtype), dtype=np.float64).sum(axis=0)
     components = components[squares > columns * np.finfo(np.float64).eps * np.trace(projected)]
-    return np.asarray(svd_flip(None, components, u_based_decision=False)[1], dtype=np.float64)
+    return _with_signs(components)
+
+
+def _with_signs(components: Float64) -> Float64:
+    """The components (k, d), the largest number of each positive; scikit-learn's `PCA` has the same signs."""
+    largest = np.abs(components).argmax(axis=1)
+    signs = np.sign(components[np.arange(len(components)), largest])
+    return np.asarray(components * signs[:, np.newaxis], dtype=np.float64)
 
 
 def _covariance_times(axes: Float64, features: FloatArray, mean: Float64, deviation: Float64 | None) -> Float64:
@@ -231,7 +237,7 @@ def _exact_components(centred: Float64, width: int) -> Float64:
     varying = values > size * np.finfo(np.float64).eps * np.trace(gram)
     values, vectors = values[varying][::-1], vectors[:, varying][:, ::-1]
     components = (centred.T @ vectors / np.sqrt(values)).T if subjects < columns else vectors.T
-    return np.asarray(svd_flip(None, components, u_based_decision=False)[1], dtype=np.float64)
+    return _with_signs(components)
 
 
 # Low-dimensional H of FedNI Sec. III-A by recursive feature elimination (Parisot et al. 2018, Sec. 2.3).

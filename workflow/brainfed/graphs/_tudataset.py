@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch_geometric.io import read_tu_data
+from torch_geometric.io import read_tu_data, read_txt_array
 from torch_geometric.utils import one_hot
 
 from brainfed.cohort.quality import coverage_without_scan, quality_without_scan
@@ -59,7 +59,8 @@ def read_data_set(folder: Path | str, name: str, graphs: int) -> DataSet:
         ) from error
     edge_start = slices["edge_index"].numpy()
     unlabelled = data.x is None or counts["num_node_labels"] == 0
-    sizes = np.asarray(data._num_nodes) if data.x is None else np.diff(slices["x"].numpy())
+    graph_of = read_txt_array(str(Path(folder) / f"{name}_graph_indicator.txt"), dtype=torch.long) - 1
+    sizes = torch.bincount(graph_of).numpy()
     edges = np.diff(edge_start)
     edges = np.concatenate([edges, np.zeros(max(0, len(sizes) - len(edges)), dtype=np.int64)])
     source, target = data.edge_index.numpy()

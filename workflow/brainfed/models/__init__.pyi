@@ -1,4 +1,4 @@
-from ._classifier import Read, Products, Classifier, class_probabilities, LogisticRegression
+from ._classifier import Read, Products, derivative_of, Classifier, class_probabilities, LogisticRegression
 from ._fedni import (
     GCN, MLP, ENCODER, NOISE, FEATURE, PHENOTYPE, SEXES, WIDE, Generator, WIDTHS, FIRST_WEIGHT, EPSILON, FirstWeight,
     Discriminator,
@@ -11,7 +11,7 @@ from ._gahfl import Kind, KINDS, RecurrentClassifier, Workspace, fold_logits
 from ._gcfl import SHARED, GIN
 
 __all__ = [
-    "Read", "Products", "Classifier", "class_probabilities", "LogisticRegression",
+    "Read", "Products", "derivative_of", "Classifier", "class_probabilities", "LogisticRegression",
     "GCN", "MLP", "ENCODER", "NOISE", "FEATURE", "PHENOTYPE", "SEXES", "WIDE", "Generator", "WIDTHS", "FIRST_WEIGHT",
     "EPSILON", "FirstWeight", "Discriminator",
     "GraphSAGE", "ENCODER_WIDTH", "LATENT", "FGEN_WIDTH", "GeneratorShape", "FeatureGenerator",

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 import torch
 from torch import Tensor, nn
 
-from brainfed.models._classifier import uniform_start
+from brainfed.models._classifier import derivative_of, uniform_start
 from brainfed.runtime import Streams
 
 # GAHFL's recurrent classifiers of region series (Table II): LSTM, GRU, bidirectional LSTM and the shallower SLSTM.
@@ -76,8 +76,7 @@ class RecurrentClassifier(nn.Module):
 SCORED = 512
 """Samples that are scored at a time: their gates stay in the cache."""
 
-_sigmoid_backward = torch.ops.aten.sigmoid_backward.grad_input
-_tanh_backward = torch.ops.aten.tanh_backward.grad_input
+_sigmoid_backward, _tanh_backward = derivative_of("sigmoid"), derivative_of("tanh")
 
 
 @dataclass

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn.functional import log_softmax
 
 from brainfed.engines.graphs._batch import Block, Scored
-from brainfed.models import GIN
+from brainfed.models import GIN, derivative_of
 from brainfed.runtime import Streams
 
 
@@ -333,7 +333,10 @@ def _add(gradient: Linear, read: Tensor, change: Tensor, scale: float = 1.0) -> 
     gradient.bias.add_(change.sum(dim=0))
 
 
+_threshold_backward = derivative_of("threshold")
+
+
 def _where_above(values: Tensor, deciding: Tensor, bound: int = 0) -> Tensor:
     """`values` where the deciding number is above a bound, else 0, in place."""
-    torch.ops.aten.threshold_backward.grad_input(values, deciding, bound, grad_input=values)
+    _threshold_backward(values, deciding, bound, grad_input=values)
     return values

@@ -247,7 +247,7 @@ def _check(module: torch.nn.Module, shares: Collection[str]) -> None:
     known = parameters_by_wire_name(module)
     if unknown := sorted(set(shares) - known.keys()):
         raise ValueError(f"shares: expected names among {', '.join(known)}, found {unknown[0]}")
-    batched = (torch.nn.modules.batchnorm._BatchNorm, torch.nn.SyncBatchNorm)
+    batched = (torch.nn.BatchNorm1d, torch.nn.BatchNorm2d, torch.nn.BatchNorm3d, torch.nn.SyncBatchNorm)
     if wrong := [name for name, layer in module.named_modules() if isinstance(layer, batched)]:
         raise ValueError(
             f"expected layers that see one subject alone, as GroupNorm, found batch statistics: {wrong[0]}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from nilearn.signal import clean, standardize_signal
+from nilearn.signal import clean
 from numpy.typing import NDArray
 
 from brainfed.cohort.settings import ExtractionSettings
@@ -218,7 +218,13 @@ def clean_means(
         butterworth__copy=True,
     )
     cleaned = np.where(rounding_regions(cleaned, means), 0.0, cleaned)
-    return np.asarray(standardize_signal(cleaned, standardize="zscore_sample") if settings.standardise else cleaned)
+    if not settings.standardise:
+        return np.asarray(cleaned)
+    # A sum over columns rounds by the order in memory.
+    cleaned = np.ascontiguousarray(cleaned)
+    centred = cleaned - cleaned.mean(axis=0)
+    deviation = centred.std(axis=0, ddof=1)
+    return np.asarray(centred / np.where(deviation < np.finfo(np.float64).eps, 1.0, deviation))
 
 
 def check_cleaning(

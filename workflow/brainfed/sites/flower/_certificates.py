@@ -21,6 +21,7 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
     PublicFormat,
     load_pem_private_key,
+    load_pem_public_key,
     load_ssh_private_key,
     load_ssh_public_key,
 )
@@ -65,7 +66,7 @@ def make_certificate(certificate: Path, key: Path, hosts: Sequence[str], days: i
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(private.public_key()), critical=False)
         .sign(private, hashes.SHA256())
     )
-    write_private(key, private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    write_private(key, private_pem(private))
     certificate.write_bytes(built.public_bytes(Encoding.PEM))
 
 
@@ -113,7 +114,30 @@ def public_pem(public: Path) -> bytes:
             f"{public}: expected a key that begins with `ecdsa-sha2`, found another kind; ask the site for the file "
             f"`{site}.pub`, which its `brainfed join` makes."
         )
+    return to_pem(key)
+
+
+def to_pem(key: ec.EllipticCurvePublicKey) -> bytes:
+    """A public key, as Flower and the packets have it."""
     return key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+
+
+def private_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    """A private key, not encrypted."""
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+
+
+def from_pem(content: bytes) -> ec.EllipticCurvePublicKey:
+    """The key of `to_pem`.
+
+    Raises:
+        ValueError: there is none, or one of another kind.
+        UnsupportedAlgorithm: there is one of a kind that is not known.
+    """
+    key = load_pem_public_key(content)
+    if not isinstance(key, ec.EllipticCurvePublicKey):
+        raise ValueError("expected a key of ECDSA, found another kind")
+    return key
 
 
 def require_public_keys(keys: Mapping[str, Path]) -> None:

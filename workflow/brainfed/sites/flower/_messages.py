@@ -23,11 +23,10 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from flwr.app import ConfigRecord, Message, RecordDict
-from flwr.supercore.inflatable.inflatable_utils import pull_objects
 from flwr.superlink.grid import http_grid
 from flwr.supernode import start_client_internal
 
-from brainfed.runtime import UserError
+from brainfed.runtime import UserError, borrowed
 from brainfed.sites import BrokenPacketError, Packet
 
 RECORD = "packet"
@@ -208,7 +207,7 @@ def _statement(content: bytes, stamp: int, sites: bytes) -> bytes:
 
 # Flower's waits, shortened: the overrides of Flower's code, all of them here but the one of `program`.
 #
-# Flower 1.41 waits for fixed times that no option changes: its SuperNode looks for a message every 3 s and for a reply
+# Flower 1.42 waits for fixed times that no option changes: its SuperNode looks for a message every 3 s and for a reply
 # every 0.5 s, and who asks for a part of a message that is still being sent asks again after 1, 2, 4, ... 10 s. A round
 # then takes about 6 s however small it is. Where a later version waits elsewhere, these have no effect, and rounds are
 # slower.
@@ -269,4 +268,8 @@ def shorten_grid() -> None:
 
 
 def _ask_sooner(module: ModuleType) -> None:
-    vars(module)["pull_objects"] = partial(pull_objects, initial_backoff=0.05, backoff_cap=1.0)
+    place = "flwr.supercore.inflatable.inflatable_utils:pull_objects"
+    limits = ("max_concurrent_pulls", "max_time", "max_tries_per_object", "initial_backoff", "backoff_cap")
+    owner = borrowed(place, ("object_ids", "pull_object_fn", *limits), "each round takes some seconds longer")
+    if owner is not None:
+        vars(module)["pull_objects"] = partial(owner.pull_objects, initial_backoff=0.05, backoff_cap=1.0)

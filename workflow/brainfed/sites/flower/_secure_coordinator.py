@@ -1,7 +1,7 @@
 """Sums over sites of which the coordinator sees no part: SecAgg+ (Bell et al. 2020) over the hub.
 
-Flower 1.41 has the protocol for its own strategies (`secaggplus_mod`, `SecAggPlusWorkflow`). Its key agreement, its
-encryption of shares and its secret sharing are used; its masks are not (`_secure_site.mask`).
+Flower has the protocol for its own strategies (`secaggplus_mod`, `SecAggPlusWorkflow`). Its secret sharing is used; its
+masks are not (`_secure_site.mask`).
 
 The coordinator is taken to follow the protocol and to be curious. One that invents sites, or keys in their names, is
 not held off: sites do not know each other's keys beforehand.
@@ -13,14 +13,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import prod
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from flwr.common.secure_aggregation.crypto.shamir import combine_shares
-from flwr.common.secure_aggregation.crypto.symmetric_encryption import generate_shared_key
-from flwr.supercore.primitives.asymmetric import bytes_to_private_key, bytes_to_public_key, public_key_to_bytes
 from numpy.typing import NDArray
 
 from brainfed.runtime import UserError
@@ -36,7 +35,18 @@ from brainfed.sites import (
     Packet,
     SiteError,
 )
-from brainfed.sites.flower._secure_site import KEYS, MASKED, MOST_SITES, SHARES, UNMASK, decode, mask, pair_sign
+from brainfed.sites.flower._certificates import from_pem, to_pem
+from brainfed.sites.flower._secure_site import (
+    KEYS,
+    MASKED,
+    MOST_SITES,
+    SHARES,
+    UNMASK,
+    decode,
+    mask,
+    pair_sign,
+    shared_key,
+)
 
 # What sites reply in a secure sum, as the coordinator reads it: a reply that cannot be read names its site.
 
@@ -157,7 +167,7 @@ def is_private_key_of(public: str) -> Callable[[bytes], bool]:
 
     def fits(secret: bytes) -> bool:
         try:
-            return public_key_to_bytes(bytes_to_private_key(secret).public_key()).decode() == public
+            return to_pem(_private_key(secret).public_key()).decode() == public
         except _BROKEN:
             return False
 
@@ -165,8 +175,11 @@ def is_private_key_of(public: str) -> Callable[[bytes], bool]:
 
 
 def _is_public(key: str) -> bool:
-    public = bytes_to_public_key(key.encode())
-    return isinstance(public, ec.EllipticCurvePublicKey) and isinstance(public.curve, ec.SECP384R1)
+    return isinstance(from_pem(key.encode()).curve, ec.SECP384R1)
+
+
+def _private_key(secret: bytes) -> ec.EllipticCurvePrivateKey:
+    return cast(ec.EllipticCurvePrivateKey, load_pem_private_key(secret, None))
 
 
 def _combined(shares: list[bytes], fits: Callable[[bytes], bool]) -> bytes | None:
@@ -265,9 +278,9 @@ def secure_sum(
         total = total - mask(read.secret(answers, SEEDS, code, threshold, lambda seed: len(seed) == SEED), total.size)
     for code in gone:
         fits = is_private_key_of(public[str(code)][0])
-        private = bytes_to_private_key(read.secret(answers, PRIVATE_KEYS, code, threshold, fits))
+        private = _private_key(read.secret(answers, PRIVATE_KEYS, code, threshold, fits))
         for other in alive:
-            pair = generate_shared_key(private, bytes_to_public_key(public[str(other)][0].encode()))
+            pair = shared_key(private, from_pem(public[str(other)][0].encode()))
             total = total - pair_sign(other, code) * mask(pair, total.size)
     tensors: dict[str, NDArray[np.float64]] = {}
     start = 0

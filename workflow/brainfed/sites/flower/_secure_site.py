@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import os
+import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -11,25 +12,18 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from cryptography.fernet import InvalidToken
+from cryptography.fernet import Fernet, InvalidToken
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from flwr.common.secure_aggregation.crypto.shamir import create_shares
-from flwr.common.secure_aggregation.crypto.symmetric_encryption import decrypt, encrypt, generate_shared_key
-from flwr.common.secure_aggregation.secaggplus_utils import share_keys_plaintext_concat, share_keys_plaintext_separate
-from flwr.supercore.primitives.asymmetric import (
-    bytes_to_public_key,
-    generate_key_pairs,
-    private_key_to_bytes,
-    public_key_to_bytes,
-)
 from numpy.typing import NDArray
 
 from brainfed.runtime import UserError
 from brainfed.sites import ABSENT, SAME_VERSION, Packet, fingerprint, is_bound
 from brainfed.sites import bound as bound_of
+from brainfed.sites.flower._certificates import from_pem, private_pem, to_pem
 
 # Real numbers as integers modulo 2^64, whose sum is the same in any order.
 
@@ -71,7 +65,7 @@ def decode(steps: NDArray[np.uint64], bound: float) -> NDArray[np.float64]:
 
 # Masks: integers modulo 2^64 that look random to all who lack their seed.
 #
-# They take the place of Flower's own (`pseudo_rand_gen`, 1.41), which fold a seed of 32 bytes into 32 bits for a
+# They take the place of Flower's own (`pseudo_rand_gen`, 1.42), which fold a seed of 32 bytes into 32 bits for a
 # Mersenne Twister. The seed of a pair's mask is base64 text, which leaves 28: in a sum of two sites, 2^28 tries on an
 # upload find its mask.
 
@@ -89,6 +83,20 @@ def mask(seed: bytes, count: int) -> NDArray[np.uint64]:
 def pair_sign(code: int, other: int) -> np.uint64:
     """1 for one site of a pair, -1 modulo 2^64 for the other: their masks cancel in the sum."""
     return np.uint64(1) if code > other else np.uint64(2**64 - 1)
+
+
+# Keys: as Flower's `secure_aggregation` makes them.
+
+
+def new_key() -> ec.EllipticCurvePrivateKey:
+    """A key of one sum."""
+    return ec.generate_private_key(ec.SECP384R1())
+
+
+def shared_key(own: ec.EllipticCurvePrivateKey, other: ec.EllipticCurvePublicKey) -> bytes:
+    """The key that two sites agree on (ECDH, HKDF), 44 bytes of base64 text, as Fernet takes it."""
+    derived = HKDF(algorithm=SHA256(), length=32, salt=None, info=None).derive(own.exchange(ec.ECDH(), other))
+    return base64.urlsafe_b64encode(derived)
 
 
 # The sums that a site has helped to unmask: of which numbers, and over which sites. They outlive its process.
@@ -210,8 +218,8 @@ class _Sum:
     numbers: NDArray[np.uint64]
     shapes: Mapping[str, list[int]]
     due: str = DUE[KEYS]
-    mask_pair: tuple[ec.EllipticCurvePrivateKey, ec.EllipticCurvePublicKey] = field(default_factory=generate_key_pairs)
-    share_pair: tuple[ec.EllipticCurvePrivateKey, ec.EllipticCurvePublicKey] = field(default_factory=generate_key_pairs)
+    mask_key: ec.EllipticCurvePrivateKey = field(default_factory=new_key)
+    share_key: ec.EllipticCurvePrivateKey = field(default_factory=new_key)
     seed: bytes = field(default_factory=lambda: os.urandom(32))
     pairs: Mapping[int, bytes] = field(default_factory=dict)
     channels: Mapping[int, bytes] = field(default_factory=dict)
@@ -280,8 +288,8 @@ class Summand:
         shapes = {name: list(tensor.shape) for name, tensor in reply.tensors.items()}
         step = Step(str(reply.about.get("key", "")), reply.about.get("round"), fingerprint(reply))
         self._sum = _Sum(session, code, threshold, step, numbers, shapes)
-        pairs = (self._sum.mask_pair, self._sum.share_pair)
-        return Packet(KEYS, {"keys": [public_key_to_bytes(public).decode() for _, public in pairs]})
+        own = (self._sum.mask_key, self._sum.share_key)
+        return Packet(KEYS, {"keys": [to_pem(key.public_key()).decode() for key in own]})
 
     def _go_on(self, request: Packet) -> Packet:
         current, words = self._sum, request.about
@@ -343,19 +351,20 @@ def _shares(current: _Sum, words: Mapping[str, Any], fewest: int) -> Packet:
     channels: dict[int, bytes] = {}
     for code, pair in keys.items():
         with _expecting(f"{SHARES}: expected the keys of site {code}"):
-            mask_key, share_key = (bytes_to_public_key(key.encode()) for key in pair)
-            public |= {public_key_to_bytes(mask_key), public_key_to_bytes(share_key)}
+            mask_key, share_key = (from_pem(key.encode()) for key in pair)
+            public |= {to_pem(mask_key), to_pem(share_key)}
             if code != current.code:
-                pairs[code] = generate_shared_key(current.mask_pair[0], mask_key)
-                channels[code] = generate_shared_key(current.share_pair[0], share_key)
+                pairs[code] = shared_key(current.mask_key, mask_key)
+                channels[code] = shared_key(current.share_key, share_key)
     if len(public) != 2 * len(keys):
         raise UserError("a secure sum with one key for two sites: the coordinator does not follow the protocol")
     seeds = create_shares(current.seed, current.threshold, len(keys))
-    secrets = create_shares(private_key_to_bytes(current.mask_pair[0]), current.threshold, len(keys))
+    secrets = create_shares(private_pem(current.mask_key), current.threshold, len(keys))
     shares = dict(zip(keys, zip(seeds, secrets, strict=True), strict=True))
     current.pairs, current.channels, current.shares = pairs, channels, {current.code: shares[current.code]}
-    plain = {code: share_keys_plaintext_concat(current.code, code, *shares[code]) for code in channels}
-    return Packet(SHARES, {"shares": {str(code): encrypt(channels[code], plain[code]).decode() for code in plain}})
+    plain = {code: _packed(current.code, code, *shares[code]) for code in channels}
+    tokens = {str(code): Fernet(channels[code]).encrypt(plain[code]).decode() for code in plain}
+    return Packet(SHARES, {"shares": tokens})
 
 
 def _masked(current: _Sum, words: Mapping[str, Any]) -> Packet:
@@ -365,11 +374,11 @@ def _masked(current: _Sum, words: Mapping[str, Any]) -> Packet:
     shares: dict[int, tuple[bytes, bytes]] = {}
     for sender, token in given.items():
         with _expecting(f"{MASKED}: expected the shares of site {sender}"):
-            plain = decrypt(current.channels[int(sender)], token.encode())
-            source, target, *pair = share_keys_plaintext_separate(plain)
+            plain = Fernet(current.channels[int(sender)]).decrypt(token.encode())
+            source, target, length = _HEAD.unpack_from(plain)
             if (source, target) != (int(sender), current.code):
                 raise UserError(f"shares of site {source} for site {target} arrived as those of {sender}")
-            shares[source] = (pair[0], pair[1])
+            shares[source] = (plain[_HEAD.size : _HEAD.size + length], plain[_HEAD.size + length :])
     if len(shares) + 1 < current.threshold:
         raise UserError(f"a secure sum over {len(shares) + 1} sites: fewer than its threshold of {current.threshold}")
     current.shares = {**current.shares, **shares}
@@ -385,7 +394,7 @@ def _expecting(what: str) -> Iterator[None]:
     """Turn what a malformed packet raises into a sentence."""
     try:
         yield
-    except (InvalidToken, LookupError, ValueError, TypeError, AttributeError) as error:
+    except (InvalidToken, LookupError, ValueError, TypeError, AttributeError, struct.error) as error:
         raise UserError(f"{what}, found none that can be read; {SAME_VERSION}") from error
 
 
@@ -399,6 +408,14 @@ def _other_sites(step: Step, before: frozenset[int], now: frozenset[int], names:
         f"{step}: expected the sum of {named(before)}, which this site helped to unmask before, found that of "
         f"{named(now)}; {' and '.join(advice)}, as two sums of different sites show their difference."
     )
+
+
+_HEAD: Final = struct.Struct("<QQI")
+"""Of the shares that a site has for another: both codes, and the length of the first share."""
+
+
+def _packed(source: int, target: int, seed: bytes, key: bytes) -> bytes:
+    return _HEAD.pack(source, target, len(seed)) + seed + key
 
 
 def _text(share: Any) -> str:

@@ -11,26 +11,23 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from logging import getLogger
 from pathlib import Path
-from typing import cast
+from typing import Any
 
-from flwr.app import Message
-from flwr.app.error import Error
+from flwr.app import Error, Message
 from flwr.common.constant import ErrorCode, SubStatus
 from flwr.proto import message_pb2, runtime_pb2
 from flwr.proto.task_pb2 import Task
 from flwr.supercore.constant import TaskType
 from flwr.supercore.heartbeat import HeartbeatSender
 from flwr.supercore.object_store import ObjectStoreFactory
-from flwr.supercore.primitives.asymmetric import public_key_to_bytes
-from flwr.supercore.runtime import RuntimeHttpClient
 from flwr.supernode.nodestate import NodeState, NodeStateFactory
 from flwr.supernode.runtime.run_clientapp import pull_task_input, push_message, push_task_output
 from flwr.supernode.servicer.runtime import runtime_handlers
 from flwr.supernode.start_client_internal import start_client_internal
 
 from brainfed.sites import NOBODY, PATIENCE_S, NobodyThereError, Packet, ask_here
-from brainfed.sites.flower._certificates import site_key
-from brainfed.sites.flower._messages import Pauses, Verifier, addressed, shorten_node, to_records
+from brainfed.sites.flower._certificates import site_key, to_pem
+from brainfed.sites.flower._messages import LONGEST_S, Pauses, Verifier, addressed, shorten_node, to_records
 from brainfed.sites.flower._processes import FlowerFolder
 
 # A hospital's answer to a message of Flower's: the training process's reply, if the coordinator signed the request.
@@ -83,7 +80,7 @@ def answer_one(state: NodeState, relay: Answer) -> bool:
     if not acquired.token:
         return False
     task = acquired.task
-    client = cast(RuntimeHttpClient, _Runtime(state, task))
+    client: Any = _Runtime(state, task)
     message, context, _, _ = pull_task_input(client)
     # A task without a heartbeat for 60 s is given up.
     beats = HeartbeatSender(lambda: state.acknowledge_task_heartbeat(task.task_id) or True)
@@ -137,9 +134,10 @@ def answer_tasks(state: NodeState, pauses: Pauses, relay: Relay) -> None:
     """Answer the SuperNode's tasks for ever, each when its message has arrived.
 
     Flower makes a task before it has fetched the message; a task that is taken at once waits a second for its parts.
+    A version of Flower that does not sleep by this clock has its tasks answered, too, later.
     """
     while True:
-        pauses.arrived.wait()
+        pauses.arrived.wait(LONGEST_S)
         pauses.arrived.clear()
         try:
             while answer_one(state, relay):
@@ -161,7 +159,7 @@ def main() -> None:
     folder = FlowerFolder(given.folder)
     private, certificate = site_key(folder.private_key(given.site)), folder.certificate.read_bytes()
     last = folder.root / f"last-request-{given.site}"
-    relay = Relay(Verifier(certificate, public_key_to_bytes(private.public_key()), last), given.socket)
+    relay = Relay(Verifier(certificate, to_pem(private.public_key()), last), given.socket)
     pauses, states = shorten_node(), NodeStateFactory(objectstore_factory=ObjectStoreFactory())
     threading.Thread(target=answer_tasks, args=(states.state(), pauses, relay), daemon=True).start()
     start_client_internal(

@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import Final
 
 import uvicorn
-from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
 from flwr.common.constant import (
     NOOP_ACCOUNT_NAME,
     NOOP_FLWR_AID,
@@ -42,18 +43,17 @@ from flwr.supercore.constant import (
 from flwr.supercore.error import ApiErrorCode, FlowerError
 from flwr.supercore.http_logging import get_uvicorn_log_config
 from flwr.supercore.logger import console_handler
-from flwr.supercore.primitives.asymmetric import bytes_to_public_key, verify_signature
 from flwr.superlink.main import create_app
 from flwr.superlink.servicer.control import control_handlers
 from flwr.superlink.servicer.runtime import runtime_handlers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from brainfed.sites.flower._certificates import fingerprint, public_pem
+from brainfed.sites.flower._certificates import fingerprint, from_pem, public_pem
 from brainfed.sites.flower._processes import LINE, SECRET_HEADER, FlowerFolder
 
 # What the coordinator's only port answers to whom: an ASGI application in front of Flower's.
 #
-# Flower 1.41 answers at one port what sites need (its Fleet API), what starts programs at the coordinator (its Control
+# Flower 1.42 answers at one port what sites need (its Fleet API), what starts programs at the coordinator (its Control
 # API, without a password), and what hands out the work of these programs (its Runtime API). Behind the guard, the first
 # is for the keys of the study's sites, and all else is for the coordinator's own processes, which know a secret.
 
@@ -138,11 +138,10 @@ def _signed(scope: Scope) -> tuple[bytes, float] | None:
         key, signature = (b64decode(value or b"", validate=True) for value in shown)
         moment = datetime.datetime.fromisoformat(written.decode("ascii"))
         age = (datetime.datetime.now(datetime.UTC) - moment).total_seconds()
-        public = bytes_to_public_key(key)
-    except (ValueError, TypeError, UnsupportedAlgorithm):
+        from_pem(key).verify(signature, written, ec.ECDSA(SHA256()))
+    except (ValueError, TypeError, UnsupportedAlgorithm, InvalidSignature):
         return None
-    holds = isinstance(public, ec.EllipticCurvePublicKey) and verify_signature(public, written, signature)
-    return (key, age) if holds else None
+    return key, age
 
 
 def _only(scope: Scope, name: str) -> bytes | None:
@@ -201,7 +200,7 @@ class Refusals:
             logger.warning(
                 "a site at %s is refused: expected a key of the study's sites, found %s; if it is one of them, put its "
                 "public key into `federation/keys` and start again",
-                *(address, fingerprint(bytes_to_public_key(key))),
+                *(address, fingerprint(from_pem(key))),
             )
 
 

@@ -6,10 +6,12 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 import yaml
 
@@ -26,6 +28,41 @@ exec(sys.argv[2])' {version} "$2" ;;
 *) for word; do printf '[%s]' "$word"; done; echo ;;
 esac
 """
+
+# What the catalog reads, by two files of https://github.com/snakemake/snakemake-workflow-catalog: the keys are those of
+# `source/docs/about/adding_workflows.md`, and `scripts/generate-catalog.py` asks `usage` for `report` too.
+CATALOG_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "required": ["usage"],
+    "additionalProperties": False,
+    "properties": {
+        "usage": {
+            "type": "object",
+            "required": ["mandatory-flags", "software-stack-deployment", "report"],
+            "additionalProperties": False,
+            "properties": {
+                "mandatory-flags": {
+                    "type": "object",
+                    "additionalProperties": False,
+                    "properties": {
+                        "desc": {"type": ["string", "null"]},
+                        "flags": {
+                            "type": ["string", "array", "null"],
+                            "items": {"type": "string", "pattern": "^--?[a-z]"},
+                        },
+                    },
+                },
+                "software-stack-deployment": {
+                    "type": "object",
+                    "required": ["conda", "apptainer", "apptainer+conda"],
+                    "additionalProperties": False,
+                    "patternProperties": {r"^(conda|apptainer|apptainer\+conda|report)$": {"type": "boolean"}},
+                },
+                "report": {"type": "boolean"},
+            },
+        }
+    },
+}
 
 
 @pytest.fixture
@@ -127,6 +164,7 @@ def test_pull_requests_run_targets_of_the_makefile_on_the_versions_of_the_readme
     targets = re.findall(r"^([\w-]+):", (REPOSITORY / "Makefile").read_text(), re.MULTILINE)
     made = [command.split()[1] for command in commands if command.startswith("make ")]
     assert {"lint", "docs", "test", "test-full"} <= set(made) <= set(targets)
+    assert ". .venv/bin/activate && snakemake --directory .test --cores 2" in commands
     versions = workflow["jobs"]["test"]["strategy"]["matrix"]["python"]
     assert f"with Python {', '.join(versions[:-1])} or {versions[-1]}" in (REPOSITORY / "README.md").read_text()
 
@@ -141,6 +179,45 @@ def test_a_tag_is_a_release_if_all_files_say_its_version(tmp_path: Path, tag: st
     assert done.returncode == code
     if code == 0:
         assert (tmp_path / "notes.md").read_text() == "## 1.2.3\n\n- now\n\n"
+
+
+def test_the_catalog_of_workflows_can_read_and_list_this_one() -> None:
+    settings = yaml.safe_load((REPOSITORY / ".snakemake-workflow-catalog.yml").read_text(encoding="utf-8"))
+    jsonschema.validate(settings, CATALOG_SCHEMA)
+    usage = settings["usage"]
+    assert usage["software-stack-deployment"].get("report", usage["report"]) == usage["report"]
+    # What else it asks of a workflow that it shows under standardized usage.
+    assert all((REPOSITORY / name).is_file() for name in ("workflow/Snakefile", "config/README.md"))
+    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8").lower()
+    assert "snakemake" in readme and "workflow" in readme
+    # An apptainer image of jobs would be named by the Snakefile (docs/how-to/container.md says why none is).
+    snakefile = (REPOSITORY / "workflow" / "Snakefile").read_text(encoding="utf-8")
+    assert (
+        bool(re.search(r"^container(ized)?:", snakefile, re.MULTILINE))
+        == usage["software-stack-deployment"]["apptainer"]
+    )
+
+
+def test_the_files_that_a_release_is_checked_by_say_one_version() -> None:
+    version = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    assert re.fullmatch(r"\d+\.\d+\.\d+", version)
+    assert yaml.safe_load((REPOSITORY / "CITATION.cff").read_text(encoding="utf-8"))["version"] == version
+    heads = re.findall(r"^## (.*)$", (REPOSITORY / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert version in heads and heads.index(version) <= heads[:1].count("Unreleased")
+
+
+def test_the_citation_has_what_zenodo_and_github_read() -> None:
+    # `cffconvert --validate` has the whole schema (citation-file-format 1.2.0). Zenodo makes its record of this file
+    # where there is no .zenodo.json, and dates it itself.
+    citation = yaml.safe_load((REPOSITORY / "CITATION.cff").read_text(encoding="utf-8"))
+    assert {"cff-version", "message", "title", "authors"} <= citation.keys()
+    assert (citation["cff-version"], citation["type"], citation["license"]) == ("1.2.0", "software", "MIT")
+    assert all(isinstance(citation[key], str) for key in ("version", "abstract"))
+    assert len({*citation["keywords"]}) == len(citation["keywords"]) > 0
+    for authors in [citation["authors"], *(each["authors"] for each in citation["references"])]:
+        assert authors and all(author.keys() in ({"name"}, {"family-names", "given-names"}) for author in authors)
+    assert all({"type", "title", "year"} <= each.keys() for each in citation["references"])
+    assert not (REPOSITORY / ".zenodo.json").exists()
 
 
 def test_a_recipe_of_a_container_copies_files_that_there_are() -> None:

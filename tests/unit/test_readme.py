@@ -2,6 +2,7 @@
 
 import re
 import runpy
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,19 @@ def test_every_stage_and_table_has_a_row_among_the_artefacts():
     rules = "".join(path.read_text(encoding="utf-8") for path in (REPOSITORY / "workflow" / "rules").glob("*.smk"))
     for table in re.findall(r'"results/\{cohort\}/tables/(\{experiment\}[\w-]*\.tsv)"', rules):
         assert f"`tables/{table}`" in page, table
+
+
+def test_what_the_page_on_methods_imports_is_stable_and_is_there():
+    folder = REPOSITORY / "docs"
+    page = (folder / "reference" / "stable.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(brainfed[\w.]*)` \| (.*) \|$", page, re.MULTILINE)
+    stable = {(door, name) for door, names in rows for name in re.findall(r"`(\w+)`", names)}
+    assert [(door, name) for door, name in stable if not hasattr(import_module(door), name)] == []
+    guide = (folder / "how-to" / "adding-a-method.md").read_text(encoding="utf-8")
+    imports = re.findall(r"^from (brainfed[\w.]*) import (.*)$", guide.split("## Adding a stage")[0], re.MULTILINE)
+    used = {(door, name) for door, names in imports for name in names.split(", ") if not door.endswith(".declaration")}
+    assert len(used) > 10
+    assert sorted(used - stable) == []
 
 
 def test_every_document_is_in_the_index():

@@ -210,7 +210,7 @@ WAYS: dict[str, Way] = {
     r"snakemake .*--unlock.*": unlock,
     r"snakemake .*--report .*": report_on_nothing,
     r"snakemake models": plan_kept_models,
-    r"snakemake --sdm conda": compare_with_snakemake,
+    r"snakemake --sdm (apptainer|conda)": compare_with_snakemake,
     r"snakemake .*": plan_jobs,
     r"brainfed check \S+( --json| --scans)?": check,
     r"brainfed (join|coordinate) \S+\.yaml.*": compare_with_parser,

@@ -89,6 +89,7 @@ def new_workplace(folder: Path, commands: ForkedCommands, usual: str, subjects: 
     folder.mkdir()
     (folder / "workflow").symlink_to(REPOSITORY / "workflow")
     shutil.copytree(REPOSITORY / "config", folder / "config")
+    shutil.copytree(REPOSITORY / ".test" / "config", folder / ".test" / "config")
     for name in BESIDE:
         shutil.copy2(REPOSITORY / name, folder / name)
     write_study(folder)

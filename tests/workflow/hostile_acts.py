@@ -16,7 +16,7 @@ import nibabel as nib
 import numpy as np
 
 from brainfed.cohort.sources import shard_name
-from brainfed.runtime.records._contents import as_list, content
+from brainfed.runtime.records._made import content
 from workflow.hostile_project import CONFIG, SHARDS
 from workflow.project import Project
 
@@ -406,7 +406,7 @@ def of_another_run(
         own = str(path.relative_to(project.folder))
 
         def as_theirs(held: dict[str, Any]) -> None:
-            held["outputs"][own] = as_list(content(path))
+            held["outputs"][own] = content(path)
             held["parts"].update(parts)
 
         rewrite_record(find, as_theirs)(project)

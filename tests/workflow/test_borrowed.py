@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from brainfed.runtime import borrowed
-from brainfed.runtime.records._records import QUERIES
+from brainfed.runtime._borrowed import QUERIES
 from workflow.project import ALONE, Project, new_project
 
 pytestmark = pytest.mark.workflow
@@ -56,6 +56,20 @@ def test_nothing_else_is_imported_from_inside_snakemake() -> None:
     used = {name for file in files for name in imports.findall(file.read_text(encoding="utf-8"))}
     public = {"snakemake.exceptions", "snakemake.utils", "snakemake.cli"}
     assert used == public | {"snakemake.persistence"}
+
+
+def test_the_documents_name_what_is_read() -> None:
+    workflow = REPOSITORY / "workflow"
+    rules = "".join(file.read_text() for file in [workflow / "Snakefile", *(workflow / "rules").glob("*.smk")])
+    runtime = workflow / "brainfed" / "runtime"
+    records = "".join(file.read_text() for file in [runtime / "_borrowed.py", runtime / "records" / "_records.py"])
+    of_jobs = re.findall(r"\b(?:job|writer|reader)\.([a-z]+)\b", records)
+    used = {f"workflow.{name}" for name in re.findall(r"\bworkflow\.([a-z]\w+)\b", rules)} - {"workflow.rst"}
+    used |= {f"job.{name}" for name in of_jobs}
+    page = (
+        (REPOSITORY / "docs" / "reference" / "borrowed.md").read_text(encoding="utf-8").partition("## What is read")[2]
+    )
+    assert used == set(re.findall(r"`((?:workflow|job)\.\w+)`", page))
 
 
 @pytest.mark.parametrize(

@@ -70,9 +70,9 @@ with job(snakemake):
     library.pthread_mutex_lock(mutex)
 """
 ONE_JOB = f"""
-from brainfed.runtime import _runs
+from brainfed.runtime import _borrowed
 
-_runs.ECHO = 0.0
+_borrowed.ECHO = 0.0
 
 include: "{RULES}/shell.smk"
 

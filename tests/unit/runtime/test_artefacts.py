@@ -276,15 +276,14 @@ WRITERS = {"write_text", "write_bytes", "savefig", "to_parquet", "to_feather", "
 SAVERS = {"save", "savez", "savetxt", "dump", "imsave"}
 LIBRARIES = {"nib", "np", "torch", "json", "pickle", "plt", "nibabel", "numpy"}
 # The manual and the schema are written on a developer's command, by no job; a lock's text only informs waiting jobs;
-# `parts.write_whole` writes under a name of its own until the file is whole; a client of a forking process gives itself
+# `write_whole` writes under a name of its own until the file is whole; a client of a forking process gives itself
 # a name in /proc; a sentence on a job's end goes below what stands in its log.
 NO_RESULTS = {
     Path("brainfed/configuration/manual.py"),
     Path("brainfed/runtime/devices/_lease.py"),
     Path("brainfed/forking/client.py"),
-    Path("brainfed/runtime/devices/_lease.py"),
     Path("brainfed/runtime/jobs/_memory.py"),
-    Path("brainfed/runtime/_parts.py"),
+    Path("brainfed/runtime/_disk.py"),
 }
 
 

@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from brainfed.runtime import UserError, folder_lock, part_of, write_text
-from brainfed.runtime._parts import DAY, _begun
+from brainfed.runtime._disk import DAY, _begun
 from brainfed.runtime.jobs import Checkpoint
 from brainfed.runtime.jobs._checkpoints import checkpoint_path
 from brainfed.sites.flower import write_private

@@ -19,9 +19,8 @@ import pyarrow.parquet
 from numpy.typing import DTypeLike, NDArray
 from safetensors import SafetensorError, safe_open
 
-from brainfed.runtime._disk import full_disk, is_full
+from brainfed.runtime._disk import full_disk, is_full, part_of, remove_left_over
 from brainfed.runtime._errors import UserError
-from brainfed.runtime._parts import part_of, remove_left_over
 
 Append = Callable[[str, NDArray[Any]], None]
 

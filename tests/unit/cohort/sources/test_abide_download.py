@@ -3,7 +3,7 @@
 import pytest
 import requests
 
-from brainfed.cohort.sources import _abide as abide
+from brainfed.cohort.sources import _downloads as abide
 from brainfed.runtime import UserError
 
 TABLE = "Phenotypic_V1_0b_preprocessed1.csv"

@@ -9,8 +9,7 @@ import pytest
 import requests
 
 from brainfed.cohort.sources import KNOWN_ATLASES, fetch_atlases
-from brainfed.cohort.sources import _atlas_download as atlas_download
-from brainfed.cohort.sources._atlas_download import FETCHERS, parcellation_of
+from brainfed.cohort.sources._downloads import FETCHERS, parcellation_of
 from brainfed.imaging.scans import Atlas, load_atlas
 from brainfed.runtime import UserError
 
@@ -110,8 +109,8 @@ def test_a_missing_network_gives_a_sentence_with_the_remedy(tmp_path, monkeypatc
     with pytest.raises(UserError) as caught:
         fetch_atlases(["basc122"], tmp_path, lambda *progress: None)
     assert str(caught.value) == (
-        "Atlas basc122: expected the files of its source on the web, found none (ConnectionError); run this command "
-        f"again on a machine with a network, then copy {tmp_path} here."
+        "Atlas basc122: expected the file of its source on the web, could not fetch it (ConnectionError); run this "
+        f"command again on a machine with a network (it continues where it stopped), then copy {tmp_path} here."
     )
     assert not list(tmp_path.glob("basc122*"))
 
@@ -135,6 +134,6 @@ def test_another_image_than_the_atlas_is_refused(values, names, message):
 def test_the_same_download_gives_the_same_bytes(tmp_path: Path):
     for folder in ("a", "b"):
         basc(tmp_path / folder / "downloads")
-        atlas_download.fetch_atlases(["basc122"], tmp_path / folder, lambda *progress: None)
+        fetch_atlases(["basc122"], tmp_path / folder, lambda *progress: None)
     for ending in ("nii.gz", "tsv"):
         assert (tmp_path / f"a/basc122.{ending}").read_bytes() == (tmp_path / f"b/basc122.{ending}").read_bytes()

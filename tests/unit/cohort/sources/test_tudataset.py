@@ -219,7 +219,7 @@ def test_a_download_without_a_network_gets_one_sentence(tmp_path, monkeypatch):
         raise OSError("no route")
 
     stub = type("Stub", (), {"url": "https://x", "__init__": unreachable})
-    monkeypatch.setattr("brainfed.cohort.sources._tudataset_download.TUDataset", stub)
+    monkeypatch.setattr("torch_geometric.datasets.TUDataset", stub)
     with pytest.raises(UserError, match="TOY: expected the data set from https://x, could not fetch it"):
         fetch_data_sets(["TOY"], tmp_path, lambda *_: None)
 
@@ -229,7 +229,7 @@ def test_a_download_that_stopped_half_way_is_made_again(tmp_path, monkeypatch):
     (raw / "TOY_graph_labels.txt").unlink()
     asked = []
     monkeypatch.setattr(
-        "brainfed.cohort.sources._tudataset_download.TUDataset", lambda folder, name: asked.append((name, raw.exists()))
+        "torch_geometric.datasets.TUDataset.__init__", lambda _, folder, name: asked.append((name, raw.exists()))
     )
     fetch_data_sets(["TOY"], tmp_path, lambda *_: None)
     assert asked == [("TOY", False)], "what was left is removed, else PyTorch Geometric takes it for whole"
@@ -238,8 +238,6 @@ def test_a_download_that_stopped_half_way_is_made_again(tmp_path, monkeypatch):
 def test_a_download_brings_only_what_is_missing(tmp_path, monkeypatch):
     write_data_set(tmp_path, "HERE", 4)
     asked = []
-    monkeypatch.setattr(
-        "brainfed.cohort.sources._tudataset_download.TUDataset", lambda folder, name: asked.append(name)
-    )
+    monkeypatch.setattr("torch_geometric.datasets.TUDataset.__init__", lambda _, folder, name: asked.append(name))
     fetch_data_sets(["HERE", "GONE"], tmp_path, lambda *_: None)
     assert asked == ["GONE"]

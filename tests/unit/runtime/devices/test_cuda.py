@@ -8,7 +8,7 @@ import pytest
 
 from brainfed.runtime import UserError
 from brainfed.runtime.devices import using_cuda
-from brainfed.runtime.devices._cuda import check_cuda, lost_device
+from brainfed.runtime.devices._driver import check_cuda, lost_device
 from support.processes.fake_driver import FakeDriver
 from support.processes.fake_torch import write_fake_torch
 

@@ -1,5 +1,7 @@
 """Jobs that share a GPU: their number, names and memory, on fake devices; and many that are killed."""
 
+import errno
+import fcntl
 import os
 import subprocess
 import sys
@@ -163,6 +165,31 @@ def test_locks_lie_in_one_folder_whatever_the_temporary_folder_is(monkeypatch, t
         monkeypatch.setenv("TMPDIR", str(tmp_path / name))
         folders.add(lock_folder())
     assert folders == {tmp_path / "common" / f"brainfed-{os.getuid()}" / "gpu"}
+
+
+def test_a_lease_ends_though_a_forked_child_lives_on(fake):
+    awaited, end = os.pipe()
+    with lease(1):
+        child = os.fork()
+        if child == 0:
+            os.close(end)
+            os.read(awaited, 1)
+            os._exit(0)
+    try:
+        assert holders_of(UUIDS[0], fake.locks) == ()
+    finally:
+        os.close(end)
+        os.waitpid(child, 0)
+
+
+def test_a_disk_without_locks_is_named(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    message = r"gate\.lock: this lock file .* cannot be used \(No locks available\); name a folder of your own in"
+    with pytest.raises(UserError, match=message), locked(tmp_path / "gate.lock"):
+        pass
 
 
 def test_a_lock_file_that_cannot_be_opened_is_named(tmp_path):

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from brainfed.runtime import file_digest, machine, versions
+from brainfed.runtime import file_digest, imported_versions, machine, versions
 from support.processes.awaited import HANGS_AFTER_S, until_true
 from support.processes.fake_driver import FakeDriver
 from support.processes.fake_torch import write_fake_torch
@@ -250,6 +250,12 @@ def test_provenance_names_versions_and_processor_but_no_host(tmp_path):
     assert platform.node() not in " ".join(map(str, described.values())).split()
     (tmp_path / "empty").touch()
     assert file_digest(tmp_path / "empty") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+
+def test_a_record_names_no_version_of_ours():
+    """A new version of brainfed makes no result stale, also not with `library_versions: rerun`: code has digests."""
+    assert "brainfed" in versions() and "numpy" in imported_versions()
+    assert not {"brainfed", "snakemake"} & imported_versions().keys()
 
 
 def test_a_damaged_input_ends_a_job_before_it_computes(scripts, tmp_path):

@@ -9,8 +9,18 @@ import pytest
 
 from brainfed.runtime import UserError
 from brainfed.runtime.records import Making, dated_ahead, record_of
-from brainfed.runtime.records._contents import LARGE, Content, Contents, content, content_digest, signature
-from brainfed.runtime.records._made import parts_of, read, record_path, write
+from brainfed.runtime.records._made import (
+    LARGE,
+    Content,
+    Contents,
+    content,
+    content_digest,
+    parts_of,
+    read,
+    record_path,
+    signature,
+    write,
+)
 from brainfed.runtime.records._records import (
     CHANGED,
     NO_RECORD,
@@ -182,7 +192,7 @@ def test_an_input_is_read_once_and_one_that_cannot_be_read_is_left_to_the_job(tm
 
     (tmp_path / "locked").write_text("")
     roles = (("scan", (str(tmp_path / "scan"), str(tmp_path / "locked"), str(tmp_path / "none"))),)
-    monkeypatch.setattr("brainfed.runtime.records._contents.content_digest", digest)
+    monkeypatch.setattr("brainfed.runtime.records._made.content_digest", digest)
     making = Making(GIVEN, roles, [str(tmp_path / "series")])
     assert read_now == ["scan", "locked"]
     making.finish({})
@@ -193,7 +203,7 @@ def test_an_input_is_read_once_and_one_that_cannot_be_read_is_left_to_the_job(tm
 def test_a_doubted_file_is_read_whatever_its_times_say(made, tmp_path):
     outputs = made[1]
     known = read(outputs[0])
-    flipped = {path: replace(held, digest="0" * 64) for path, held in known.outputs.items()}
+    flipped = {path: held._replace(digest="0" * 64) for path, held in known.outputs.items()}
     contents = Contents(tmp_path / "memory.json")
     write(replace(known, outputs=flipped))
     assert judged(made, tmp_path) == ""
@@ -254,11 +264,11 @@ def test_a_folder_has_the_content_of_its_files(tmp_path):
 def test_contents_are_read_once_and_cached_between_runs(tmp_path, monkeypatch):
     (tmp_path / "scan").write_text("voxels")
     memory, path = tmp_path / "memory.json", str(tmp_path / "scan")
-    unknown = Content("", (0, 0, 0, 0))
+    unknown = Content("", 0, 0, 0, 0)
     contents = Contents(memory)
     digest = contents.now(path, unknown).digest
     contents.save()
-    monkeypatch.setattr("brainfed.runtime.records._contents.content_digest", lambda path: pytest.fail("read again"))
+    monkeypatch.setattr("brainfed.runtime.records._made.content_digest", lambda path: pytest.fail("read again"))
     assert Contents(memory).now(path, unknown).digest == digest
     memory.write_text("damaged")
     monkeypatch.undo()

@@ -1,5 +1,3 @@
-from ._abide import fetch_abide
-from ._atlas_download import fetch_atlases
 from ._bids_tree import BidsRun
 from ._files import (
     Absence, FOLDER, KNOWN_ATLASES, atlas_files, by_name, remedy_for, spelling, none_but, files_below, EXCLUDED,
@@ -16,11 +14,9 @@ from ._listing import (
 )
 from ._simulated_subjects import simulate_subjects, write_thickness
 from ._simulated_scans import write_scans, write_atlas, write_participants
-from ._tudataset_download import fetch_data_sets
+from ._downloads import fetch_abide, fetch_atlases, fetch_data_sets
 
 __all__ = [
-    "fetch_abide",
-    "fetch_atlases",
     "BidsRun",
     "Absence", "FOLDER", "KNOWN_ATLASES", "atlas_files", "by_name", "remedy_for", "spelling", "none_but", "files_below",
     "EXCLUDED", "ListedSubject", "Listing", "shard_name", "unlisted_files", "missing_inputs",
@@ -31,5 +27,5 @@ __all__ = [
     "named_series", "list_subject", "absent_files",
     "simulate_subjects", "write_thickness",
     "write_scans", "write_atlas", "write_participants",
-    "fetch_data_sets",
+    "fetch_abide", "fetch_atlases", "fetch_data_sets",
 ]

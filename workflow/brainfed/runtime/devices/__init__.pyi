@@ -1,9 +1,11 @@
-from ._driver import announce, gpus
-from ._lease import JOBS_PER_GPU, jobs_per_gpu, Lease, lease, missing_gpu, unusable_gpu
-from ._cuda import UnusableGpuError, using_cuda, peak_gpu_memory
+from ._driver import (
+    JOBS_PER_GPU, missing_gpu, unusable_gpu, jobs_per_gpu, announce, gpus, UnusableGpuError, using_cuda,
+    peak_gpu_memory,
+)
+from ._lease import Lease, lease
 
 __all__ = [
-    "announce", "gpus",
-    "JOBS_PER_GPU", "jobs_per_gpu", "Lease", "lease", "missing_gpu", "unusable_gpu",
-    "UnusableGpuError", "using_cuda", "peak_gpu_memory",
+    "JOBS_PER_GPU", "missing_gpu", "unusable_gpu", "jobs_per_gpu", "announce", "gpus", "UnusableGpuError", "using_cuda",
+    "peak_gpu_memory",
+    "Lease", "lease",
 ]

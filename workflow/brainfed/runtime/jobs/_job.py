@@ -7,7 +7,7 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -64,31 +64,18 @@ class NamedFiles(NamedList, Protocol):
 
 
 class SnakemakeScript(Protocol):
-    """The part of the `snakemake` object that a job reads."""
+    """The part of the `snakemake` object that a job reads; the one parameter `given` is a mapping of names to values.
 
-    @property
-    def log(self) -> Sequence[str]:
-        """The rule's log files."""
+    Attributes:
+        scriptdir: the folder of the script.
+    """
 
-    @property
-    def input(self) -> Any:
-        """The rule's named inputs."""
-
-    @property
-    def output(self) -> Sequence[str]:
-        """The rule's outputs."""
-
-    @property
-    def params(self) -> NamedList:
-        """The rule's parameters: `given`, a mapping of names to values."""
-
-    @property
-    def resources(self) -> NamedList:
-        """The rule's resources."""
-
-    @property
-    def scriptdir(self) -> Any:
-        """The folder of the script."""
+    log: Any
+    input: Any
+    output: Any
+    params: Any
+    resources: Any
+    scriptdir: Any
 
 
 @dataclass

@@ -1,60 +1,26 @@
-"""Functions of Snakemake and of other libraries that brainfed replaces, though they are not part of a public interface.
+"""Functions of Snakemake that brainfed replaces, though they are not part of its public interface.
 
-Each is asked for here, by its place and its parameters. If the library has another one, the run says so once and goes
-on without it; `docs/reference/borrowed.md` lists what it lacks then. What takes the place of a function stands
-here too.
+Each is asked for by its place and its parameters (`borrowed`). If Snakemake has another one, the run says so once and
+goes on without it; `docs/reference/borrowed.md` lists what it lacks then.
 """
 
 import atexit
-import inspect
 import os
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, suppress
 from functools import cache, wraps
-from importlib import import_module, metadata
 from pathlib import Path
 from types import FrameType
-from typing import Any, Final
+from typing import Any
 
 from brainfed.runtime._disk import folder_lock
 from brainfed.runtime._errors import UserError
+from brainfed.runtime._provenance import borrowed
 from brainfed.runtime.records import Records, dated_ahead, is_one_of
-
-NAMES: Final = {"snakemake": "Snakemake", "flwr": "Flower", "opacus": "Opacus"}
-
-
-def borrowed(place: str, parameters: Sequence[str] | None, without: str) -> Any:
-    """What has a function with these parameters; None if nothing has, after a sentence on stderr.
-
-    Args:
-        place: `module:Class.function`, whose class is returned, or `module:function`, whose module is.
-        parameters: names of the function's parameters; None: any, as what takes its place passes them on.
-        without: what a run lacks then, as the end of a sentence.
-    """
-    module, _, name = place.partition(":")
-    owner_name, _, function_name = name.rpartition(".")
-    try:
-        owner = import_module(module)
-        owner = getattr(owner, owner_name) if owner_name else owner
-        there = tuple(inspect.signature(getattr(owner, function_name)).parameters)
-    except (ImportError, AttributeError, TypeError, ValueError):
-        there = None
-    if there is not None and (parameters is None or there == tuple(parameters)):
-        return owner
-    asked = name if parameters is None else f"{name}({', '.join(parameters)})"
-    library = module.partition(".")[0]
-    lock = "requirements-sites.lock" if library == "flwr" else "requirements.lock"
-    print(
-        f"{NAMES.get(library, library)} {metadata.version(library)}: expected {asked} in {module}, found "
-        f"{'none' if there is None else ', '.join(there)}; {without}. {lock} names a version that has it.",
-        file=sys.stderr,
-    )
-    return None
-
 
 # The scheduler's timers.
 

@@ -20,8 +20,8 @@ from pathlib import Path
 import yaml
 from spending import Spent, adopt_orphans, spent, wait_for_orphans
 
+from brainfed.forking import client, job_shell
 from brainfed.methods import METHODS
-from brainfed.runtime.forking import client, job_shell
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 SCRIPTS = REPOSITORY / "workflow" / "scripts"

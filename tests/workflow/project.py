@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from brainfed.runtime.records import SourceTree, code_digest
+from brainfed.digests import SourceTree, code_digest
 from support.processes.forked_cli import LIBRARIES, OURS, ForkedCommands
 from support.processes.made_once import made_once
 

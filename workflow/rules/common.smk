@@ -88,6 +88,7 @@ from brainfed.configuration.layout import (
 from brainfed.configuration.planning import REPEAT, split_content
 from brainfed.configuration.stages.graphs import max_generated
 from brainfed.configuration.stages.registry import KINDS
+from brainfed.digests import SourceTree, code_digest
 from brainfed.runtime import UserError, judge_by_records, keep_whatever_the_dates, run_alone, versions
 from brainfed.runtime.devices import (
     announce,
@@ -96,12 +97,7 @@ from brainfed.runtime.devices import (
     missing_gpu,
     unusable_gpu,
 )
-from brainfed.runtime.records import (
-    Records,
-    SourceTree,
-    code_digest,
-    state_sources,
-)
+from brainfed.runtime.records import Records, state_sources
 
 # Parsed files are remembered beside Snakemake's own records of the runs in this folder.
 PARSED = Path.cwd() / ".snakemake" / "brainfed-sources.json"

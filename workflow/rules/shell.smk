@@ -3,8 +3,12 @@
 from snakemake.exceptions import WorkflowError
 
 from brainfed.runtime import UserError, end_when_asked, keep_one_timer
-from brainfed.runtime.forking import job_shell
 from brainfed.runtime.jobs import require_room
+
+try:
+    from brainfed.forking import job_shell
+except ImportError:  # The package can be deleted: jobs then start in Snakemake's own shell.
+    job_shell = lambda forks: None
 
 # `job_needs` gives it to every rule with a script, as the resource `shell_exec`: a prefix would act on all rules,
 # those of a workflow that uses this one among them. A job of a cluster is not forked: it is alone on its machine.

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from brainfed.digests import SourceTree
 from brainfed.methods import METHODS, inpainter_of
 from brainfed.runtime import resolve
 from brainfed.runtime.jobs import Run
-from brainfed.runtime.records import SourceTree
-from brainfed.runtime.records._digests import import_closure
+from support.imports import import_closure
 from support.samples.fused_inputs import with_fused
 from support.samples.graph_cohort import connectome_inputs
 from support.samples.series_cohort import inputs_for, with_series

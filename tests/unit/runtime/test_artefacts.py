@@ -281,7 +281,7 @@ LIBRARIES = {"nib", "np", "torch", "json", "pickle", "plt", "nibabel", "numpy"}
 NO_RESULTS = {
     Path("brainfed/configuration/manual.py"),
     Path("brainfed/runtime/devices/_lease.py"),
-    Path("brainfed/runtime/forking/client.py"),
+    Path("brainfed/forking/client.py"),
     Path("brainfed/runtime/jobs/_memory.py"),
     Path("brainfed/runtime/_disk.py"),
 }

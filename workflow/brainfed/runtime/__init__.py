@@ -1,6 +1,6 @@
 """What every job needs and no study knows: files, errors, settings, random streams, logs, entry points.
 
-The sub-packages are `devices`, `forking`, `jobs` and `records`. It imports no other package of brainfed.
+The sub-packages are `devices`, `jobs` and `records`. It imports no other package of brainfed.
 """
 
 import lazy_loader

@@ -11,7 +11,7 @@ from ._artefacts import (
     read_tables, write_text, write_json, read_json, write_tsv, map_array, array_shapes,
 )
 from ._logs import PROGRESS, configure, Progress
-from ._provenance import versions, imported_versions, machine, file_digest, borrowed
+from ._provenance import versions, imported_versions, borrowed, machine, file_digest
 from ._score_kinds import ScoreKind, THRESHOLD, COMPLEMENT, SCORE, SCORE_OF, score_columns, predicted_classes
 from ._seeded import seeded
 from ._settings import setting, restore, flat_settings, resolve, Precision, PRECISION_DESCRIPTION
@@ -26,7 +26,7 @@ __all__ = [
     "ArrayFile", "atomic", "canonical_json", "write_arrays", "writing_blocks", "read_arrays", "below", "write_table",
     "read_table", "read_tables", "write_text", "write_json", "read_json", "write_tsv", "map_array", "array_shapes",
     "PROGRESS", "configure", "Progress",
-    "versions", "imported_versions", "machine", "file_digest", "borrowed",
+    "versions", "imported_versions", "borrowed", "machine", "file_digest",
     "ScoreKind", "THRESHOLD", "COMPLEMENT", "SCORE", "SCORE_OF", "score_columns", "predicted_classes",
     "seeded",
     "setting", "restore", "flat_settings", "resolve", "Precision", "PRECISION_DESCRIPTION",

@@ -1,7 +1,7 @@
-"""Functions of Snakemake that brainfed replaces, though they are not part of its public interfaces.
+"""Functions of Snakemake that brainfed replaces, though they are not part of its public interface.
 
-Each is asked for by its place and its parameters. If Snakemake has another one, the run says so once and goes on
-without it; `docs/reference/borrowed.md` lists what it lacks then. What takes the place of a function stands here too.
+Each is asked for by its place and its parameters (`borrowed`). If Snakemake has another one, the run says so once and
+goes on without it; `docs/reference/borrowed.md` lists what it lacks then.
 """
 
 import atexit

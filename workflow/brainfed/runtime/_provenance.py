@@ -1,4 +1,7 @@
-"""Provenance of a result: versions, machine type, contents of files. No host, user or folder names."""
+"""Provenance of a result: versions, machine type, contents of files. No host, user or folder names.
+
+And what is asked of a library's version that its public interface does not promise.
+"""
 
 import hashlib
 import inspect
@@ -53,6 +56,38 @@ def _versions_of(packages: Iterable[str]) -> dict[str, str]:
     return versions
 
 
+NAMES: Final = {"snakemake": "Snakemake", "flwr": "Flower", "opacus": "Opacus"}
+
+
+def borrowed(place: str, parameters: Sequence[str] | None, without: str) -> Any:
+    """What has a function with these parameters; None if nothing has, after a sentence on stderr.
+
+    Args:
+        place: `module:Class.function`, whose class is returned, or `module:function`, whose module is.
+        parameters: names of the function's parameters; None: any, as what takes its place passes them on.
+        without: what a run lacks then, as the end of a sentence.
+    """
+    module, _, name = place.partition(":")
+    owner_name, _, function_name = name.rpartition(".")
+    try:
+        owner = import_module(module)
+        owner = getattr(owner, owner_name) if owner_name else owner
+        there = tuple(inspect.signature(getattr(owner, function_name)).parameters)
+    except (ImportError, AttributeError, TypeError, ValueError):
+        there = None
+    if there is not None and (parameters is None or there == tuple(parameters)):
+        return owner
+    asked = name if parameters is None else f"{name}({', '.join(parameters)})"
+    library = module.partition(".")[0]
+    lock = "requirements-sites.lock" if library == "flwr" else "requirements.lock"
+    print(
+        f"{NAMES.get(library, library)} {version(library)}: expected {asked} in {module}, found "
+        f"{'none' if there is None else ', '.join(there)}; {without}. {lock} names a version that has it.",
+        file=sys.stderr,
+    )
+    return None
+
+
 def machine() -> dict[str, str | int]:
     """Operating system and processor: `platform`, `cpu` (its model) and `cores` that this process may use."""
     return {
@@ -82,37 +117,3 @@ def _cpu_model() -> str:
         if answer.returncode == 0:
             return answer.stdout.strip()
     return platform.processor() or platform.machine()
-
-
-# Functions of libraries that brainfed replaces or extends, though they are not part of a public interface.
-
-TITLES: Final = {"snakemake": "Snakemake", "flwr": "Flower", "opacus": "Opacus"}
-
-
-def borrowed(place: str, parameters: Sequence[str] | None, without: str) -> Any:
-    """What has a function with these parameters; None if nothing has, after a sentence on stderr.
-
-    Args:
-        place: `module:Class.function`, whose class is returned, or `module:function`, whose module is.
-        parameters: names of the function's parameters; None: any, as what takes its place passes them on.
-        without: what a run lacks then, as the end of a sentence.
-    """
-    module, _, name = place.partition(":")
-    owner_name, _, function_name = name.rpartition(".")
-    try:
-        owner = import_module(module)
-        owner = getattr(owner, owner_name) if owner_name else owner
-        there = tuple(inspect.signature(getattr(owner, function_name)).parameters)
-    except (ImportError, AttributeError, TypeError, ValueError):
-        there = None
-    if there is not None and (parameters is None or there == tuple(parameters)):
-        return owner
-    asked = name if parameters is None else f"{name}({', '.join(parameters)})"
-    library = module.partition(".")[0]
-    lock = "requirements-sites.lock" if library == "flwr" else "requirements.lock"
-    print(
-        f"{TITLES.get(library, library)} {version(library)}: expected {asked} in {module}, found "
-        f"{'none' if there is None else ', '.join(there)}; {without}. {lock} names a version that has it.",
-        file=sys.stderr,
-    )
-    return None

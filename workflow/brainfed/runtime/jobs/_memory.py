@@ -13,7 +13,7 @@ from pathlib import Path
 
 from brainfed.runtime import UserError
 from brainfed.runtime.devices import JOBS_PER_GPU
-from brainfed.runtime.forking.client import PASSED_ON
+from brainfed.runtime.jobs._stopping import PASSED_ON
 
 # Memory that has run out: how it is recognised, and the settings that make a job smaller.
 #

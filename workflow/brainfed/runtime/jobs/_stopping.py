@@ -26,8 +26,10 @@ from pathlib import Path
 from types import FrameType
 from typing import TypeVar
 
-from brainfed.runtime.forking.client import PASSED_ON, STARTED_BY
-
+PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
+"""With these blocked a job may begin; they are heard when its handlers stand, and by its main thread alone."""
+STARTED_BY = "BRAINFED_STARTED_BY"
+"""Variable with the process that Snakemake started for this one, where that is not its parent (`brainfed.forking`)."""
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 LOOK_EVERY, ECHO = 1.0, 1.0
 """Seconds between two checks of the workflow; seconds after a signal in which a further one is its echo."""

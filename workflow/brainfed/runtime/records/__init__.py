@@ -1,4 +1,4 @@
-"""Decide which results are current: digests of code, contents of files, and a record beside every result.
+"""Decide which results are current: contents of files, the code that ran, and a record beside every result.
 
 Snakemake plans as ever, and asks here.
 """

@@ -15,7 +15,7 @@ import marshal
 import os
 import sys
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
@@ -39,6 +39,7 @@ CHECKED_HASH = (3).to_bytes(4, "little")
 NEUTRAL_MODULES = frozenset(
     f"brainfed.{name}"
     for name in (
+        "digests",
         "runtime.devices",
         "runtime._disk",
         "runtime.jobs._job",
@@ -119,14 +120,9 @@ def edited_code(is_neutral: Callable[[str], bool]) -> str:
 
 
 def is_neutral(module: str) -> bool:
-    """Whether no definition of a dotted module changes a result."""
-    return is_among(module, NEUTRAL_MODULES)
-
-
-def is_among(module: str, names: Collection[str]) -> bool:
-    """Whether a dotted module, or one of the packages around it, is among names."""
+    """Whether no definition of a dotted module changes a result, as it or a package around it is neutral."""
     parts = module.split(".")
-    return any(".".join(parts[:length]) in names for length in range(1, len(parts) + 1))
+    return any(".".join(parts[:length]) in NEUTRAL_MODULES for length in range(1, len(parts) + 1))
 
 
 class _Loader(SourceFileLoader):

@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
+from brainfed.forking import client, job_shell
+from brainfed.forking.client import split_command
 from brainfed.runtime import UserError
-from brainfed.runtime.forking import client, job_shell
-from brainfed.runtime.forking.client import split_command
 
 
 @pytest.fixture(autouse=True)
@@ -78,6 +78,7 @@ def test_a_script_is_told_from_other_commands(command, expected):
         ("echo one > f; echo two >> f; cat f", "one\ntwo\n"),
         ("cd sub && pwd -P | sed s,.*/,,", "sub\n"),
         ("cat <<END\nit's $((1 + 1))\nEND", "it's 2\n"),
+        ("grep SigIgn /proc/self/status", "SigIgn:\t0000000000000000\n"),
         ("greeting='good day'; {python} 'a script.py'", "good day None\n"),
         ("export greeting='good day'; {python} 'a script.py'", "good day good day\n"),
     ],

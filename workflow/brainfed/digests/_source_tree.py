@@ -1,88 +1,33 @@
 """The Python files of a workflow: where they stand, and how they import each other."""
 
-import ast
 import json
 import os
 import platform
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
+from brainfed.digests._definitions import Definition, Import, Source, digest_of, source_of
 from brainfed.runtime import UserError, write_whole
-from brainfed.runtime.records._definitions import (
-    EFFECT,
-    Definition,
-    Import,
-    Source,
-    digest_of,
-    imports_of,
-    is_text,
-    last_name,
-)
-from brainfed.runtime.records._imported import is_among
-from brainfed.runtime.records._statements import Reader
 
-# Parsed files, each parsed once for all runs.
-#
-# A parsed file is cached under the digest of its bytes, so the cache is never out of date. Reading the files takes
-# milliseconds; parsing them would take a second at every start of Snakemake.
-
-
-@lru_cache(maxsize=4096)
-def source_of(content: bytes, path: Path) -> Source:
-    """The definitions and imports of a Python file's content.
-
-    Raises:
-        UserError: it is not valid Python.
-    """
-    try:
-        tree = ast.parse(content)
-    except (SyntaxError, ValueError) as error:
-        raise UserError(f"{path}: not valid Python ({error}); fix the file and run again.") from error
-    definitions: list[Definition] = []
-    imports: list[Import] = []
-    body: list[int] = []
-    for statement, runs in _top_level(tree.body):
-        if isinstance(statement, ast.Import | ast.ImportFrom):
-            own_imports = imports_of(statement)
-        else:
-            reader = Reader()
-            definition = reader.definition(statement)
-            own_imports = reader.at_top
-        if runs:
-            body.extend(-1 - place for place in range(len(imports), len(imports) + len(own_imports)))
-        imports.extend(own_imports)
-        if not isinstance(statement, ast.Import | ast.ImportFrom) and (runs or EFFECT not in definition.marks):
-            if runs:
-                body.append(len(definitions))
-            definitions.append(definition)
-    return Source(tuple(definitions), tuple(imports), tuple(body), digest_of((ast.get_docstring(tree) or "").encode()))
-
-
-def _top_level(statements: Sequence[ast.stmt], runs: bool = True) -> Iterator[tuple[ast.stmt, bool]]:
-    """The statements of a module, each with whether it runs: those for type checkers do not."""
-    for statement in statements:
-        if isinstance(statement, ast.If) and last_name(statement.test) == "TYPE_CHECKING":
-            yield from _top_level(statement.body, runs=False)
-            yield from _top_level(statement.orelse, runs)
-        elif not is_text(statement):
-            yield statement, runs
+Place = tuple[str, ...]
+Module = tuple[str, ...]
 
 
 class Memory:
     """A cache file of earlier starts: finished digests in its first line, parsed files in its second.
 
-    The first line is enough for a start at which no file has changed. A memory that cannot be read or written costs
-    time and nothing else.
+    A parsed file is cached under the digest of its bytes, so the cache is never out of date. The first line is enough
+    for a start at which no file has changed. A memory that cannot be read or written costs time and nothing else.
 
     Args:
         path: the file.
         contents: place of each file of the tree -> its bytes.
     """
 
-    def __init__(self, path: Path, contents: Mapping[tuple[str, ...], bytes]) -> None:
+    def __init__(self, path: Path, contents: Mapping[Place, bytes]) -> None:
         self.path = path
         self._keys = {place: digest_of(content) for place, content in contents.items()}
         named = sorted(("/".join(place), key) for place, key in self._keys.items())
@@ -90,71 +35,51 @@ class Memory:
         first = self._second = ""
         with suppress(OSError, ValueError):
             first, _, self._second = path.read_text(encoding="utf-8").partition("\n")
-        self.finished: dict[str, str] = _finished(first, self._state)
+        self.finished: dict[str, str] = _entries(first, "finished", state=self._state)
         self._finished_before = len(self.finished)
-        self._before: dict[str, Any] | None = None
         self._used: dict[str, Source] = {}
 
-    def source(self, place: tuple[str, ...], content: bytes, path: Path) -> Source:
+    @cached_property
+    def _before(self) -> dict[str, Any]:
+        return _entries(self._second, "sources", by=_by())
+
+    def source(self, place: Place, content: bytes, path: Path) -> Source:
         """The parsed file of this place and content.
 
         Raises:
             UserError: it is not valid Python.
         """
-        if self._before is None:
-            self._before, self._second = _sources(self._second), ""
         key = self._keys[place]
         if key not in self._used:
             try:
-                self._used[key] = _restored(self._before[key])
+                self._used[key] = _restored(*self._before[key])
             except (KeyError, ValueError, TypeError):
                 self._used[key] = source_of(content, path)
         return self._used[key]
 
     def write(self) -> None:
         """Write what this run used, and what was cached of other files that still exist: other targets need it."""
-        before = self._before or {}
-        if len(self.finished) == self._finished_before and self._used.keys() <= before.keys():
+        if len(self.finished) == self._finished_before and all(key in self._before for key in self._used):
             return
-        kept = {key: before[key] for key in self._keys.values() if key in before} | self._used
+        kept = {key: self._before[key] for key in self._keys.values() if key in self._before} | self._used
         lines = ({"state": self._state, "finished": self.finished}, {"by": _by(), "sources": kept})
         with suppress(OSError):
             write_whole(self.path, "\n".join(map(json.dumps, lines)))
-        self._before, self._finished_before = dict(kept), len(self.finished)
 
 
-def _finished(line: str, state: str) -> dict[str, str]:
+def _entries(line: str, name: str, **expected: str) -> dict[str, Any]:
+    """The entries of a line of the cache; none if it is damaged, or its key is another one."""
     try:
         content = json.loads(line)
-        return dict(content["finished"]) if content["state"] == state else {}
+        return dict(content[name]) if expected.items() <= content.items() else {}
     except (ValueError, KeyError, TypeError, AttributeError):
         return {}
 
 
-def _sources(line: str) -> dict[str, Any]:
-    try:
-        content = json.loads(line)
-        return dict(content["sources"]) if content["by"] == _by() else {}
-    except (ValueError, KeyError, TypeError):
-        return {}
-
-
-def _restored(entry: Any) -> Source:
-    if isinstance(entry, Source):
-        return entry
-    definitions, imports, body, doc = entry
-    return Source(
-        tuple(
-            Definition(
-                tuple(names), meaning, tuple(mentions), tuple(late), tuple(Import(*each) for each in own), tuple(calls),
-                tuple(builds), tuple(bases), tuple(marks),
-            )
-            for names, meaning, mentions, late, own, calls, builds, bases, marks in definitions
-        ),
-        tuple(Import(*each) for each in imports),
-        tuple(body),
-        doc,
-    )  # fmt: skip
+def _restored(definitions: Any, imports: Any, body: Any, doc: str) -> Source:
+    parsed = (Definition(*each) for each in definitions)
+    restored = [each._replace(imports=[Import(*own) for own in each.imports]) for each in parsed]
+    return Source(restored, [Import(*each) for each in imports], body, doc)
 
 
 @lru_cache(maxsize=1)
@@ -162,10 +87,6 @@ def _by() -> str:
     """A key for what parses the files: Python's version, and the modules of this package."""
     code = b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
     return f"{platform.python_version()} {digest_of(code)}"
-
-
-Place = tuple[str, ...]
-Module = tuple[str, ...]
 
 
 class SourceTree:
@@ -184,7 +105,8 @@ class SourceTree:
         if memory:
             self.contents = {place: self.folder.joinpath(*place).read_bytes() for place in self.places}
         self._memory = Memory(memory, self.contents) if memory else None
-        self.modules = {_module_name(place): place for place in sorted(self.places, reverse=True) if _is_code(place)}
+        code = (place for place in sorted(self.places, reverse=True) if place[-1].endswith(".py"))
+        self.modules = {_module_name(place): place for place in code}
         self.folders = {place[:length] for place in self.places for length in range(1, len(place))}
         self.source = cache(self._source)
         self.runs = cache(self._runs)
@@ -200,22 +122,6 @@ class SourceTree:
         if self._memory is not None:
             self._memory.write()
 
-    def closure(self, roots: Sequence[Path | str], exclude: Collection[str]) -> list[Place]:
-        """The places of all files that the roots import."""
-        searched = self.searched(roots)
-        waiting = [module for root in roots for module in self.around(self.root(root))]
-        modules: set[Module] = set()
-        while waiting:
-            module = waiting.pop()
-            if module in modules or is_among(".".join(module), exclude):
-                continue
-            modules.add(module)
-            source = self.source(module)
-            own = (each for definition in source.definitions for each in definition.imports)
-            waiting.extend(other for each in (*source.imports, *own) for other in self.runs(module, each, searched))
-        places = (self.modules[module] for module in modules if module in self.modules)
-        return sorted(place for place in places if place[-1] != "__init__.py" or not self._source_at(place).empty)
-
     def searched(self, roots: Sequence[Path | str]) -> tuple[Place, ...]:
         """The folders that absolute imports are looked up in: Python also looks beside a script."""
         beside = {self.root(root)[:-1] for root in roots}
@@ -224,10 +130,6 @@ class SourceTree:
     def exists(self, module: Module) -> bool:
         """Whether there is such a module, or a folder that is one."""
         return module in self.modules or module in self.folders
-
-    def is_package(self, module: Module) -> bool:
-        """Whether it may have modules below it."""
-        return module in self.folders
 
     def named(self, module: Module, level: int, name: str, searched: tuple[Place, ...]) -> tuple[Module, ...]:
         """The modules inside the tree for which an import's name stands."""
@@ -261,7 +163,7 @@ class SourceTree:
             raise no_root(root, self.folder)
         return module
 
-    def _offers(self, module: Module) -> tuple[Import, ...]:
+    def _offers(self, module: Module) -> Sequence[Import]:
         """The names behind a lazy door: those of the stub beside an `__init__` with `lazy_loader.attach_stub`."""
         stub = (*module, "__init__.pyi")
         if stub not in self.places or module not in self.modules:
@@ -272,25 +174,23 @@ class SourceTree:
         return self._source_at(stub).imports
 
     def _runs(self, module: Module, each: Import, searched: tuple[Place, ...]) -> tuple[Module, ...]:
-        """The modules that an import runs; `y` of `from x import y` may be a module, or stand in one behind a door."""
-        modules: dict[Module, None] = {}
-        for other in self._partly_named(module, each, searched):
-            modules |= dict.fromkeys(self.around(other))
+        """The modules that an import runs; `y` of `from x import y` may be a module, or stand in one behind a door.
+
+        If the import fails, Python has run the packages that are there.
+        """
+        runs: dict[Module, None] = {}
+        name, inside = each.runs, self.named(module, each.level, each.runs, searched)
+        while name and not inside:
+            name = name.rpartition(".")[0]
+            inside = self.named(module, each.level, name, searched) if name or each.level else ()
+        for other in inside:
+            runs |= dict.fromkeys(self.around(other))
             if each.name:
-                modules |= dict.fromkeys(self.around((*other, each.name)))
+                runs |= dict.fromkeys(self.around((*other, each.name)))
                 for offered in self.offers(other):
                     if offered.bound == each.name:
-                        modules |= dict.fromkeys(self.runs(other, offered, ()))
-        return tuple(modules)
-
-    def _partly_named(self, module: Module, each: Import, searched: tuple[Place, ...]) -> tuple[Module, ...]:
-        """As `named`, of the longest part of the name that is there: Python runs the packages before it fails."""
-        parts = each.runs
-        modules = self.named(module, each.level, parts, searched)
-        while parts and not modules:
-            parts = parts.rpartition(".")[0]
-            modules = self.named(module, each.level, parts, searched) if parts or each.level else ()
-        return modules
+                        runs |= dict.fromkeys(self.runs(other, offered, ()))
+        return tuple(runs)
 
     def _source(self, module: Module) -> Source:
         """A parsed module; of a folder without `__init__` an empty one."""
@@ -307,10 +207,6 @@ class SourceTree:
 def no_root(root: Path | str, folder: Path) -> UserError:
     """The error where a root of a digest is not there."""
     return UserError(f"{root}: no such file, module or definition in {folder}; correct the script or entry.")
-
-
-def _is_code(place: Place) -> bool:
-    return place[-1].endswith(".py")
 
 
 def _module_name(place: Place) -> Module:

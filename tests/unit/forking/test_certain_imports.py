@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from brainfed.forking import server
+from brainfed.forking.server import HERE, certain_imports
 from brainfed.methods import METHODS, inpainter_of
-from brainfed.runtime.forking import server
-from brainfed.runtime.forking._imports import HERE, certain_imports
 
 
 def imports_of(tmp_path, text):

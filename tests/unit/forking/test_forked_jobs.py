@@ -12,12 +12,19 @@ from pathlib import Path
 
 import pytest
 
-from brainfed.runtime.forking import client
-from brainfed.runtime.forking._shell import BLOCKING, SHELL
-from brainfed.runtime.forking.server import most_nodes
+from brainfed.forking import client
+from brainfed.forking._shell import BLOCKING, SHELL
+from brainfed.forking.server import most_nodes
+from brainfed.runtime.jobs import _stopping
 from support.processes.awaited import HANGS_AFTER_S, until_true
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="jobs are forked on Linux alone")
+
+
+def test_the_shell_the_client_and_the_jobs_name_the_same_signals():
+    assert (client.PASSED_ON, client.STARTED_BY) == (_stopping.PASSED_ON, _stopping.STARTED_BY)
+    names = [number.name for number in client.PASSED_ON]
+    assert BLOCKING.partition("=")[2] == ",".join(name.removeprefix("SIG") for name in names)
 
 
 def owning():
@@ -61,7 +68,7 @@ def printed(job):
 
 
 def listens(name):
-    with socket.socket(socket.AF_UNIX) as trial:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as trial:
         return trial.connect_ex(client.address(name)) == 0
 
 
@@ -73,6 +80,10 @@ def processes_of(owner):
 
 def state(process):
     return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def parent(process):
+    return Path(f"/proc/{int(process)}/stat").read_text().rpartition(")")[2].split()[1]
 
 
 def is_running(process):
@@ -264,14 +275,14 @@ def test_a_job_is_paused_with_its_client(start):
 
 PAUSED_AT_ONCE = """
 import os, signal
-from brainfed.runtime.forking import client
+from brainfed.forking import client
 
 def begun(*_):
     os.kill(os.getpid(), signal.SIGTSTP)
     return True
 
-client._is_accepted, client._has_begun, client._number = (lambda *_: True), begun, (lambda _: 0)
-client._stop = lambda _: print("paused", flush=True)
+client._begun, client._answer = begun, lambda _: 0
+client._pass_on = lambda _, number: print("paused" if number == signal.SIGTSTP else number, flush=True)
 client._follow(None, "job.py")
 """
 
@@ -296,17 +307,17 @@ def test_a_signal_to_all_processes_leaves_the_jobs_to_their_clients(start, owner
 
 
 @pytest.mark.usefixtures("owner")
-def test_a_job_that_ends_while_its_node_is_busy_leaves_the_others_alone(start):
+def test_a_signal_that_comes_late_is_not_taken_for_the_end_of_a_job_or_another(start):
     text = "import os\nimport sys\nprint(os.getpid(), os.getppid(), flush=True)\nsys.stdin.read()\nprint('ended')\n"
     short, long = (start(text, stdin=subprocess.PIPE) for _ in range(2))
-    process, node = map(int, short.stdout.readline().split())
-    assert int(long.stdout.readline().split()[1]) == node
-    os.kill(node, signal.SIGSTOP)
+    process, keeper = map(int, short.stdout.readline().split())
+    assert int(long.stdout.readline().split()[1]) != keeper
+    os.kill(keeper, signal.SIGSTOP)
     short.stdin.close()
     until_true(lambda: not is_running(process))
     short.send_signal(signal.SIGTERM)
     time.sleep(0.3)
-    os.kill(node, signal.SIGCONT)
+    os.kill(keeper, signal.SIGCONT)
     short.stdin = None
     assert printed(short) == printed(long) == "ended\n"
 
@@ -339,10 +350,21 @@ def test_the_forking_process_ends_with_its_owner_and_lets_a_job_end(start, owner
 
 
 @pytest.mark.usefixtures("owner")
-def test_a_job_whose_node_is_killed_fails_with_a_sentence_and_goes_with_it(start):
-    job = start("import os\nimport time\nprint(os.getpid(), os.getppid(), flush=True)\ntime.sleep(3600)\n")
-    process, node = map(int, job.stdout.readline().split())
+def test_a_job_whose_node_is_killed_goes_on_and_the_next_is_forked_anew(start):
+    text = "import os\nimport sys\nimport numpy\nprint(os.getppid(), flush=True)\nsys.stdin.read()\nprint('ended')\n"
+    job = start(text, stdin=subprocess.PIPE)
+    node = int(parent(job.stdout.readline()))
     os.kill(node, signal.SIGKILL)
+    until_true(lambda: not is_running(node))
+    assert printed(start(LOADED)) == "True False\n"
+    assert printed(job) == "ended\n"
+
+
+@pytest.mark.usefixtures("owner")
+def test_a_job_whose_keeper_is_killed_fails_with_a_sentence_and_goes_with_it(start):
+    job = start("import os\nimport time\nprint(os.getpid(), os.getppid(), flush=True)\ntime.sleep(3600)\n")
+    process, keeper = map(int, job.stdout.readline().split())
+    os.kill(keeper, signal.SIGKILL)
     _, errors = job.communicate(timeout=HANGS_AFTER_S)
     assert job.returncode == 1
     assert "a helper process of this run was killed, perhaps because memory ran out; start the same command" in errors

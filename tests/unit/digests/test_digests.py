@@ -15,13 +15,13 @@ import lazy_loader
 import pytest
 
 import brainfed
+from brainfed.digests import SourceTree, code_digest
+from brainfed.digests._definitions import source_of
+from brainfed.digests._links import Links
 from brainfed.methods import METHODS, inpainter_of
 from brainfed.runtime import UserError
-from brainfed.runtime.records import SourceTree, code_digest, is_neutral
-from brainfed.runtime.records._digests import import_closure
-from brainfed.runtime.records._imported import NEUTRAL_MODULES
-from brainfed.runtime.records._links import Links
-from brainfed.runtime.records._source_tree import source_of
+from brainfed.runtime.records import NEUTRAL_MODULES, is_neutral
+from support.imports import import_closure
 
 SOURCES = {
     "scripts/train.py": "from brainfed.training import federated\nfederated.train()\n",
@@ -257,11 +257,11 @@ UNLIKE = [
     "a = lambda *b, **c: (yield)\ndel a[1:2, ::3]\nassert a, 'b'\n",
     "'a'\nglobal b\nfor c in d:\n    'text'\nelse:\n    pass\n",
 ]
-DIGEST_OF_UNLIKE = "b0b152297ea49317"
+DIGEST_OF_UNLIKE = "150d1f6f68710075"
 DIGESTS = """
 import json, sys
 from pathlib import Path
-from brainfed.runtime.records._source_tree import source_of
+from brainfed.digests._definitions import source_of
 print(json.dumps([source_of(text.encode(), Path("a.py")) for text in json.load(sys.stdin)]))
 """
 
@@ -290,7 +290,7 @@ def test_a_digest_does_not_depend_on_the_version_of_python():
 @pytest.mark.skipif(not other_interpreters(), reason="no other version of Python is on this machine")
 def test_other_versions_of_python_have_the_same_digests_of_our_code(tmp_path):
     (tmp_path / "lazy_loader").symlink_to(Path(lazy_loader.__file__).parent)
-    workflow = Path(__file__).resolve().parents[4] / "workflow"
+    workflow = Path(__file__).resolve().parents[3] / "workflow"
     files = sorted(workflow.rglob("*.py"))
     count = int(os.environ.get("BRAINFED_CASES", "40"))
     texts = UNLIKE + [file.read_text() for file in random.Random(0).sample(files, min(count, len(files)))]
@@ -308,12 +308,33 @@ def test_other_versions_of_python_have_the_same_digests_of_our_code(tmp_path):
         assert json.loads(run.stdout) == expected, interpreter
 
 
+@pytest.mark.parametrize(
+    ("text", "other"),
+    [
+        ("def f(a):\n    return a\n", "def f(a):\n    return 'a'\n"),
+        ("def f(a):\n    return a.b\n", "def f(a):\n    return 'a.b'\n"),
+        ("def f(*, a): ...\n", "def f(*, a=None): ...\n"),
+        ("f = {**g}\n", "f = {None: g}\n"),
+        ("f = f'{g}{h}'\n", "f = f'{g}h'\n"),
+        ("X = 1\nfrom math import pi as X\nf = X\n", "X = 1\nf = X\nfrom math import pi as X\n"),
+        ("from math import pi as X\nf = X\nX = 1\n", "f = X\nfrom math import pi as X\nX = 1\n"),
+        ("g = 1\nf = [(g, g := 2) for h in (1, 2)]\n", "g = 3\nf = [(g, g := 2) for h in (1, 2)]\n"),
+    ],
+)
+def test_what_looks_alike_has_digests_of_its_own(tmp_path, text, other):
+    digests = []
+    for content in (text, other):
+        (tmp_path / "one.py").write_text(content)
+        digests.append(code_digest("one:f", base=tmp_path))
+    assert digests[0] != digests[1]
+
+
 def test_empty_text_and_split_text_in_an_f_string_mean_the_same():
     assert parsed("f'{a}bc'") == parsed("f'{a}' 'b' f'c'") == parsed("f'{a:}bc'")
     assert parsed("f'{a}b{c}'") != parsed("f'{a}{c}b'")
 
 
-WORKFLOW = Path(__file__).resolve().parents[4] / "workflow"
+WORKFLOW = Path(__file__).resolve().parents[3] / "workflow"
 SHARDS = {"series.shards"}
 READS = SHARDS | {"scans.region_table", "series.arrays", "series.roi_series", "series.text"}
 EXTRACTS = SHARDS | {

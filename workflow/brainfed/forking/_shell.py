@@ -1,17 +1,16 @@
-"""The shell that jobs start in, as a resource of their rules: it has a forking process run their scripts."""
+"""The shell that jobs start in, as a resource of their rules: it has a node fork their scripts."""
 
 import os
 import re
 import secrets
 import subprocess
 import sys
-from collections.abc import Iterator
 from functools import cache, wraps
 from pathlib import Path
 from typing import Any
 
+from brainfed.forking import client
 from brainfed.runtime import UserError, borrowed
-from brainfed.runtime.forking import client
 
 NAME = re.compile(r"\d+-\w+")
 SHELL = Path(__file__).with_name("job-shell")
@@ -53,7 +52,7 @@ def job_shell(forks: bool = True) -> str:
         )
     if name == client.OFF or not forks or not _has_descriptors() or not _measures_forked_jobs():
         os.environ[client.VARIABLE] = client.OFF
-    # The variable names a process whose end is the end of the forking process: this one, or that of an outer run.
+    # The variable names a process whose end is the end of the server: this one, or that of an outer run.
     elif not name or not Path("/proc", client.owner_of(name)).exists():
         os.environ[client.VARIABLE] = f"{os.getpid()}-{secrets.token_hex(8)}"
     os.environ[PYTHON] = sys.executable
@@ -78,16 +77,9 @@ def _can_block() -> bool:
         return False
 
 
-# What Snakemake measures of a job (`benchmark:`), where it is forked from a process that Snakemake did not start.
-
-
 @cache
 def _measures_forked_jobs() -> bool:
-    """Whether Snakemake counts the process of a forked job among the children of its client, from now on.
-
-    A client has no others, so Snakemake need not look for them: it would read the state of every process of the machine
-    twice a second.
-    """
+    """Whether Snakemake (`benchmark:`) counts a forked job among the children of its client, from now on."""
     timer = borrowed(
         "snakemake.benchmark:BenchmarkTimer.__init__",
         ("self", "pid", "bench_record", "interval"),
@@ -101,35 +93,19 @@ def _measures_forked_jobs() -> bool:
     def watch(self: Any, *arguments: Any, **options: Any) -> None:
         theirs(self, *arguments, **options)
         children = self.main.children
-
-        def with_forked(recursive: bool = False) -> list[Any]:
-            own = list(_jobs_of(self.main.pid))
-            if own:
-                return own
-            started = children(recursive=recursive)
-            return [*started, *(job for each in started for job in _jobs_of(each.pid))]
-
-        self.main.children = with_forked
+        self.main.children = lambda recursive=False: _job_of(self.main.pid) or children(recursive=recursive)
 
     timer.__init__ = watch
     return True
 
 
-def _jobs_of(pid: int) -> Iterator[Any]:
+def _job_of(client_process: int) -> list[Any]:
     """The process that runs the script of a client, and its descendants; of any other process, none."""
     import psutil
 
     try:
-        called = Path(f"/proc/{pid}/comm").read_text(encoding="utf-8")
-    except OSError:
-        return
-    number = called.removeprefix(client.NAMED).strip()
-    waiting = [int(number)] if called.startswith(client.NAMED) and number.isdecimal() else []
-    while waiting:
-        process = waiting.pop()
-        try:
-            yield psutil.Process(process)
-            for thread in Path(f"/proc/{process}/task").iterdir():
-                waiting += map(int, (thread / "children").read_text(encoding="ascii").split())
-        except (psutil.NoSuchProcess, OSError):
-            continue
+        called = re.fullmatch(rf"{client.NAMED}(\d+)\n", Path(f"/proc/{client_process}/comm").read_text("utf-8"))
+        job = psutil.Process(int(called[1])) if called else None
+        return [job, *job.children(recursive=True)] if job else []
+    except (psutil.NoSuchProcess, OSError):
+        return []

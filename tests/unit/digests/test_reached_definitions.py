@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from brainfed.runtime.records import SourceTree, code_digest
-from brainfed.runtime.records._digests import import_closure
+from brainfed.digests import SourceTree, code_digest
+from support.imports import import_closure
 
 SCRIPT = "scripts/run.py"
 # A stand-in for the library of this name: it imports what the stub offers when it is asked for.

@@ -15,8 +15,6 @@ from brainfed.runtime import UserError
 from brainfed.runtime.devices import JOBS_PER_GPU
 from brainfed.runtime.jobs._stopping import PASSED_ON
 
-# Memory that has run out: how it is recognised, and the settings that make a job smaller.
-#
 # The kernel's own OOM killer sends SIGKILL, which a job cannot report; SLURM then reports OUT_OF_MEMORY.
 
 PHRASES = (

@@ -124,13 +124,17 @@ class Job:
 
         The seconds count all processes with rounds in the result, the memory this process alone.
         """
-        measured = {"seconds": round(self.seconds(), 3), "peak_memory_mb": round(_peak_memory(), 1)}
-        if self.device == "cpu":
-            return measured | {"device": "cpu"}
-        import torch
+        measured: dict[str, float | str] = {
+            "seconds": round(self.seconds(), 3),
+            "peak_memory_mb": round(_peak_memory(), 1),
+            "device": self.device,
+        }
+        if self.device != "cpu":
+            import torch
 
-        described = f"{self.device} ({torch.cuda.get_device_name(self.device)})"
-        return measured | {"device": described, "peak_gpu_memory_mb": round(peak_gpu_memory(), 1)}
+            measured["device"] = f"{self.device} ({torch.cuda.get_device_name(self.device)})"
+            measured["peak_gpu_memory_mb"] = round(peak_gpu_memory(), 1)
+        return measured
 
 
 @contextmanager

@@ -24,7 +24,6 @@ from brainfed.runtime._errors import UserError
 
 Append = Callable[[str, NDArray[Any]], None]
 
-
 METADATA_KEY = "brainfed"
 KINDS = {
     "uint64": "U64",
@@ -42,6 +41,7 @@ KINDS = {
 }
 """Type -> its name in a safetensors header, in the order in which safetensors writes arrays: by type, then by name."""
 ALIGNMENT = 8
+"""Bytes of the length (little-endian) with which a file begins; its header in JSON and its arrays follow."""
 FORMULA = "=+-@\t\r"
 """First characters of text that a spreadsheet runs as a formula."""
 MINUS_NAME = re.compile(r"-[^\W\d][\w .-]*")
@@ -83,10 +83,13 @@ def atomic(path: str | Path, size: int = 0) -> Iterator[Path]:
         remove_left_over(target)
         try:
             yield temporary
-            _synchronise(temporary)
+            with temporary.open("rb") as file:
+                os.fsync(file.fileno())
         finally:
             written = temporary.stat().st_size if temporary.exists() else 0
-        temporary.chmod(0o666 & ~_umask())
+        mask = os.umask(0o022)
+        os.umask(mask)
+        temporary.chmod(0o666 & ~mask)
         os.replace(temporary, target)
     except Exception as error:
         temporary.unlink(missing_ok=True)
@@ -95,20 +98,6 @@ def atomic(path: str | Path, size: int = 0) -> Iterator[Path]:
         raise
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def _synchronise(path: Path) -> None:
-    file = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)
-
-
-def _umask() -> int:
-    mask = os.umask(0o022)
-    os.umask(mask)
-    return mask
 
 
 def canonical_json(value: Any) -> str:
@@ -187,20 +176,26 @@ def writing_blocks(
 
 def read_arrays(path: str | Path, names: Sequence[str] | None = None) -> ArrayFile:
     """Read all arrays, or those in `names`; a missing or damaged file is a `UserError`."""
+    with _opened(path) as file:
+        keys = set(file.keys())
+        wanted = sorted(keys) if names is None else list(names)
+        absent = [name for name in wanted if name not in keys]
+        if absent:
+            raise UserError(
+                f"{path}: expected the arrays {wanted}, {absent} are missing; delete the file and run again."
+            )
+        arrays = {name: file.get_tensor(name) for name in wanted}
+        metadata = json.loads((file.metadata() or {}).get(METADATA_KEY, "{}"))
+    return ArrayFile(arrays, metadata)
+
+
+@contextmanager
+def _opened(path: str | Path) -> Iterator[Any]:
     try:
         with safe_open(str(path), framework="numpy") as file:
-            keys = set(file.keys())
-            wanted = sorted(keys) if names is None else list(names)
-            absent = [name for name in wanted if name not in keys]
-            if absent:
-                raise UserError(
-                    f"{path}: expected the arrays {wanted}, {absent} are missing; delete the file and run again."
-                )
-            arrays = {name: file.get_tensor(name) for name in wanted}
-            metadata = json.loads((file.metadata() or {}).get(METADATA_KEY, "{}"))
+            yield file
     except (OSError, SafetensorError) as error:
         raise UserError(f"{path}: not a whole safetensors file ({error}); delete it and run again.") from error
-    return ArrayFile(arrays, metadata)
 
 
 def below(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
@@ -291,10 +286,6 @@ def _without_formula(cell: Any) -> Any:
 # Arrays of an artefact without a copy in memory: pages of the file are read when they are used.
 
 DTYPES = {"F32": np.float32, "F64": np.float64, "I64": np.int64}
-LENGTH_BYTES = 8
-"""A safetensors file is the length of its header (little-endian), the header in JSON, the arrays."""
-METADATA = "__metadata__"
-"""The one name in a header that is no array."""
 
 
 def map_array(path: Path | str, name: str) -> ArrayFile:
@@ -304,11 +295,12 @@ def map_array(path: Path | str, name: str) -> ArrayFile:
         UserError: the file is missing, damaged or without that array.
     """
     metadata = read_arrays(path, []).metadata
-    length, headers = _header(path)
-    header = headers.get(name)
+    with Path(path).open("rb") as file:
+        length = int.from_bytes(file.read(ALIGNMENT), "little")
+        header = json.loads(file.read(length)).get(name)
     if header is None or header["dtype"] not in DTYPES or 0 in header["shape"]:
         return read_arrays(path, [name])
-    offset = LENGTH_BYTES + length + header["data_offsets"][0]
+    offset = ALIGNMENT + length + header["data_offsets"][0]
     mapped = np.memmap(path, DTYPES[header["dtype"]], mode="r", offset=offset, shape=tuple(header["shape"]))
     return ArrayFile({name: np.asarray(mapped)}, metadata)
 
@@ -319,16 +311,8 @@ def array_shapes(path: Path | str) -> dict[str, tuple[int, ...]]:
     Raises:
         UserError: the file is missing or damaged.
     """
-    read_arrays(path, [])
-    _, headers = _header(path)
-    return {name: tuple(array["shape"]) for name, array in sorted(headers.items()) if name != METADATA}
-
-
-def _header(path: Path | str) -> tuple[int, dict[str, Any]]:
-    """Length of the header in bytes, and the header."""
-    with Path(path).open("rb") as file:
-        length = int.from_bytes(file.read(LENGTH_BYTES), "little")
-        return length, json.loads(file.read(length))
+    with _opened(path) as file:
+        return {name: tuple(file.get_slice(name).get_shape()) for name in sorted(file.keys())}
 
 
 # Short names of array types for signatures.

@@ -1,4 +1,8 @@
-"""The state after the last finished round, with which a killed job resumes, and how a method's job runs."""
+"""The state after the last finished round, with which a killed job resumes, and how a method's job runs.
+
+The file lies beside the job's output, hidden and undeclared: Snakemake neither waits for it nor deletes it. Its name
+holds the digest of everything that the state depends on (settings, code, inputs): no other job resumes from it.
+"""
 
 import hashlib
 import logging
@@ -21,12 +25,6 @@ from brainfed.runtime import (
     read_arrays,
     write_arrays,
 )
-
-# The state after the last finished round, kept beside a job's output so that a killed job resumes.
-#
-# The file is hidden and undeclared: Snakemake neither waits for it nor deletes it. Its name holds the digest
-# of everything that the state depends on (settings, code, inputs), so a state is never resumed by a
-# different job.
 
 SUFFIX = ".checkpoint"
 FIELDS = {"key", "round", "seconds", "metadata"}
@@ -74,7 +72,7 @@ class Checkpoint:
             logger.warning("the state after round %d is not kept: %s", round + 1, error)
             return
         for other in _of_same_output(self.path):
-            if _digest(other.name) != _digest(self.path.name):
+            if _parse(other.name) != _parse(self.path.name):
                 other.unlink(missing_ok=True)
 
     def load(self, unit: str = "round", of: int = 0) -> tuple[int, dict[str, NDArray[Any]], dict[str, Any]] | None:
@@ -109,7 +107,7 @@ class Checkpoint:
             return 0.0
         seconds = [0.0]
         for path in _of_same_output(self.path):
-            if _digest(path.name) == _digest(self.path.name) and path.name.endswith(SUFFIX):
+            if _parse(path.name) == _parse(self.path.name) and path.name.endswith(SUFFIX):
                 # `load` warns of a damaged file and ignores it.
                 with suppress(UserError):
                     seconds.append(float(read_arrays(path, ()).metadata.get("seconds", 0)))
@@ -141,24 +139,15 @@ def inputs_digest(params: Mapping[str, Any], files: Iterable[Path | str]) -> str
 
 def _of_same_output(path: Path) -> set[Path]:
     """The checkpoints of the same output beside `path`, and half-written ones of killed jobs."""
-    output = _output(path.name)
+    output, _ = _parse(path.name)
     files = path.parent.glob(f"*{SUFFIX}*") if output else ()
-    return {file for file in files if _output(file.name) == output and not being_written(file)}
+    return {file for file in files if _parse(file.name)[0] == output and not being_written(file)}
 
 
-def _output(name: str) -> str:
-    """The output that a checkpoint, whole (`.NAME.DIGEST.checkpoint`) or half-written, was made for."""
-    return match["output"] if (match := _parse(name)) else ""
-
-
-def _digest(name: str) -> str:
-    """The digest in a checkpoint's name, without the part."""
-    return match["digest"] if (match := _parse(name)) else ""
-
-
-def _parse(name: str) -> re.Match[str] | None:
-    pattern = rf"(\.?)\.(?P<output>.+)\.(?P<digest>[^.-]+)(-[^.]+)?{re.escape(SUFFIX)}(\..+\.part)?"
-    return re.fullmatch(pattern, name)
+def _parse(name: str) -> tuple[str, str]:
+    """The output and the digest in a checkpoint's name, whole (`.NAME.DIGEST-PART.checkpoint`) or half-written."""
+    match = re.fullmatch(rf"\.?\.(.+)\.([^.-]+)(?:-[^.]+)?{re.escape(SUFFIX)}(?:\..+\.part)?", name)
+    return (match[1], match[2]) if match else ("", "")
 
 
 # How a method job runs: device, precision, checkpoint, progress.

@@ -46,15 +46,11 @@ STOPPED = "stopped by %s before the end; the same command goes on from the last 
 logger = logging.getLogger(__name__)
 
 
-class NamedList(Protocol):
-    """Snakemake's lists whose items may have names."""
+class NamedFiles(Protocol):
+    """Snakemake's lists of files: each by its name, and all in the order of the rule."""
 
     def get(self, key: str, default: Any = None) -> Any:
-        """The item of that name."""
-
-
-class NamedFiles(NamedList, Protocol):
-    """Snakemake's lists of files: each by its name, and all in the order of the rule."""
+        """The file or files of that name, if there is one."""
 
     def __getattr__(self, name: str) -> Any:
         """The file or files of that name."""
@@ -131,9 +127,12 @@ class Job:
         measured: dict[str, float | str] = {
             "seconds": round(self.seconds(), 3),
             "peak_memory_mb": round(_peak_memory(), 1),
-            "device": _described(self.device),
+            "device": self.device,
         }
         if self.device != "cpu":
+            import torch
+
+            measured["device"] = f"{self.device} ({torch.cuda.get_device_name(self.device)})"
             measured["peak_gpu_memory_mb"] = round(peak_gpu_memory(), 1)
         return measured
 
@@ -160,7 +159,7 @@ def run_job(
         smaller: rule and entry point -> how to make the job smaller, for one whose memory has run out.
     """
     log = snakemake.log[0] if len(snakemake.log) else None
-    given, rule = _given(snakemake), _rule(snakemake)
+    given, rule = _given_and_rule(snakemake)
     threads = int(given.get("threads", 1))
     try:
         with watched(rule, log) as end_watch, stoppable(partial(_end_at_once, end_watch=end_watch)):
@@ -177,8 +176,7 @@ def run_job(
                 progress = Progress(name_of(getattr(snakemake, "wildcards", {})))
                 with using_cuda(leased.uuids):
                     yield Job(leased, time.monotonic(), threads, SimpleNamespace(**given), progress)
-            edited = edited_code(is_neutral)
-            if edited:
+            if edited := edited_code(is_neutral):
                 logger.warning(
                     "the workflow's code, or its list in .snakemake, was edited during this run; the next start "
                     "computes this result again"
@@ -195,17 +193,15 @@ def run_job(
         # A library in Rust panics where it gets no thread, with an exception that is no Exception.
         if not isinstance(error, Exception) and not is_out_of_memory(error):
             raise
-        logger.error("%s", _error_message(error, snakemake, log, smaller), exc_info=_is_bug(error))
+        # A mistake of the program needs its traceback.
+        is_bug = not (isinstance(error, UserError) or is_full(error) or is_out_of_memory(error))
+        logger.error("%s", _error_message(error, snakemake, log, smaller), exc_info=is_bug)
         raise SystemExit(1) from None
 
 
-def _given(snakemake: SnakemakeScript) -> dict[str, Any]:
-    """The rule's parameters by name."""
-    return dict(snakemake.params.get("given", {}))
-
-
-def _rule(snakemake: SnakemakeScript) -> str:
-    return str(getattr(snakemake, "rule", "this job"))
+def _given_and_rule(snakemake: SnakemakeScript) -> tuple[dict[str, Any], str]:
+    """The rule's parameters by name, and its name."""
+    return dict(snakemake.params.get("given", {})), str(getattr(snakemake, "rule", "this job"))
 
 
 def _open_log(log: str | None) -> None:
@@ -238,22 +234,17 @@ def _refused_thread() -> RuntimeError | None:
     return None
 
 
-def _is_bug(error: BaseException) -> bool:
-    """Whether an error is a mistake of the program, which needs its traceback."""
-    return not (isinstance(error, UserError) or is_full(error) or is_out_of_memory(error))
-
-
 def _error_message(
     error: BaseException, snakemake: SnakemakeScript, log: str | None, smaller: Callable[[str, str], str]
 ) -> str:
     if isinstance(error, UnusableGpuError):
         return str(error)
+    given, rule = _given_and_rule(snakemake)
     # A reader that ran out of memory reports its file as damaged.
     for cause in (error, error.__cause__):
         if cause is not None and is_out_of_memory(cause):
-            rule, entry = _rule(snakemake), str(_given(snakemake).get("entry", ""))
             asked = int(snakemake.resources.get("mem_mb", 0))
-            return out_of_memory(cause, rule, smaller(rule, entry), _peak_memory(), asked)
+            return out_of_memory(cause, rule, smaller(rule, str(given.get("entry", ""))), _peak_memory(), asked)
     if isinstance(error, UserError):
         return str(error)
     if is_full(error):
@@ -297,11 +288,3 @@ def _peak_memory() -> float:
                 return int(line.split()[1]) / 1024
     unit = 1024**2 if platform.system() == "Darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
-
-
-def _described(device: str) -> str:
-    if device == "cpu":
-        return device
-    import torch
-
-    return f"{device} ({torch.cuda.get_device_name(device)})"

@@ -15,8 +15,6 @@ from brainfed.runtime import UserError
 from brainfed.runtime.devices import JOBS_PER_GPU
 from brainfed.runtime.jobs._stopping import PASSED_ON
 
-# Memory that has run out: how it is recognised, and the settings that make a job smaller.
-#
 # The kernel's own OOM killer sends SIGKILL, which a job cannot report; SLURM then reports OUT_OF_MEMORY.
 
 PHRASES = (
@@ -51,7 +49,9 @@ def out_of_memory(error: BaseException, rule: str, smaller: str, peak: float, as
         peak: its largest resident memory, MiB.
         asked: the `mem_mb` that it asked for; 0 where none is known.
     """
-    words = _first_words(error)
+    # The library's first two sentences, which name the amount that it asked for.
+    first = (str(error).splitlines() or [type(error).__name__])[0]
+    words = ", ".join(first.split(". ")[:2]).rstrip(".")[:200]
     if type(error).__name__ == "OutOfMemoryError" or CUDA.search(str(error)):
         return (
             f"{rule}: the GPU's memory has run out ({words}); make the job smaller by {smaller}, "
@@ -67,12 +67,6 @@ def out_of_memory(error: BaseException, rule: str, smaller: str, peak: float, as
         "(--cores 1, or a limit for all of them together, in MB: --resources gpu=N mem_mb=N), give the job more where "
         f"a cluster limits it (--set-resources {rule}:mem_mb={more}), or make it smaller by {smaller}, {AGAIN}"
     )
-
-
-def _first_words(error: BaseException) -> str:
-    """The library's first two sentences, which name the amount that it asked for."""
-    first = (str(error).splitlines() or [type(error).__name__])[0]
-    return ", ".join(first.split(". ")[:2]).rstrip(".")[:200]
 
 
 # Limits of a job's address space and threads (`ulimit -v`, `-d`, `-u`), which libraries do not survive.

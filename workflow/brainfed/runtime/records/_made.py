@@ -295,11 +295,8 @@ def read(output: str | Path) -> Made | None:
 def record_of(output: str | Path) -> Made | None:
     """The record of the job that wrote a file, as its first output or another; None where there is none."""
     path = Path(output)
-    own = read(path)
-    if own is not None:
+    if (own := read(path)) is not None or not path.parent.is_dir():
         return own
-    if not path.parent.is_dir():
-        return None
     beside = _records_in(path.parent, path.parent.stat().st_mtime_ns)
     return next((made for made in beside if str(path) in made.outputs), None)
 

@@ -78,7 +78,7 @@ def test_a_script_is_told_from_other_commands(command, expected):
         ("echo one > f; echo two >> f; cat f", "one\ntwo\n"),
         ("cd sub && pwd -P | sed s,.*/,,", "sub\n"),
         ("cat <<END\nit's $((1 + 1))\nEND", "it's 2\n"),
-        ("grep SigIgn /proc/self/status", "SigIgn:\t0000000000000000\n"),
+        ("grep SigIgn /proc/self/status", None),  # What this process ignores, as in bash.
         ("greeting='good day'; {python} 'a script.py'", "good day None\n"),
         ("export greeting='good day'; {python} 'a script.py'", "good day good day\n"),
     ],
@@ -92,6 +92,8 @@ def test_other_commands_run_in_bash_as_they_are(tmp_path, command, expected, blo
         command.replace("{python}", sys.executable), shell=True, executable=shell, cwd=tmp_path, env=environment,
         capture_output=True, text=True, check=False,
     )  # fmt: skip
+    if expected is None:
+        expected = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True).stdout
     assert (done.returncode, done.stdout) == (0, expected), done.stderr
 
 

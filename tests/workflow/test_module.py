@@ -185,3 +185,15 @@ def test_a_snakefile_that_is_no_file_of_the_clone_is_refused_with_one_sentence(
     code, said = planned(forked, write_host(place, "remote", snakefile=remote))
     assert code != 0
     assert f"write {place / CLONE}/workflow/Snakefile" in said
+
+
+def test_the_snakefile_of_another_clone_is_refused_before_a_job_imports_the_installed_one(
+    place: Path, forked: ForkedCommands
+) -> None:
+    """Snakemake puts the folder of a workflow first, so its rules find the package beside it; jobs do not."""
+    copy_workflow(place / "other")
+    host = write_host(place, "host of another", snakefile='"../other/workflow/Snakefile"')
+    code, said = planned(forked, host)
+    assert code != 0
+    assert f"imports brainfed from {place / CLONE}/workflow/brainfed, not from this workflow" in said
+    assert f"Snakefile: {place / CLONE}/workflow/Snakefile." in said

@@ -6,6 +6,7 @@ import re
 import sys
 from dataclasses import asdict
 from functools import cache
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 from snakemake.cli import get_argument_parser
@@ -28,11 +29,16 @@ if not isinstance(workflow.current_basedir, os.PathLike):
 BASE = Path(workflow.current_basedir).parent
 IS_MODULE = Path(workflow.basedir).resolve() != BASE.resolve()
 
-if Path(brainfed.__file__).resolve().parents[1] != BASE.resolve():
-    raise WorkflowError(
-        f"Python imports brainfed from {Path(brainfed.__file__).parent}, not from this workflow; "
-        "run `make install` here and activate this .venv."
-    )
+# Snakemake puts the folder of a workflow first, and this process finds the package there. Jobs look elsewhere.
+KEPT = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+ELSEWHERE = [folder for folder in sys.path if folder in KEPT or Path(folder).resolve() != BASE.resolve()]
+OF_JOBS = PathFinder.find_spec("brainfed", ELSEWHERE)
+for imported in (brainfed.__file__, OF_JOBS.origin if OF_JOBS else brainfed.__file__):
+    if Path(imported).resolve().parents[1] != BASE.resolve():
+        raise WorkflowError(
+            f"Python imports brainfed from {Path(imported).parent}, not from this workflow, {BASE}; run `make install` "
+            f"here and activate this .venv, or name the other's Snakefile: {Path(imported).parents[1] / 'Snakefile'}."
+        )
 
 from brainfed.cohort.phenotype import ALL, FIELDS
 from brainfed.cohort.sources import FOLDER, list_cohort

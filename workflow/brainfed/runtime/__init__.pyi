@@ -13,8 +13,9 @@ from ._artefacts import (
 from ._logs import PROGRESS, configure, Progress
 from ._provenance import versions, imported_versions, borrowed, machine, file_digest
 from ._score_kinds import ScoreKind, THRESHOLD, COMPLEMENT, SCORE, SCORE_OF, score_columns, predicted_classes
+from ._seeded import seeded
 from ._settings import setting, restore, flat_settings, resolve, Precision, PRECISION_DESCRIPTION
-from ._streams import Streams, seeded
+from ._streams import Streams
 
 __all__ = [
     "IntArray", "BoolArray", "Float32", "Float64", "FloatArray",
@@ -27,6 +28,7 @@ __all__ = [
     "PROGRESS", "configure", "Progress",
     "versions", "imported_versions", "borrowed", "machine", "file_digest",
     "ScoreKind", "THRESHOLD", "COMPLEMENT", "SCORE", "SCORE_OF", "score_columns", "predicted_classes",
+    "seeded",
     "setting", "restore", "flat_settings", "resolve", "Precision", "PRECISION_DESCRIPTION",
-    "Streams", "seeded",
+    "Streams",
 ]

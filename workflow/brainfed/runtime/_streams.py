@@ -6,15 +6,9 @@ same numbers, whatever else either of them draws, and in whatever order the jobs
 
 import hashlib
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
-
-if TYPE_CHECKING:
-    import torch
 
 PROTECTIVE = frozenset({"weight-noise", "privacy-noise", "poisson"})
 """Purposes of streams that protect subjects: their key suffices to subtract the noise."""
@@ -44,20 +38,3 @@ class Streams:
     def numpy(self, purpose: str, *parts: int | str) -> np.random.Generator:
         """A numpy generator for one purpose."""
         return np.random.Generator(np.random.PCG64(self.key(purpose, *parts)))
-
-
-@contextmanager
-def seeded(key: int, device: "torch.device | None" = None) -> Iterator[None]:
-    """Let torch draw from this key in the body, on the CPU and on `device`; restore its former state afterwards.
-
-    For torch's own draws: initial weights of its layers, dropout in their forward passes. `torch.manual_seed` seeds
-    every GPU too. Before any GPU is used it keeps a stack trace for each call instead, which takes longer than the
-    draws of a small layer, and whose memory is never freed.
-    """
-    import torch  # Plans and jobs without networks draw, too.
-
-    on_cpu = device is None or device.type == "cpu"
-    with torch.random.fork_rng([] if on_cpu else [device]):
-        seed = torch.default_generator.manual_seed if on_cpu else torch.manual_seed
-        seed(key)
-        yield

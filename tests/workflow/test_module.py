@@ -197,3 +197,12 @@ def test_the_snakefile_of_another_clone_is_refused_before_a_job_imports_the_inst
     assert code != 0
     assert f"imports brainfed from {place / CLONE}/workflow/brainfed, not from this workflow" in said
     assert f"Snakefile: {place / CLONE}/workflow/Snakefile." in said
+
+
+def test_a_clone_in_a_folder_of_the_packages_name_beside_the_host_is_found(place: Path) -> None:
+    """Python searches the folder of the host, too, where `brainfed` is the clone and not the package."""
+    host = write_host(place, "host with a clone", snakefile='"brainfed/workflow/Snakefile"')
+    (host / "brainfed").symlink_to(place / CLONE)
+    command = [place / CLONE / ".venv" / "bin" / "python", "-m", "snakemake", "-n"]
+    done = subprocess.run(command, cwd=host, env=os.environ | ALONE, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -33,7 +33,7 @@ IS_MODULE = Path(workflow.basedir).resolve() != BASE.resolve()
 KEPT = os.environ.get("PYTHONPATH", "").split(os.pathsep)
 ELSEWHERE = [folder for folder in sys.path if folder in KEPT or Path(folder).resolve() != BASE.resolve()]
 OF_JOBS = PathFinder.find_spec("brainfed", ELSEWHERE)
-for imported in (brainfed.__file__, OF_JOBS.origin if OF_JOBS else brainfed.__file__):
+for imported in (brainfed.__file__, (OF_JOBS and OF_JOBS.origin) or brainfed.__file__):
     if Path(imported).resolve().parents[1] != BASE.resolve():
         raise WorkflowError(
             f"Python imports brainfed from {Path(imported).parent}, not from this workflow, {BASE}; run `make install` "

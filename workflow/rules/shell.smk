@@ -7,7 +7,9 @@ from brainfed.runtime.jobs import require_room
 
 try:
     from brainfed.forking import job_shell
-except ImportError:  # The package can be deleted: jobs then start in Snakemake's own shell.
+except ModuleNotFoundError as error:  # The package can be deleted: jobs then start in Snakemake's own shell.
+    if error.name != "brainfed.forking":
+        raise
     job_shell = lambda forks: None
 
 # `job_needs` gives it to every rule with a script, as the resource `shell_exec`: a prefix would act on all rules,

@@ -1,6 +1,8 @@
 """The shell that jobs start in."""
 
 import os
+import signal
+import socket
 import subprocess
 import sys
 
@@ -101,3 +103,21 @@ def test_other_commands_run_in_bash_as_they_are(tmp_path, command, expected, blo
 def test_a_command_that_fails_in_the_middle_fails_the_job(command):
     done = subprocess.run(command, shell=True, executable=job_shell(), capture_output=True, text=True, check=False)
     assert done.returncode != 0 and "on" not in done.stdout.split()
+
+
+def test_a_signal_ends_the_wait_for_a_server_that_does_not_answer(tmp_path):
+    """The script, which hears the signal, takes the place of the client."""
+    shell = job_shell()
+    name = f"{os.getpid()}-silent{os.urandom(4).hex()}"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+        listener.bind(client.address(name))
+        listener.listen()
+        script = tmp_path / "script.py"
+        script.write_text("import time\ntime.sleep(3600)\n")
+        command = [str(shell), "-c", f"{sys.executable} {script}"]
+        with subprocess.Popen(command, env=os.environ | {client.VARIABLE: name}) as waiting:
+            connection, _ = listener.accept()
+            with connection:
+                assert connection.recv(client.LONGEST)
+                waiting.terminate()
+                assert waiting.wait(600) == -signal.SIGTERM

@@ -77,7 +77,10 @@ def _kept(client: socket.socket) -> tuple[bytes, list[int]]:
     it ends as a whole with its client.
     """
     client.settimeout(WORDS_S)
-    words, streams, flags, _ = socket.recv_fds(client, LONGEST, 3)
+    try:
+        words, streams, flags, _ = socket.recv_fds(client, LONGEST, 3)
+    except OSError:
+        os._exit(1)
     client.settimeout(None)
     keeper = os.getpid()
     process = _fork() if len(streams) == 3 and not flags & socket.MSG_TRUNC else None

@@ -10,7 +10,15 @@ can be passed on, or the script hears them. A script of a job of ours begins wit
 and takes what has waited when its own handlers stand: its imports would turn an interrupt into errors of their own.
 """
 
+if __name__ == "__main__":  # Before anything else, as an interrupt in an import is printed and forgotten.
+    import _signal  # type: ignore[import-not-found]
+
+    _signal.pthread_sigmask(
+        _signal.SIG_BLOCK, (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP, _signal.SIGQUIT, 10, 12)
+    )
+
 import os
+import select
 import signal
 import socket
 import struct
@@ -24,8 +32,8 @@ STARTED_BY = "BRAINFED_STARTED_BY"
 PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 TAKES_SIGNALS = b"from brainfed.scripting import job"
 """In the script of a job of ours."""
-PATIENCE_S, AGAIN_S = 5.0, 0.02
-"""For a server to listen; between two tries."""
+PATIENCE_S, AGAIN_S, LOOK_S = 5.0, 0.02, 0.1
+"""For a server to listen; between two tries; between two looks for a signal while it has not answered."""
 LONGEST = 1 << 18
 """Bytes of a message: more than the system sends by default."""
 NUMBER = struct.Struct("i")
@@ -178,9 +186,14 @@ def _begun(server: socket.socket, script: str) -> int | None:
         searched = os.pathsep.join(os.path.abspath(folder) for folder in paths.split(os.pathsep)) if paths else ""
         words = [script, os.getcwd(), str(umask), ignored, *map("=".join, variables.items())]
         server.sendall(os.fsencode(f"{script}\0{searched}"))
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, LONGEST)
         socket.send_fds(server, [os.fsencode("\0".join(words))], [0, 1, 2])
     except OSError:
         return None
+    # A server may not answer. A signal that waits is then heard by the script, which this process becomes.
+    while not select.select([server], [], [], LOOK_S)[0]:
+        if signal.sigpending().intersection(PASSED_ON):
+            return None
     return _answer(server)
 
 

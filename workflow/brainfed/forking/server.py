@@ -52,7 +52,8 @@ def main() -> None:
     os.chdir("/")
     listener.listen(128)
     for module in FIRST:
-        importlib.import_module(module)
+        with suppress(ImportError):
+            importlib.import_module(module)
     first, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     if os.fork():
         its.close()

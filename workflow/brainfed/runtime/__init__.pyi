@@ -11,10 +11,10 @@ from ._artefacts import (
     read_tables, write_text, write_json, read_json, write_tsv, map_array, array_shapes,
 )
 from ._logs import PROGRESS, configure, Progress
-from ._provenance import versions, imported_versions, borrowed, machine, file_digest
+from ._provenance import versions, imported_versions, machine, file_digest
 from ._score_kinds import ScoreKind, THRESHOLD, COMPLEMENT, SCORE, SCORE_OF, score_columns, predicted_classes
 from ._seeded import seeded
-from ._settings import setting, restore, flat_settings, resolve, Precision, PRECISION_DESCRIPTION
+from ._settings import setting, restore, flat_settings, resolve, borrowed, Precision, PRECISION_DESCRIPTION
 from ._streams import Streams
 
 __all__ = [
@@ -26,9 +26,9 @@ __all__ = [
     "ArrayFile", "atomic", "canonical_json", "write_arrays", "writing_blocks", "read_arrays", "below", "write_table",
     "read_table", "read_tables", "write_text", "write_json", "read_json", "write_tsv", "map_array", "array_shapes",
     "PROGRESS", "configure", "Progress",
-    "versions", "imported_versions", "borrowed", "machine", "file_digest",
+    "versions", "imported_versions", "machine", "file_digest",
     "ScoreKind", "THRESHOLD", "COMPLEMENT", "SCORE", "SCORE_OF", "score_columns", "predicted_classes",
     "seeded",
-    "setting", "restore", "flat_settings", "resolve", "Precision", "PRECISION_DESCRIPTION",
+    "setting", "restore", "flat_settings", "resolve", "borrowed", "Precision", "PRECISION_DESCRIPTION",
     "Streams",
 ]

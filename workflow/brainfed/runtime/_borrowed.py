@@ -19,8 +19,8 @@ from typing import Any
 
 from brainfed.runtime._disk import folder_lock
 from brainfed.runtime._errors import UserError
-from brainfed.runtime._provenance import borrowed
-from brainfed.runtime.records import Records, dated_ahead, is_one_of
+from brainfed.runtime._settings import borrowed
+from brainfed.runtime.records import EDITED, Records, dated_ahead, is_one_of
 
 # The scheduler's timers.
 
@@ -197,15 +197,18 @@ def judge_by_records(records: Records) -> None:
 
     theirs = {name: getattr(PersistenceBase, name) for name in QUERIES}
 
-    def params_changed(_: Any, job: Any, file: Any = None) -> Any:  # noqa: ARG001
+    def judged(job: Any) -> str:
         try:
-            reason = records.judge(job)
+            return records.judge(job)
         except UserError as error:
             raise WorkflowError(str(error)) from None
+
+    def params_changed(_: Any, job: Any, file: Any = None) -> Any:  # noqa: ARG001
+        reason = judged(job)
         return ParamsChange(only_new={reason}, files=set(map(str, job.output))) if reason else NO_PARAMS_CHANGE
 
     def input_changed(_: Any, job: Any, file: Any = None) -> Any:
-        changed = records.is_edited(job)
+        changed = judged(job) in EDITED
         return changed if file is not None else (output for output in job.output if changed)
 
     def input_checksums(self: Any, job: Any, input_path: Any) -> set[Any]:
@@ -218,18 +221,20 @@ def judge_by_records(records: Records) -> None:
             cached.checksum[input_path] = f"sha256:{records.contents.now(str(input_path)).digest}"
         return {f"sha256:{digest}"}
 
-    async def finished(self: Any, job: Any) -> None:
-        await theirs["finished"](self, job)
-        records.finished(job)
-
     def has_metadata(*_: Any) -> bool:
         return True
 
     def has_outdated_metadata(*_: Any) -> bool:
         return False
 
-    for ours in (has_metadata, has_outdated_metadata, params_changed, input_changed, input_checksums, finished):
+    for ours in (has_metadata, has_outdated_metadata, params_changed, input_changed, input_checksums):
         setattr(PersistenceBase, ours.__name__, _of_our_jobs(records, ours, theirs[ours.__name__]))
+
+    async def finished(self: Any, job: Any) -> None:
+        await theirs["finished"](self, job)
+        records.finished(job)  # Also of a job whose outputs did not stand when it was planned.
+
+    PersistenceBase.finished = finished
     atexit.register(records.announce)
 
 

@@ -1,20 +1,14 @@
-"""Provenance of a result: versions, machine type, contents of files. No host, user or folder names.
-
-And what is asked of a library's version that its public interface does not promise.
-"""
+"""Provenance of a result: versions, machine type, contents of files. No host, user or folder names."""
 
 import hashlib
-import inspect
 import os
 import platform
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
-from importlib import import_module
-from importlib.metadata import PackageNotFoundError, distribution, version
+from collections.abc import Iterable
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
-from typing import Any, Final
 
 PACKAGES = {
     "brainfed": "brainfed", "snakemake": "snakemake", "numpy": "numpy", "scipy": "scipy", "pandas": "pandas",
@@ -54,38 +48,6 @@ def _versions_of(packages: Iterable[str]) -> dict[str, str]:
         stated = re.search(r"^Version: *(\S+)", known.read_text("METADATA") or "", re.MULTILINE)
         versions[name] = stated[1] if stated else known.version
     return versions
-
-
-NAMES: Final = {"snakemake": "Snakemake", "flwr": "Flower", "opacus": "Opacus"}
-
-
-def borrowed(place: str, parameters: Sequence[str] | None, without: str) -> Any:
-    """What has a function with these parameters; None if nothing has, after a sentence on stderr.
-
-    Args:
-        place: `module:Class.function`, whose class is returned, or `module:function`, whose module is.
-        parameters: names of the function's parameters; None: any, as what takes its place passes them on.
-        without: what a run lacks then, as the end of a sentence.
-    """
-    module, _, name = place.partition(":")
-    owner_name, _, function_name = name.rpartition(".")
-    try:
-        owner = import_module(module)
-        owner = getattr(owner, owner_name) if owner_name else owner
-        there = tuple(inspect.signature(getattr(owner, function_name)).parameters)
-    except (ImportError, AttributeError, TypeError, ValueError):
-        there = None
-    if there is not None and (parameters is None or there == tuple(parameters)):
-        return owner
-    asked = name if parameters is None else f"{name}({', '.join(parameters)})"
-    library = module.partition(".")[0]
-    lock = "requirements-sites.lock" if library == "flwr" else "requirements.lock"
-    print(
-        f"{NAMES.get(library, library)} {version(library)}: expected {asked} in {module}, found "
-        f"{'none' if there is None else ', '.join(there)}; {without}. {lock} names a version that has it.",
-        file=sys.stderr,
-    )
-    return None
 
 
 def machine() -> dict[str, str | int]:

@@ -4,10 +4,13 @@ Each room of the package keeps its settings as frozen standard dataclasses, so t
 pydantic. `brainfed.configuration` derives the typed config, its JSON schema and its manual from them.
 """
 
-from collections.abc import Callable, Mapping
+import inspect
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, field, is_dataclass
 from importlib import import_module
-from typing import Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
+from importlib.metadata import version
+from typing import Any, Final, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
 Settings = TypeVar("Settings")
 
@@ -56,6 +59,38 @@ def resolve(path: str) -> Any:
     """`module:name` -> the object."""
     module, name = path.split(":")
     return getattr(import_module(module), name)
+
+
+NAMES: Final = {"snakemake": "Snakemake", "flwr": "Flower", "opacus": "Opacus"}
+
+
+def borrowed(place: str, parameters: Sequence[str] | None, without: str) -> Any:
+    """What has a function with these parameters; None if nothing has, after a sentence on stderr.
+
+    Args:
+        place: `module:Class.function`, whose class is returned, or `module:function`, whose module is.
+        parameters: names of the function's parameters; None: any, as what takes its place passes them on.
+        without: what a run lacks then, as the end of a sentence.
+    """
+    module, _, name = place.partition(":")
+    owner_name, _, function_name = name.rpartition(".")
+    try:
+        owner = import_module(module)
+        owner = getattr(owner, owner_name) if owner_name else owner
+        there = tuple(inspect.signature(getattr(owner, function_name)).parameters)
+    except (ImportError, AttributeError, TypeError, ValueError):
+        there = None
+    if there is not None and (parameters is None or there == tuple(parameters)):
+        return owner
+    asked = name if parameters is None else f"{name}({', '.join(parameters)})"
+    library = module.partition(".")[0]
+    lock = "requirements-sites.lock" if library == "flwr" else "requirements.lock"
+    print(
+        f"{NAMES.get(library, library)} {version(library)}: expected {asked} in {module}, found "
+        f"{'none' if there is None else ', '.join(there)}; {without}. {lock} names a version that has it.",
+        file=sys.stderr,
+    )
+    return None
 
 
 # Number formats of large matrix products: a setting of a method, because it changes the method's numbers.

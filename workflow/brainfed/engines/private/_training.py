@@ -242,13 +242,20 @@ class PrivateClients(NetworkClients):
         return loss
 
 
+OF_ONE_SUBJECT = (
+    *(torch.nn.InstanceNorm1d, torch.nn.InstanceNorm2d, torch.nn.InstanceNorm3d),
+    *(torch.nn.LazyInstanceNorm1d, torch.nn.LazyInstanceNorm2d, torch.nn.LazyInstanceNorm3d),
+)
+"""Layers with running statistics, as layers of batches have them, that see one subject alone."""
+
+
 def _check(module: torch.nn.Module, shares: Collection[str]) -> None:
     """Refuse names that the network has not, and layers in which one subject changes another's logits."""
     known = parameters_by_wire_name(module)
     if unknown := sorted(set(shares) - known.keys()):
         raise ValueError(f"shares: expected names among {', '.join(known)}, found {unknown[0]}")
-    batched = (torch.nn.BatchNorm1d, torch.nn.BatchNorm2d, torch.nn.BatchNorm3d, torch.nn.SyncBatchNorm)
-    if wrong := [name for name, layer in module.named_modules() if isinstance(layer, batched)]:
+    layers = ((name, layer) for name, layer in module.named_modules() if hasattr(layer, "running_mean"))
+    if wrong := [name for name, layer in layers if not isinstance(layer, OF_ONE_SUBJECT)]:
         raise ValueError(
             f"expected layers that see one subject alone, as GroupNorm, found batch statistics: {wrong[0]}"
         )

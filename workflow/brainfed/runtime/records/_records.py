@@ -32,6 +32,8 @@ ADOPT = "BRAINFED_ADOPT"
 GIVEN = "given"
 """The one parameter of a rule: a mapping of names to values."""
 ADOPTED = "they are made of adopted results"
+EDITED = (OTHER_ROLES, OTHER_PARTS)
+"""Reasons that are an edit of the config, or of code."""
 UNEXPECTED = (NO_RECORD, CHANGED, OTHER_INPUT, OTHER_VERSIONS)
 """Reasons other than an edit of the config."""
 
@@ -122,10 +124,6 @@ class Records:
         """Why the outputs of a job are not current; empty where they are current or adopted."""
         return self._judge(job)[1]
 
-    def is_edited(self, job: Any) -> bool:
-        """Whether other inputs, settings or other code made the outputs of a job."""
-        return self.judge(job) in (OTHER_ROLES, OTHER_PARTS)
-
     def checksum(self, job: Any, path: str) -> str | None:
         """SHA-256 of an input when the job ran."""
         adopting = self.adopting and not self._is_page(job)
@@ -184,8 +182,9 @@ class Records:
         if page and self.adopted:
             reason = reason or ADOPTED
         if reason and self.adopting and not page and all(map(self.contents.exists, outputs)):
+            adopted = self._adopt(made, parts, inputs, outputs)
             self.adopted.append(outputs[0])
-            return self._adopt(made, parts, inputs, outputs), ""
+            return adopted, ""
         if reason and any(map(self.contents.exists, outputs)):
             self.stale.setdefault(reason, []).append(outputs[0])
         return made, reason

@@ -3,6 +3,7 @@
 `docs/reference/borrowed.md` says what each is for. All versions that were tested have the same parameters.
 """
 
+import re
 import sys
 from collections.abc import Mapping
 from importlib import import_module, metadata
@@ -52,7 +53,7 @@ def require_flower() -> None:
         UserError: it was not tested, and lacks something.
     """
     version = metadata.version("flwr")
-    if TESTED[0] <= tuple(int(part) for part in version.split(".")[:2]) < TESTED[1]:
+    if TESTED[0] <= tuple(map(int, re.findall(r"\d+", version)[:2])) < TESTED[1]:
         return
     first, after = (".".join(str(part) for part in each) for each in TESTED)
     if missing := lacking():

@@ -1,5 +1,6 @@
 """The smallest study, `.test`, as CI and contributors run it: from the root of the repository."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -38,6 +39,8 @@ def test_it_is_planned_from_scans_to_the_report(study: Path) -> None:
 def test_it_runs_and_is_reported_by_snakemake_too(study: Path) -> None:
     snakemake(study, "--cores", "2")
     assert (study / "results" / "reports" / "test.html").is_file()
+    contents = json.loads((study / ".snakemake" / "brainfed-contents.json").read_text())
+    assert len(contents) > 100, "no start reads all results of a first run again"
     assert "Nothing to be done" in snakemake(study, "-n")
     snakemake(study, "--report", "report.zip")
     assert (study / "report.zip").is_file()

@@ -200,8 +200,10 @@ def test_a_loss_that_is_not_finite_is_refused():
 
 def test_batch_statistics_and_unknown_names_are_refused():
     data = made_up()
-    batched = [[torch.nn.Sequential(torch.nn.BatchNorm1d(6), torch.nn.Linear(6, 2)) for _ in FOLDS] for _ in SIZES]
-    with pytest.raises(ValueError, match="found batch statistics: 0"):
-        PrivateClients(batched, data.cohort, schedule(), STREAMS)
+    own = type("Own", (torch.nn.BatchNorm1d.__base__,), {})
+    for layer in (lambda: torch.nn.BatchNorm1d(6), lambda: torch.nn.SyncBatchNorm(6), lambda: own(6)):
+        batched = [[torch.nn.Sequential(layer(), torch.nn.Linear(6, 2)) for _ in FOLDS] for _ in SIZES]
+        with pytest.raises(ValueError, match="found batch statistics: 0"):
+            PrivateClients(batched, data.cohort, schedule(), STREAMS)
     with pytest.raises(ValueError, match=r"shares: expected names among weight-0, bias-0, found weight-1"):
         PrivateClients(networks(data, "logistic"), data.cohort, schedule(), STREAMS, ["weight-1"])
